@@ -1,0 +1,227 @@
+"""A job file to a typed Job: unknown keys refused, every problem named with its path.
+
+Keys (API keys, that is) are named by environment variable and never stored. What shapes answers and
+what does not is kept apart by `shaping`, so that limits, shards and logging may change on a resume.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from edgen.errors import FileError, JobError, Problem, UsageError
+from edgen.loading import build, read_text, read_yaml
+
+Positive = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Temperature = Annotated[float, Meta(ge=0, le=5)]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?$")]
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class Price(msgspec.Struct, frozen=True):
+    """US dollars per million tokens."""
+
+    prompt: Annotated[float, Meta(ge=0)]
+    completion: Annotated[float, Meta(ge=0)]
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """What every backend can be told about how to answer. None: the service's own default."""
+
+    temperature: Temperature | None = None
+    top_p: Share | None = None
+    max_tokens: Positive | None = None
+    stop: tuple[Text, ...] = ()
+    # "auto" sends a seed made from the job's seed and the call's address; a number is sent as it is.
+    seed: Literal["auto"] | Seed | None = None
+    price: Price | None = None
+
+
+class OpenAIConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="openai"):
+    """Any Chat Completions server."""
+
+    model: Text
+    base_url: Url = "https://api.openai.com/v1"
+    api_key_env: EnvName = "OPENAI_API_KEY"
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    extra_body: dict[str, Any] = {}
+
+
+class GeminiConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
+    """The Gemini API over HTTP. With no `api_key_env`: GOOGLE_API_KEY, then GEMINI_API_KEY."""
+
+    model: Text
+    base_url: Url = "https://generativelanguage.googleapis.com"
+    api_key_env: EnvName | None = None
+    top_k: Positive | None = None
+    safety_settings: dict[str, str] = {}
+    extra_body: dict[str, Any] = {}
+
+
+class GoogleGenerativeAIConfig(
+    Sampling, frozen=True, kw_only=True, tag_field="type", tag="google-generativeai"
+):
+    """The Gemini API through the google-generativeai SDK, which is past its end of life."""
+
+    model: Text
+    endpoint: str | None = None
+    api_key_env: EnvName | None = None
+    top_k: Positive | None = None
+    safety_settings: dict[str, str] = {}
+
+
+class SimulatorConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
+    """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
+
+    model: Text = "edgen-simulator"
+    faults: str = ""
+    latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
+
+
+BackendConfig = OpenAIConfig | GeminiConfig | GoogleGenerativeAIConfig | SimulatorConfig
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How fast and how far a run may go. Nothing here shapes an answer."""
+
+    in_flight: Annotated[int, Meta(ge=1, le=10_000)] = 256
+    requests_per_minute: Annotated[float, Meta(gt=0)] | None = None
+    tokens_per_minute: Annotated[float, Meta(gt=0)] | None = None
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 6  # network attempts per call
+    give_up_after: Annotated[float, Meta(gt=0)] = 600.0  # seconds per call, waits included
+    timeout: Annotated[float, Meta(gt=0)] = 120.0  # seconds per attempt
+    stop_after_failures: Positive = 25  # failed conversations in a row that stop the run
+    max_tokens: Positive | None = None  # tokens the whole run may use
+    max_cost: Annotated[float, Meta(gt=0)] | None = None  # US dollars the whole run may cost
+
+
+class Split(msgspec.Struct, frozen=True):
+    """`test` is the share of accepted conversations; nothing of one group is on both sides."""
+
+    test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
+    by: Literal["scenario", "topic", "persona"] = "scenario"
+
+
+class Shards(msgspec.Struct, frozen=True):
+    """How many files each side is written to."""
+
+    train: Annotated[int, Meta(ge=1, le=10_000)] = 5
+    test: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One YAML file: what to make."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    seed: Seed = 0
+    conversations: Positive
+    top_up: bool = False
+    replicates: Positive = 1
+    space: Text
+    design: Literal["balanced", "random"] = "balanced"
+    prompt: Text
+    protocol: Literal["oneshot"] = "oneshot"
+    asks: Annotated[int, Meta(ge=1, le=20)] = 3
+    backends: dict[str, BackendConfig]
+    limits: Limits = Limits()
+    split: Split = Split()
+    shards: Shards = Shards()
+
+
+BACKEND_ROLES = ("default", "teacher", "student", "judge")
+# Job keys that shape no answer: they may differ between two starts of one run.
+KNOBS = ("name", "conversations", "top_up", "limits", "split", "shards")
+
+
+def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
+    """The job in the file at `path`, with `key.path=value` overrides applied on top.
+
+    Raises JobError with every problem found, UsageError for an override that is no assignment.
+    """
+    source = str(path)
+    value = read_yaml(read_text(path, JobError), source, JobError)
+    return parse_job(value, source, overrides)
+
+
+def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
+    """A job from plain values. `source` is what error messages call it."""
+    if not isinstance(value, dict):
+        raise JobError(source, "a job is a mapping of keys to values, and this file holds none.")
+    for override in overrides:
+        _override(value, override)
+    job = build(value, Job, source, JobError)
+    problems = _cross_field(job)
+    if problems:
+        raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+    return job
+
+
+def _cross_field(job: Job) -> list[Problem]:
+    problems = []
+    if "default" not in job.backends:
+        problems.append(
+            Problem("$.backends.default", "this key is missing; it answers where no other role does")
+        )
+    for role, backend in job.backends.items():
+        if role not in BACKEND_ROLES:
+            problems.append(
+                Problem(f"$.backends.{role}", f"unknown role (known: {', '.join(BACKEND_ROLES)})")
+            )
+        capped = job.limits.max_cost is not None or job.limits.max_tokens is not None
+        if capped and backend.max_tokens is None:
+            problems.append(
+                Problem(f"$.backends.{role}.max_tokens", "a run under max_cost or max_tokens needs it set")
+            )
+        if job.limits.max_cost is not None and backend.price is None:
+            problems.append(
+                Problem(
+                    f"$.backends.{role}.price",
+                    "a run under max_cost needs it: {prompt: …, completion: …} in US dollars per million tokens",
+                )
+            )
+    return problems
+
+
+def _override(value: dict[str, Any], assignment: str) -> None:
+    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
+    key, equals, text = assignment.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
+        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
+    node = value
+    for part in parts[:-1]:
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise UsageError(f"--set {assignment}: '{part}' is no mapping in this job.")
+        node = child
+    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
+
+
+class _SetError(FileError):
+    what = "option"
+
+
+def resolved(job: Job) -> dict[str, Any]:
+    """The job as plain values, every default written out."""
+    plain: dict[str, Any] = msgspec.to_builtins(job)
+    return plain
+
+
+def shaping(job: Job) -> dict[str, Any]:
+    """What of the job shapes answers, as plain values."""
+    plain = {key: value for key, value in resolved(job).items() if key not in KNOBS}
+    for backend in plain["backends"].values():
+        backend.pop("price", None)
+        backend.pop("api_key_env", None)
+        backend.pop("latency_ms", None)
+    return plain

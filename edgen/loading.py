@@ -1,0 +1,257 @@
+"""Untrusted files to typed values, with every problem and its path.
+
+`read_text` takes bytes to text, `read_yaml` text to plain values, `build` plain values to a msgspec
+Struct. Each raises the FileError class it is handed; none lets a parser's own exception through.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar, Union
+
+import msgspec
+import yaml
+
+from edgen.errors import FileError, Problem
+
+MAX_BYTES = 8 * 1024 * 1024
+MAX_NODES = 400_000
+MAX_DEPTH = 40
+
+T = TypeVar("T")
+
+
+def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
+    """The file's text. Raises `error` if it is missing, no file, too large or not UTF-8."""
+    source = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise error(source, "there is no such file.") from None
+    except IsADirectoryError:
+        raise error(source, "this is a folder, not a file.") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error(source, f"it cannot be read: {reason}.") from None
+    if len(data) > max_bytes:
+        raise error(source, f"it is larger than {max_bytes // 1024 // 1024} MiB, the most that is read.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise error(source, f"byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, with a key given twice as an error."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.tag == "tag:yaml.org,2002:merge":
+            continue
+        if key.value in seen if isinstance(key.value, str) else False:
+            mark = key.start_mark
+            raise yaml.constructor.ConstructorError(None, None, f"the key '{key.value}' is given twice", mark)
+        if isinstance(key.value, str):
+            seen.add(key.value)
+    loader.flatten_mapping(node)
+    return typing.cast("dict[Any, Any]", loader.construct_mapping(node, deep=True))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
+    """The plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
+    try:
+        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        _bound(value)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise error(source, f"it is not valid YAML: {where}{problem.problem}.") from None
+    except yaml.reader.ReaderError as problem:
+        raise error(
+            source, f"it holds a character that YAML forbids (at {problem.position}); write it as an escape."
+        ) from None
+    except (yaml.YAMLError, ValueError, TypeError) as problem:
+        raise error(source, f"it is not valid YAML: {problem}.") from None
+    except RecursionError:
+        raise error(source, "it is nested too deeply.") from None
+    return value
+
+
+def _bound(value: Any) -> None:
+    """Raise ValueError if the value, aliases expanded, is larger or deeper than a file needs to be."""
+    count = 0
+    stack = [(value, 0)]
+    while stack:
+        node, depth = stack.pop()
+        count += 1
+        if count > MAX_NODES or depth > MAX_DEPTH:
+            raise ValueError("it is too large or too deeply nested once its aliases are expanded")
+        if isinstance(node, dict):
+            stack += [(child, depth + 1) for child in node.values()]
+        elif isinstance(node, list):
+            stack += [(child, depth + 1) for child in node]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` where a known name is close, else the list of known names."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else f" (known: {', '.join(known)})"
+
+
+def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
+    """`value` as the Struct `type_`. Raises `error` with every problem found, not just the first."""
+    problems: list[Problem] = []
+    result = convert(value, type_, "$", problems)
+    if problems:
+        count = len(problems)
+        raise error(source, f"{count} problem{'s' if count > 1 else ''}:", problems)
+    return typing.cast("T", result)
+
+
+def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    """`value` as `type_`, adding to `problems`; what is returned counts only if nothing was added.
+
+    Structs, tagged unions of Structs, tuples and dicts of these are walked here, so that every
+    problem is found; leaves go to msgspec, which knows the constraints of `Annotated` types.
+    """
+    origin = typing.get_origin(type_)
+    arguments = typing.get_args(type_)
+    if origin in (Union, types.UnionType):
+        structs = [a for a in arguments if _is_struct(a)]
+        if value is None and type(None) in arguments:
+            return None
+        if len(structs) == 1 and isinstance(value, dict):
+            return _struct(value, structs[0], path, problems)
+        if len(structs) > 1:
+            return _tagged(value, structs, path, problems)
+        if len(arguments) == 2 and type(None) in arguments:
+            inner = arguments[0] if arguments[1] is type(None) else arguments[1]
+            return convert(value, inner, path, problems)
+    elif _is_struct(type_):
+        return _struct(value, type_, path, problems)
+    elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
+        if not isinstance(value, list):
+            problems.append(Problem(path, f"expected a list, got {_name(value)}"))
+            return ()
+        return tuple(convert(v, arguments[0], f"{path}[{i}]", problems) for i, v in enumerate(value))
+    elif origin is dict:
+        if not isinstance(value, dict):
+            problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+            return {}
+        return {
+            _key(key, path, problems): convert(child, arguments[1], f"{path}.{key}", problems)
+            for key, child in value.items()
+        }
+    return _leaf(value, type_, path, problems)
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+
+
+def _key(key: Any, path: str, problems: list[Problem]) -> str:
+    if not isinstance(key, str):
+        problems.append(Problem(path, f"the key {key!r} is {_name(key)}; put it in quotes"))
+    return str(key)
+
+
+def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
+    if not isinstance(value, dict):
+        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+        return None
+    fields = {field.encode_name: field for field in msgspec.structs.fields(type_)}
+    tag = type_.__struct_config__.tag_field
+    built: dict[str, Any] = {}
+    before = len(problems)
+    for key, child in value.items():
+        if key == tag:
+            continue
+        if key not in fields:
+            problems.append(Problem(f"{path}.{key}", f"unknown key{nearest(str(key), fields)}"))
+            continue
+        built[fields[key].name] = convert(child, fields[key].type, f"{path}.{key}", problems)
+    for key, field in fields.items():
+        if field.required and key not in value:
+            problems.append(Problem(f"{path}.{key}", "this key is missing"))
+    return type_(**built) if len(problems) == before else None
+
+
+def _tagged(value: Any, structs: list[type[msgspec.Struct]], path: str, problems: list[Problem]) -> Any:
+    field = structs[0].__struct_config__.tag_field
+    by_tag = {s.__struct_config__.tag: s for s in structs}
+    if not isinstance(value, dict):
+        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+        return None
+    if field not in value:
+        problems.append(
+            Problem(f"{path}.{field}", f"this key is missing (known: {', '.join(map(str, by_tag))})")
+        )
+        return None
+    tag = value[field]
+    if not isinstance(tag, str) or tag not in by_tag:
+        problems.append(
+            Problem(f"{path}.{field}", f"unknown {field} {tag!r}{nearest(str(tag), map(str, by_tag))}")
+        )
+        return None
+    return _struct(value, by_tag[tag], path, problems)
+
+
+def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.append(Problem(path, "expected a finite number"))
+        return None
+    try:
+        return msgspec.convert(value, type_, strict=True)
+    except msgspec.ValidationError as problem:
+        problems.append(Problem(path, _worded(str(problem), value)))
+        return None
+
+
+_NAMES = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def _name(value: Any) -> str:
+    name = _NAMES.get(type(value), f"a {type(value).__name__}")
+    hint = "; put it in quotes" if isinstance(value, bool) else ""
+    return name + hint
+
+
+def _worded(message: str, value: Any) -> str:
+    """msgspec's sentence in the words of somebody who writes YAML."""
+    message = message.split(" - at `")[0]
+    for old, new in {
+        "`str`": "a text",
+        "`int`": "a whole number",
+        "`float`": "a number",
+        "`bool`": "true or false",
+        "`array`": "a list",
+        "`object`": "a mapping",
+        "`null`": "nothing",
+        " | ": " or ",
+    }.items():
+        message = message.replace(old, new)
+    message = message[0].lower() + message[1:]
+    if isinstance(value, bool) and "got true or false" in message:
+        message += " (a text that YAML reads as a truth value goes in quotes)"
+    shown = repr(value)
+    return message if len(shown) > 60 or isinstance(value, dict | list) else f"{message} (it is {shown})"

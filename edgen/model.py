@@ -1,0 +1,133 @@
+"""The values that pass between edgen's parts: frozen, free of I/O, the same words everywhere.
+
+A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a
+Conversation or a Rejection; the engine stores that as an Outcome.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+import msgspec
+
+Role = Literal["Teacher", "Student"]
+ROLES: tuple[Role, Role] = ("Teacher", "Student")
+END_MARKER = "[end of conversation]"
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """One draw from a preference space. `index` counts from 0."""
+
+    index: int
+    topic: str
+    student_preference: str
+    student_reaction: str
+    teacher_preference: str
+    teacher_reaction: str
+    subject: str | None = None
+    level: str | None = None
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What one side said, without the end marker and never empty."""
+
+    role: Role
+    text: str
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A conversation as read: at least two turns, both roles present.
+
+    `probability` is that the student understood, in [0, 1], or None where the reply gives no such
+    number. `ended_by` is who spoke the end marker, None if nobody did. `repairs` names, in order of
+    first use and without repetition, what the reader mended.
+    """
+
+    turns: tuple[Turn, ...]
+    probability: float | None = None
+    ended_by: Role | None = None
+    repairs: tuple[str, ...] = ()
+
+
+class RejectionReason(enum.StrEnum):
+    """Why an answer is no conversation."""
+
+    EMPTY = "empty"  # nothing but white space
+    REFUSED = "refused"  # the model declined, or the service blocked it
+    TRUNCATED = "truncated"  # cut off by a token limit
+    NO_TURNS = "no_turns"  # no line that a role speaks
+    ONE_SPEAKER = "one_speaker"  # turns, but all by one side
+    TOO_SHORT = "too_short"  # fewer than two turns
+    INVALID = "invalid"  # read, but the record breaks the schema
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """The model answered, and the answer is no conversation. `detail` is a short clause."""
+
+    reason: RejectionReason
+    detail: str
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of a request, in the Chat Completions sense."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Which call of which conversation: all counted from 0."""
+
+    scenario: int
+    replicate: int
+    step: int = 0
+    attempt: int = 0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One model call to be made.
+
+    `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of
+    the job's seed and the address. `max_tokens_scale` multiplies the backend's max_tokens, so that
+    an answer that was cut off is asked again with more room.
+    """
+
+    address: Address
+    messages: tuple[Message, ...]
+    seed: int
+    role: str = "default"
+    max_tokens_scale: int = 1
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as the service counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+FinishReason = Literal["stop", "length", "content_filter", "other"]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A raw answer. `text` may be anything a model can write, the empty string included.
+
+    `refusal` holds the service's words when it refused outside the text (a refusal field, a block
+    reason). `usage` is None where the service did not count. `text` and `refusal` hold no lone
+    surrogates: adapters replace them.
+    """
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    refusal: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+
+
+class Status(enum.StrEnum):
+    """How a conversation's work ended."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    FAILED = "failed"

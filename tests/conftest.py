@@ -1,0 +1,49 @@
+"""A guard over every test: nothing reaches past this machine, and no key of this machine is used."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.socket.connect
+    connect_ex = socket.socket.connect_ex
+
+    def check(address: Any) -> None:
+        if (
+            isinstance(address, tuple)
+            and not ipaddress.ip_address("127.0.0.1" if address[0] == "localhost" else address[0]).is_loopback
+        ):
+            pytest.fail(f"a test tried to reach {address}")
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        check(address)
+        connect(self, address)
+
+    def guarded_ex(self: socket.socket, address: Any) -> int:
+        check(address)
+        return connect_ex(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real records to test against; they stay outside the repository."""
+    path = SHARED / "data"
+    if not path.is_dir() and not os.environ.get("CI"):
+        pytest.skip("the shared data folder is not beside this checkout")
+    assert path.is_dir(), f"{path} is missing"
+    return path
