@@ -9,7 +9,7 @@
   x StoppedError        (4)  stopped by a budget, a deadline or a full disk; resumable
   x ProviderError       (5)  authentication, quota, or a service that only refuses; resumable
   x LockedError         (6)  another process holds the run
-  x InterruptedRun (130/143) a signal, after a clean flush; resumable
+  x SignalError (130/143) a signal, after a clean flush; resumable
 * CallError                  one attempt at one model call went wrong; `retry` decides, the engine records
 
 An EdgenError's text never holds a key. CallError never reaches a person unworded: the engine turns
@@ -122,7 +122,7 @@ class LockedError(EdgenError):
     exit_code = 6
 
 
-class InterruptedRun(EdgenError):
+class SignalError(EdgenError):
     """A signal ended the run after everything answered was stored."""
 
     def __init__(self, signal_number: int, message: str) -> None:

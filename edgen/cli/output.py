@@ -1,0 +1,40 @@
+"""What commands print: results to stdout, notes to stderr, model text made safe for a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+
+def safe(text: str) -> str:
+    """`text` with control characters (escape sequences among them) shown as `\\x1b`, not obeyed.
+
+    Line feeds and tabs stay; bidirectional overrides, which can make a line lie, are shown too.
+    """
+    return "".join(c if c in "\n\t" or (c.isprintable() and c not in _BIDI) else _escaped(c) for c in text)
+
+
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, and nothing else, on stdout."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def print_line(text: str = "") -> None:
+    """One line of a result, on stdout."""
+    sys.stdout.write(safe(text) + "\n")
+
+
+def note(text: str) -> None:
+    """A remark to the person, on stderr."""
+    sys.stderr.write(safe(text) + "\n")
+    sys.stderr.flush()

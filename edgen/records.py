@@ -1,0 +1,82 @@
+"""A finished conversation as a record of Google's Education Dialogue data set (ED).
+
+The first two keys are ED's own, with its spelling and order; edgen's come behind them. The end
+marker, which no Turn holds, stands again as the suffix of the last turn, as in most of ED.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.model import END_MARKER, Conversation, Role, Scenario, Turn, Usage
+
+ED_KEYS = ("background_info", "conversation")
+
+
+class BackgroundInfo(msgspec.Struct, frozen=True):
+    """The scenario in ED's words ("prefrences" is ED's spelling)."""
+
+    topic: str
+    student_prefrences: str
+    teacher_prefrences: str
+    student_reactions: str
+    teacher_reactions: str
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """Where a record comes from. `usage` adds up all calls made for it, `attempts` counts the asks."""
+
+    scenario: int
+    seed: int
+    replicate: int
+    protocol: str
+    backend: str
+    model: str
+    simulated: bool
+    template_sha256: str
+    space_sha256: str
+    attempts: int
+    finish_reason: str
+    usage: Usage
+    repairs: tuple[str, ...]
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One element of a shard."""
+
+    background_info: BackgroundInfo
+    conversation: tuple[Turn, ...]
+    id: str
+    probability: float | None
+    ended_by: Role | None
+    provenance: Provenance
+
+
+def record_id(name: str, scenario: int, replicate: int) -> str:
+    """`quickstart-000137-r0`."""
+    return f"{name}-{scenario:06d}-r{replicate}"
+
+
+def make_record(name: str, scenario: Scenario, conversation: Conversation, provenance: Provenance) -> Record:
+    """The record of a conversation, the end marker back in its place."""
+    turns = conversation.turns
+    if conversation.ended_by is not None:
+        last = turns[-1]
+        turns = (*turns[:-1], Turn(last.role, f"{last.text} {END_MARKER}"))
+    return Record(
+        background_info=BackgroundInfo(
+            topic=scenario.topic,
+            student_prefrences=scenario.student_preference,
+            teacher_prefrences=scenario.teacher_preference,
+            student_reactions=scenario.student_reaction,
+            teacher_reactions=scenario.teacher_reaction,
+        ),
+        conversation=turns,
+        id=record_id(name, provenance.scenario, provenance.replicate),
+        probability=conversation.probability,
+        ended_by=conversation.ended_by,
+        provenance=provenance,
+    )
+
+
+encode = msgspec.json.Encoder().encode
