@@ -119,6 +119,17 @@ class Shards(msgspec.Struct, frozen=True):
     test: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run notes in its copy of the job; read back, it means nothing."""
+
+    edgen: str
+    space: str
+    space_sha256: str
+    prompt: str
+    template_sha256: str
+    fingerprint: str
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One YAML file: what to make."""
 
@@ -136,11 +147,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     split: Split = Split()
     shards: Shards = Shards()
+    resolved: Resolved | None = None
 
 
 BACKEND_ROLES = ("default", "teacher", "student", "judge")
 # Job keys that shape no answer: they may differ between two starts of one run.
-KNOBS = ("name", "conversations", "top_up", "limits", "split", "shards")
+KNOBS = ("name", "conversations", "top_up", "replicates", "limits", "split", "shards", "resolved")
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -214,6 +226,7 @@ class _SetError(FileError):
 def resolved(job: Job) -> dict[str, Any]:
     """The job as plain values, every default written out."""
     plain: dict[str, Any] = msgspec.to_builtins(job)
+    del plain["resolved"]
     return plain
 
 

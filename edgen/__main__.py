@@ -1,0 +1,17 @@
+"""`edgen` and `python -m edgen`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    from edgen.cli import app
+    from edgen.cli.errors import guarded
+
+    sys.exit(guarded(lambda: app(standalone_mode=False)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""`edgen doctor`: what is wrong with a job's surroundings, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgen import __version__
+from edgen.cli.load import JobArgument, JsonOption, SetOption, load_plan
+from edgen.cli.output import print_json, print_line
+from edgen.errors import EdgenError
+
+if TYPE_CHECKING:
+    from edgen.backends import Backend
+    from edgen.config import BackendConfig
+    from edgen.engine.plan import Plan
+
+_FATAL_EXIT = 5
+
+
+class Checks:
+    """What was looked at, in order: name, whether it is well, and a sentence."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, bool, str]] = []
+
+    def add(self, name: str, well: bool, detail: str) -> bool:
+        self.rows.append((name, well, detail))
+        return well
+
+
+def command(
+    job: JobArgument,
+    set_: SetOption = None,
+    call: Annotated[bool, typer.Option("--call/--no-call", help="Make one tiny call.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Check a job's keys, endpoint and model with one tiny call, and say what to do.
+
+    Example: edgen doctor jobs/quickstart.yaml
+    """
+    checks = Checks()
+    checks.add(
+        "versions", True, f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
+    )
+    plan = load_plan(job, set_)
+    checks.add("job", True, f"{plan.job.conversations} conversations, protocol {plan.job.protocol}")
+    checks.add("space", True, f"{plan.job.space}: {plan.space.cells} cells")
+    checks.add(
+        "template",
+        True,
+        f"{plan.job.prompt}: uses {', '.join(sorted(plan.prompt.variables_used)) or 'nothing'}",
+    )
+    for role, config in plan.job.backends.items():
+        asyncio.run(_backend(checks, plan, role, config, call=call))
+    well = all(row[1] for row in checks.rows)
+    if json:
+        print_json(
+            {"well": well, "checks": [{"check": n, "well": ok, "detail": d} for n, ok, d in checks.rows]}
+        )
+    else:
+        for name, ok, detail in checks.rows:
+            print_line(f"{'ok  ' if ok else 'FAIL'}  {name:<10} {detail}")
+    if not well:
+        raise typer.Exit(_FATAL_EXIT)
+
+
+async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig, *, call: bool) -> None:
+    from edgen.backends import make
+    from edgen.engine.drive import advice
+    from edgen.errors import CallError
+
+    try:
+        backend = make(config, timeout=min(plan.job.limits.timeout, 60.0), connections=2, environ=os.environ)
+    except EdgenError as error:
+        checks.add(role, False, str(error))
+        return
+    try:
+        identity = backend.identity
+        checks.add(role, True, f"{identity['type']} {backend.model} {identity.get('base_url', '')}".rstrip())
+        try:
+            names = await backend.models()
+            if names is None:
+                checks.add("models", True, "the service does not list its models")
+            else:
+                known = backend.model in names
+                listed = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+                checks.add(
+                    "models",
+                    True,
+                    f"{backend.model} is {'' if known else 'not '}listed (listed: {listed or 'none'})",
+                )
+        except CallError as failure:
+            checks.add("models", True, f"the list of models cannot be had ({failure}); the call tells more")
+        if call:
+            checks.add("call", *await _tiny_call(plan, backend))
+    except CallError as failure:
+        checks.add("call", False, advice(failure))
+    finally:
+        await backend.aclose()
+
+
+async def _tiny_call(plan: Plan, backend: Backend) -> tuple[bool, str]:
+    from edgen.model import Address, Message, Request
+
+    request = Request(Address(0, 0), (Message("user", "Say hello in one word."),), seed=plan.job.seed % 2**31)
+    started = time.monotonic()
+    reply = await backend.complete(request)
+    seconds = time.monotonic() - started
+    usage = reply.usage
+    tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
+    return True, f"answered in {seconds:.2f} s, {tokens}: {reply.text[:60]!r}"

@@ -1,0 +1,42 @@
+"""Exceptions to exit codes: the one place where a command's failure becomes a sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import click
+
+from edgen.cli.output import note
+from edgen.errors import EdgenError
+
+
+def guarded(run: Callable[[], object]) -> int:
+    """Call `run` and return the exit code that its end stands for."""
+    try:
+        run()
+    except EdgenError as error:
+        note(f"edgen: {error}")
+        return error.exit_code
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        note("edgen: interrupted.")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output went away (`| head`): no fault of anybody's.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        note("edgen: the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32).")
+        return 1
+    except Exception:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
+        traceback.print_exc()
+        note("edgen: this is a bug in edgen, not in what you did. What was answered is stored.")
+        return 1
+    return 0

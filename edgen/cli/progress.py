@@ -1,0 +1,135 @@
+"""Progress of a run on stderr: a bar where a person looks, plain lines where a log is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edgen.engine.tally import Tally
+
+_BAR_EVERY = 0.25  # seconds
+_LINE_EVERY = 10.0
+
+
+@contextlib.asynccontextmanager
+async def progress(tally: Tally, name: str) -> AsyncIterator[Display]:
+    """Show `tally` while the body runs, and once more at its end."""
+    display: Display = _Bar(tally, name) if sys.stderr.isatty() else _Lines(tally, name)
+    display.show()
+    task = asyncio.create_task(display.follow())
+    try:
+        yield display
+    finally:
+        task.cancel()
+        display.close()
+
+
+class Display:
+    """What both displays share: the figures, and the rate since the start."""
+
+    every = _LINE_EVERY
+
+    def __init__(self, tally: Tally, name: str) -> None:
+        self.tally = tally
+        self.name = name
+        self.stage = ""
+        self._started = time.monotonic()
+
+    def show(self) -> None:
+        """Print the state of this moment."""
+
+    def close(self) -> None:
+        """Print the last state and leave the terminal as it was."""
+
+    def note(self, text: str) -> None:
+        """Print a remark without breaking the display."""
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    async def follow(self) -> None:
+        while True:
+            await asyncio.sleep(self.every)
+            self.show()
+
+    def figures(self) -> str:
+        tally = self.tally
+        worked = tally.ended - tally.kept
+        seconds = time.monotonic() - self._started
+        rate = worked / seconds if seconds > 0 else 0.0
+        parts = [f"{rate:.1f}/s", f"{tally.accepted} accepted"]
+        if tally.rejected:
+            parts.append(f"{tally.rejected.total()} rejected")
+        if tally.failed:
+            parts.append(f"{tally.failed.total()} failed")
+        parts.append(f"{tally.in_flight} in flight")
+        if tally.retried:
+            parts.append(f"{tally.retried} retried")
+        parts.append(f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens")
+        if tally.cost_usd is not None:
+            parts.append(f"${tally.cost_usd:.2f}")
+        if self.stage:
+            parts.append(self.stage)
+        elif rate > 0 and tally.pending:
+            parts.append(f"{_duration(tally.pending / rate)} left")
+        return " · ".join(parts)
+
+
+class _Lines(Display):
+    def show(self) -> None:
+        self.note(f"{self.name}: {self.tally.ended}/{self.tally.planned} · {self.figures()}")
+
+    def close(self) -> None:
+        self.show()
+
+
+class _Bar(Display):
+    every = _BAR_EVERY
+
+    def __init__(self, tally: Tally, name: str) -> None:
+        super().__init__(tally, name)
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self._console = Console(stderr=True)
+        self._progress: Any = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=self._console,
+            auto_refresh=False,
+        )
+        self._task = self._progress.add_task(name, total=None, figures="")
+        self._progress.start()
+
+    def show(self) -> None:
+        self._progress.update(
+            self._task, total=self.tally.planned or None, completed=self.tally.ended, figures=self.figures()
+        )
+        self._progress.refresh()
+
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        self.show()
+        self._progress.stop()
+
+
+def _short(number: int) -> str:
+    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"

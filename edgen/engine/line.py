@@ -1,0 +1,138 @@
+"""One backend with what governs calls to it: its key prefix, admission, price.
+
+A call goes: budget reserved, admitted, one attempt, settled; retries go through all of it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from edgen.backends import Backend
+from edgen.config import BackendConfig, Limits
+from edgen.errors import CallError, FailureKind
+from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
+from edgen.model import Reply, Request
+from edgen.retry import RetryPolicy, call_with_retries
+
+CONGESTION = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
+_ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A reply with how it was got: seconds that its attempt took, network attempts, US dollars."""
+
+    reply: Reply
+    latency: float
+    tries: int
+    cost_usd: float | None
+
+
+class Line:
+    """A backend behind its limits. One per distinct backend of a job."""
+
+    def __init__(
+        self,
+        config: BackendConfig,
+        backend: Backend,
+        limits: Limits,
+        budget: Budget | None,
+        rng: random.Random,
+    ) -> None:
+        self.backend = backend
+        self.kind = str(config.__struct_config__.tag)
+        self.admission = Admission(
+            in_flight=limits.in_flight,
+            requests_per_minute=limits.requests_per_minute,
+            tokens_per_minute=limits.tokens_per_minute,
+        )
+        self._price = config.price
+        self._max_tokens = config.max_tokens
+        self._meters_tokens = limits.tokens_per_minute is not None
+        self._budget = budget
+        self._policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
+        self._rng = rng
+        self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
+        self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
+
+    def key(self, request: Request) -> bytes:
+        """The ledger's key of a request: sha256 over all that shapes its answer."""
+        digest = self._prefix.copy()
+        digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
+        return digest.digest()
+
+    async def ask(
+        self, request: Request, on_retry: Callable[[CallError, float], None], on_attempt: Callable[[], None]
+    ) -> Answer:
+        """The answer, after as many attempts as the policy allows.
+
+        Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
+        BudgetExhausted when the budget cannot take another call.
+        """
+        tries = 0
+
+        async def attempt() -> tuple[Reply, float]:
+            nonlocal tries
+            tries += 1
+            on_attempt()
+            return await self._attempt(request)
+
+        reply, latency = await call_with_retries(attempt, self._policy, on_retry=on_retry, rng=self._rng)
+        return Answer(reply, latency, tries, self._cost(reply))
+
+    async def _attempt(self, request: Request) -> tuple[Reply, float]:
+        if self._budget is None:
+            return await self._admitted(request)
+        bound = prompt_token_bound(request.messages)
+        room = (self._max_tokens or 0) * request.max_tokens_scale
+        reservation = await self._budget.reserve(bound + room, self._price_of(bound, room))
+        used = (0, 0)
+        try:
+            reply, latency = await self._admitted(request)
+            # A service that does not count is taken at its worst.
+            used = (
+                (reply.usage.prompt_tokens, reply.usage.completion_tokens) if reply.usage else (bound, room)
+            )
+            return reply, latency
+        finally:
+            self._budget.settle(reservation, sum(used), self._price_of(*used))
+
+    async def _admitted(self, request: Request) -> tuple[Reply, float]:
+        tokens = 0
+        if self._meters_tokens:
+            tokens = prompt_token_estimate(request.messages) + round(self._completion)
+        ticket = await self.admission.admit(tokens)
+        verdict, used = Verdict.OTHER, None
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        try:
+            reply = await self.backend.complete(request)
+            verdict = Verdict.OK
+            if reply.usage is not None:
+                used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+                self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
+            return reply, clock() - started
+        except CallError as failure:
+            if failure.kind in CONGESTION:
+                verdict = Verdict.CONGESTED
+                if failure.retry_after:
+                    self.admission.pause(failure.retry_after)
+            raise
+        finally:
+            self.admission.settle(ticket, tokens=used, verdict=verdict)
+
+    def _cost(self, reply: Reply) -> float | None:
+        if self._price is None or reply.usage is None:
+            return None
+        return self._price_of(reply.usage.prompt_tokens, reply.usage.completion_tokens)
+
+    def _price_of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        if self._price is None:
+            return 0.0
+        return (self._price.prompt * prompt_tokens + self._price.completion * completion_tokens) / 1e6

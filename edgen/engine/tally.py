@@ -1,0 +1,43 @@
+"""The running count of a run: what `progress` shows while the ledger is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from edgen.model import Status
+
+
+class Tally(msgspec.Struct):
+    """At every moment planned = accepted + rejected + failed + pending. Tokens and cost are this
+    session's; `cost_usd` is None while no backend has a price."""
+
+    planned: int = 0
+    accepted: int = 0
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)
+    failed: Counter[str] = msgspec.field(default_factory=Counter)
+    made: int = 0
+    replayed: int = 0
+    retried: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    in_flight: int = 0
+    kept: int = 0  # outcomes that an earlier session settled
+
+    def settle(self, status: Status, reason: str | None) -> None:
+        if status is Status.ACCEPTED:
+            self.accepted += 1
+        elif status is Status.REJECTED:
+            self.rejected[reason or "unknown"] += 1
+        else:
+            self.failed[reason or "unknown"] += 1
+
+    @property
+    def ended(self) -> int:
+        return self.accepted + self.rejected.total() + self.failed.total()
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.ended

@@ -1,0 +1,269 @@
+"""The run's durable record: every reply, raw, before anything reads it; and what became of each.
+
+A reply is stored under a key made of all that shaped it. A restart runs the protocols again and
+feeds them from here; only what was never answered is asked. Writing is the writer's (one thread,
+group commits); reading is direct, since WAL lets both go on at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from edgen.ledger.schema import REPLICATES, check, connect, unit_number, unusable
+from edgen.ledger.status import Counts, RunPlan, RunStatus, read_status
+from edgen.ledger.writer import Writer
+from edgen.model import Address, Reply, Status, Usage
+
+_PAGE = 500
+
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
+_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?)"
+_META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
+_SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How one conversation's work ended. `group` is the split's group hash, in [0, 2**63)."""
+
+    scenario: int
+    replicate: int
+    status: Status
+    reason: str | None
+    detail: str | None
+    group: int
+    reply_key: bytes | None
+
+
+class Ledger:
+    """An open run.db. Use as an async context manager; everything queued is committed at its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reader = connect(path, create=True)
+        check(self._reader, path)
+        last = self._one("SELECT MAX(unit) FROM replies")[0]
+        self._last_unit = -1 if last is None else int(last)
+        self._writer: Writer | None = None
+
+    async def __aenter__(self) -> Ledger:
+        self._writer = Writer(self._path)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.writer.close()
+        except Exception:
+            if error is None:
+                raise
+        finally:
+            self._reader.close()
+
+    @property
+    def writer(self) -> Writer:
+        assert self._writer is not None, "the ledger is not open"
+        return self._writer
+
+    # -- replies
+
+    async def store(
+        self,
+        address: Address,
+        key: bytes,
+        reply: Reply,
+        latency: float,
+        tries: int,
+        cost_usd: float | None = None,
+    ) -> None:
+        """Store a raw reply; returns when it is on the disk."""
+        usage = reply.usage
+        row = (
+            unit_number(address.scenario, address.replicate),
+            address.step,
+            address.attempt,
+            key,
+            reply.finish_reason,
+            reply.refusal,
+            reply.model,
+            usage.prompt_tokens if usage else None,
+            usage.completion_tokens if usage else None,
+            time.time(),
+            latency,
+            tries,
+            cost_usd,
+            reply.text,
+        )
+        await self.writer.put(_REPLY, row)
+
+    def replies(self, scenario: int, replicate: int) -> dict[bytes, Reply]:
+        """What was answered for a conversation when the ledger was opened, by key."""
+        unit = unit_number(scenario, replicate)
+        if unit > self._last_unit:
+            return {}
+        rows = self._all(
+            "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens "
+            "FROM replies WHERE unit = ?",
+            (unit,),
+        )
+        return {
+            key: Reply(text, finish, refusal, None if prompt is None else Usage(prompt, completion), model)
+            for key, text, finish, refusal, model, prompt, completion in rows
+        }
+
+    # -- outcomes
+
+    def settle(self, outcome: Outcome, fingerprint: str, record: bytes | None) -> None:
+        """Queue how a conversation ended and, if it was accepted, its record."""
+        unit = unit_number(outcome.scenario, outcome.replicate)
+        if record is not None:
+            self.writer.add(_RECORD, (unit, record))
+        self.writer.add(
+            _OUTCOME,
+            (
+                unit,
+                fingerprint,
+                outcome.status,
+                outcome.reason,
+                outcome.detail,
+                outcome.group,
+                outcome.reply_key,
+            ),
+        )
+
+    def settled(
+        self, fingerprint: str, first: int, end: int
+    ) -> Iterator[tuple[int, int, Status, str | None]]:
+        """(scenario, replicate, status, reason) of outcomes made under `fingerprint`, in order.
+
+        `first` and `end` bound the scenarios (half open). Failed ones are left out: they have no
+        answer and are tried again. Read in pages, so that no long read holds the log back.
+        """
+        unit, stop = unit_number(first, 0) - 1, unit_number(end, 0)
+        while True:
+            rows = self._all(
+                "SELECT unit, status, reason, fingerprint FROM outcomes WHERE unit > ? AND unit < ? "
+                "ORDER BY unit LIMIT ?",
+                (unit, stop, _PAGE),
+            )
+            for unit, status, reason, made_under in rows:
+                if made_under == fingerprint and status != Status.FAILED:
+                    yield unit // REPLICATES, unit % REPLICATES, Status(status), reason
+            if len(rows) < _PAGE:
+                return
+
+    # -- what a finished run is written from
+
+    def groups(self, fingerprint: str, scenarios: int, replicates: int) -> Iterator[tuple[int, int]]:
+        """(group hash, accepted conversations), by ascending hash."""
+        yield from self._stream(
+            "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
+            "AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
+            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+        )
+
+    def records(self, fingerprint: str, scenarios: int, replicates: int) -> Iterator[tuple[int, bytes]]:
+        """(group hash, record) of accepted conversations, by scenario and replicate."""
+        yield from self._stream(
+            "SELECT o.grp, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
+            "WHERE o.fingerprint = ? AND o.status = 'accepted' AND o.unit < ? AND o.unit % ? < ? ORDER BY o.unit",
+            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+        )
+
+    def refused(
+        self, fingerprint: str, scenarios: int, replicates: int
+    ) -> Iterator[tuple[int, int, str, str, str, str | None]]:
+        """(scenario, replicate, status, reason, detail, last raw reply) of what was not accepted."""
+        for unit, *rest in self._stream(
+            "SELECT o.unit, o.status, o.reason, o.detail, "
+            "(SELECT text FROM replies p WHERE p.unit = o.unit AND p.key = o.reply_key) "
+            "FROM outcomes o WHERE o.fingerprint = ? AND o.status != 'accepted' AND o.unit < ? AND o.unit % ? < ? "
+            "ORDER BY o.unit",
+            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+        ):
+            yield (unit // REPLICATES, unit % REPLICATES, *rest)
+
+    # -- sessions and facts about the run
+
+    def begin_session(self, pid: int, host: str, edgen: str) -> int:
+        """Note that a process works on the run; returns the session's number."""
+        try:
+            cursor = self._reader.execute(
+                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                (time.time(), pid, host, edgen),
+            )
+        except sqlite3.DatabaseError as problem:
+            raise unusable(self._path, problem) from None
+        return int(cursor.lastrowid or 0)
+
+    def note_session(
+        self,
+        session: int,
+        *,
+        replayed: int,
+        retried: int,
+        state: str = "running",
+        message: str | None = None,
+    ) -> None:
+        """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
+        ended = None if state == "running" else time.time()
+        self.writer.add(_SESSION, (replayed, retried, state, message, ended, session))
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Queue a fact about the run."""
+        self.writer.add(_META, (name, value))
+
+    def fact(self, name: str) -> str | None:
+        """A fact as last committed."""
+        row = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        return str(row[0][0]) if row else None
+
+    def status(self) -> RunStatus:
+        """What `edgen status` prints, as last committed."""
+        try:
+            return read_status(self._reader)
+        except sqlite3.DatabaseError as problem:
+            raise unusable(self._path, problem) from None
+
+    async def flush(self) -> None:
+        """Return when all that was queued is on the disk."""
+        await self.writer.put(_META, ("flushed", "1"))
+
+    # -- reading
+
+    def _one(self, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+        return self._all(sql, values)[0]
+
+    def _all(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._reader.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as problem:
+            raise unusable(self._path, problem) from None
+
+    def _stream(self, sql: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._reader.execute(sql, values)
+        except sqlite3.DatabaseError as problem:
+            raise unusable(self._path, problem) from None
+
+
+def run_status(path: Path) -> RunStatus:
+    """The status of the ledger at `path`, read only: a run in progress is not disturbed."""
+    connection = connect(path, read_only=True)
+    try:
+        return read_status(connection)
+    except sqlite3.DatabaseError as problem:
+        raise unusable(path, problem) from None
+    finally:
+        connection.close()
+
+
+__all__ = ["Counts", "Ledger", "Outcome", "RunPlan", "RunStatus", "run_status", "unit_number"]

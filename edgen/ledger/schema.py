@@ -1,0 +1,121 @@
+"""The ledger's tables, and how a run.db is opened, recognised and refused.
+
+`unit` numbers conversations: scenario * 2**20 + replicate. Nothing is ever updated in `replies`:
+what was answered stays answered. `outcomes` and `records` are derived from it and may be made again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from edgen.errors import RunError
+
+APPLICATION_ID = 0x65646765  # "edge"
+VERSION = 1
+REPLICATES = 1 << 20
+
+_TABLES = """
+CREATE TABLE replies (
+    unit INTEGER NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    key BLOB NOT NULL,              -- sha256 over all that shaped the answer
+    finish_reason TEXT NOT NULL, refusal TEXT, model TEXT,
+    prompt_tokens INTEGER, completion_tokens INTEGER,
+    answered_at REAL NOT NULL,      -- seconds since the epoch
+    latency REAL NOT NULL,          -- seconds, of the attempt that succeeded
+    tries INTEGER NOT NULL,         -- network attempts
+    cost_usd REAL,                  -- by the price that the job gave; NULL without one
+    text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX replies_by_call ON replies (unit, step, attempt, key);
+CREATE TABLE outcomes (
+    unit INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL,      -- of the job that this outcome was made under
+    status TEXT NOT NULL, reason TEXT, detail TEXT,
+    grp INTEGER NOT NULL,           -- hash of the group that the split keeps together
+    reply_key BLOB                  -- the last reply that was read for it
+);
+CREATE TABLE records (unit INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    started_at REAL NOT NULL, ended_at REAL, pid INTEGER NOT NULL, host TEXT NOT NULL, edgen TEXT NOT NULL,
+    made INTEGER NOT NULL DEFAULT 0, replayed INTEGER NOT NULL DEFAULT 0, retried INTEGER NOT NULL DEFAULT 0,
+    prompt_tokens INTEGER NOT NULL DEFAULT 0, completion_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT
+);
+CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN
+    UPDATE sessions SET
+        made = made + 1,
+        prompt_tokens = prompt_tokens + IFNULL(NEW.prompt_tokens, 0),
+        completion_tokens = completion_tokens + IFNULL(NEW.completion_tokens, 0),
+        cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
+    WHERE id = (SELECT MAX(id) FROM sessions);
+END;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+def unit_number(scenario: int, replicate: int) -> int:
+    """The ledger's number of a conversation."""
+    return scenario * REPLICATES + replicate
+
+
+def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sqlite3.Connection:
+    """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger."""
+    if not path.exists() and not create:
+        raise RunError(f"{path}: there is no ledger here; is this the folder of a run?")
+    uri = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
+    try:
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+    except sqlite3.Error as problem:
+        raise RunError(f"{path}: the ledger cannot be opened ({problem}).") from None
+    try:
+        _recognise(connection, path, create=create)
+        connection.execute("PRAGMA cache_size = -4096")
+    except sqlite3.DatabaseError as problem:
+        connection.close()
+        raise unusable(path, problem) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
+    if application == 0 and empty and create:
+        connection.executescript(
+            f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES}"
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+    elif application != APPLICATION_ID:
+        raise RunError(
+            f"{path}: this is not an edgen ledger. Nothing was changed; "
+            "move it away or choose another run folder with -o."
+        )
+    elif version != VERSION:
+        raise RunError(
+            f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "
+            "Nothing was changed; use the edgen that made it, or another run folder."
+        )
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise RunError if the file is torn (pages missing or malformed)."""
+    try:
+        answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.DatabaseError as problem:
+        raise unusable(path, problem) from None
+    if answer != "ok":
+        raise unusable(path, answer)
+
+
+def unusable(path: Path, problem: object) -> RunError:
+    """The sentence for a ledger that is torn or foreign."""
+    return RunError(
+        f"{path}: the ledger is damaged or no ledger at all ({problem}). Nothing was changed. "
+        f"Restore it from a copy, save what can be read with `sqlite3 {path.name} .recover`, "
+        "or choose another run folder with -o."
+    )

@@ -1,0 +1,131 @@
+"""What a ledger says about its run: the conservation equation, calls, tokens, cost.
+
+At every moment planned = accepted + rejected + failed + pending.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import msgspec
+
+from edgen.ledger.schema import REPLICATES, unit_number
+
+
+class Counts(msgspec.Struct):
+    """What one session did. `retried` counts network attempts beyond a call's first."""
+
+    made: int = 0
+    replayed: int = 0
+    retried: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class RunPlan(msgspec.Struct, frozen=True):
+    """What a run is to make: kept in the ledger as the fact `plan`."""
+
+    name: str
+    fingerprint: str
+    scenarios: int
+    replicates: int
+    asked: int  # conversations that the job wants accepted
+
+
+class RunStatus(msgspec.Struct, frozen=True):
+    """Counts of conversations by outcome, and of calls over all sessions of a run.
+
+    `replayed` counts the last session's answers that came from the ledger. `session_state` is how
+    the last session ended, "running" if it never said so.
+    """
+
+    plan: RunPlan
+    accepted: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    counts: Counts
+    session_state: str
+    message: str | None
+
+    @property
+    def planned(self) -> int:
+        return self.plan.scenarios * self.plan.replicates
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.accepted - sum(self.rejected.values()) - sum(self.failed.values())
+
+    def state(self, *, held: bool) -> str:
+        """complete, short, running or stopped; `held`: a live process has the run's lock."""
+        if held:
+            return "running"
+        if self.pending > 0:
+            return "stopped"
+        return "complete" if self.accepted >= self.plan.asked else "short"
+
+    def as_json(self, run: str, *, held: bool) -> dict[str, Any]:
+        """The object that `edgen status --json` prints."""
+        return {
+            "run": run,
+            "state": self.state(held=held),
+            "planned": self.planned,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "failed": self.failed,
+            "pending": self.pending,
+            "calls": {
+                "made": self.counts.made,
+                "replayed": self.counts.replayed,
+                "retried": self.counts.retried,
+            },
+            "tokens": {
+                "prompt": self.counts.prompt_tokens,
+                "completion": self.counts.completion_tokens,
+            },
+            "cost_usd": self.counts.cost_usd,
+        }
+
+
+def read_status(connection: sqlite3.Connection) -> RunStatus:
+    """Read it all in one snapshot. Raises sqlite3.DatabaseError as sqlite3 does."""
+    connection.execute("BEGIN")
+    try:
+        plan = _plan(connection)
+        accepted = 0
+        rejected: dict[str, int] = {}
+        failed: dict[str, int] = {}
+        for status, reason, count in connection.execute(
+            "SELECT status, reason, COUNT(*) FROM outcomes "
+            "WHERE fingerprint = ? AND unit < ? AND unit % ? < ? GROUP BY 1, 2 ORDER BY 1, 2",
+            (plan.fingerprint, unit_number(plan.scenarios, 0), REPLICATES, plan.replicates),
+        ):
+            if status == "accepted":
+                accepted += count
+            else:
+                (rejected if status == "rejected" else failed)[reason or "unknown"] = count
+        totals = connection.execute(
+            "SELECT SUM(made), SUM(retried), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost_usd) FROM sessions"
+        ).fetchone()
+        last = connection.execute(
+            "SELECT replayed, state, message FROM sessions ORDER BY id DESC LIMIT 1"
+        ).fetchone() or (0, "stopped", None)
+    finally:
+        connection.execute("COMMIT")
+    counts = Counts(
+        made=totals[0] or 0,
+        replayed=last[0],
+        retried=totals[1] or 0,
+        prompt_tokens=totals[2] or 0,
+        completion_tokens=totals[3] or 0,
+        cost_usd=totals[4],
+    )
+    return RunStatus(plan, accepted, rejected, failed, counts, last[1], last[2])
+
+
+def _plan(connection: sqlite3.Connection) -> RunPlan:
+    row = connection.execute("SELECT value FROM meta WHERE name = 'plan'").fetchone()
+    if row is None:
+        return RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
+    return msgspec.json.decode(row[0], type=RunPlan)

@@ -1,0 +1,160 @@
+"""The ledger's only writer: a thread that commits what is queued, in order, in groups.
+
+Whoever awaits `put` goes on when the group is on the disk (WAL, synchronous=FULL). Groups form by
+themselves: while one is written, the next one queues; a short pause before each lets it grow, since
+a commit costs far more than a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from edgen.errors import EdgenError, RunError, StoppedError
+from edgen.ledger.schema import connect, unusable
+
+PAUSE = 0.008  # seconds that a group may grow before it is committed
+GROUP = 1024  # rows after which a group is committed at once
+
+Row = tuple[Any, ...]
+Sql = str
+
+
+class Writer:
+    """Rows in, durable groups out. Built and used on the event loop's thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queue: queue.SimpleQueue[tuple[Sql, Row, asyncio.Future[None] | None] | None] = (
+            queue.SimpleQueue()
+        )
+        self._loop = asyncio.get_running_loop()
+        self._error: EdgenError | None = None
+        self._thread = threading.Thread(target=self._work, name="edgen-ledger", daemon=True)
+        self._thread.start()
+
+    def add(self, sql: Sql, row: Row) -> None:
+        """Queue a row. Raises what stopped the writer, if it has stopped."""
+        if self._error is not None:
+            raise self._error
+        self._queue.put((sql, row, None))
+
+    def put(self, sql: Sql, row: Row) -> asyncio.Future[None]:
+        """Queue a row; the future is done when it is on the disk."""
+        if self._error is not None:
+            raise self._error
+        future = self._loop.create_future()
+        self._queue.put((sql, row, future))
+        return future
+
+    async def close(self) -> None:
+        """Commit what is queued and end the thread. Raises what stopped the writer."""
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        connection: sqlite3.Connection | None = None
+        group: list[tuple[Sql, Row, asyncio.Future[None] | None]] = []
+        more = True
+        try:
+            connection = connect(self._path)
+            connection.execute("PRAGMA synchronous = FULL")
+            while more:
+                group, more = self._gather()
+                self._commit(connection, group)
+                self._answer(group, None)
+                group = []
+        except Exception as problem:  # noqa: BLE001 - the loop's thread must hear of it, whatever it is
+            self._error = _worded(problem, self._path)
+            self._answer(group, self._error)
+            self._drain()
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _gather(self) -> tuple[list[tuple[Sql, Row, asyncio.Future[None] | None]], bool]:
+        """The next group, and whether more may follow."""
+        item = self._queue.get()
+        if item is None:
+            return [], False
+        group = [item]
+        if self._queue.qsize() < GROUP:
+            time.sleep(PAUSE)
+        try:
+            while len(group) < GROUP:
+                item = self._queue.get_nowait()
+                if item is None:
+                    return group, False
+                group.append(item)
+        except queue.Empty:
+            pass
+        return group, True
+
+    def _commit(
+        self, connection: sqlite3.Connection, group: list[tuple[Sql, Row, asyncio.Future[None] | None]]
+    ) -> None:
+        """One transaction. Statements of one kind go together, kinds in the order they first came:
+        a reply is queued before its outcome, so no outcome is ever stored without its reply."""
+        by_sql: dict[Sql, list[Row]] = {}
+        for sql, row, _ in group:
+            by_sql.setdefault(sql, []).append(row)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, rows in by_sql.items():
+                connection.executemany(sql, rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _answer(
+        self, group: list[tuple[Sql, Row, asyncio.Future[None] | None]], error: EdgenError | None
+    ) -> None:
+        futures = [future for _, _, future in group if future is not None]
+        if futures:
+            _in_loop(self._loop, lambda: _resolve(futures, error))
+
+    def _drain(self) -> None:
+        """After an error: answer whoever still comes, until `close`."""
+        while (item := self._queue.get()) is not None:
+            self._answer([item], self._error)
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(call)
+
+
+def _resolve(futures: list[asyncio.Future[None]], error: EdgenError | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+
+def _worded(problem: Exception, path: Path) -> EdgenError:
+    if isinstance(problem, EdgenError):
+        return problem
+    if isinstance(problem, sqlite3.OperationalError):
+        text = str(problem)
+        if "full" in text or "disk I/O" in text or "unable to open" in text:
+            return StoppedError(
+                f"{path}: the ledger cannot be written ({text}). Everything answered before is stored. "
+                "Make room on the disk and start the same command again: it goes on where it stopped."
+            )
+        if "locked" in text:
+            return RunError(f"{path}: another program keeps the ledger locked ({text}).")
+    return unusable(path, problem)

@@ -1,0 +1,140 @@
+"""The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
+
+    job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
+
+`job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from edgen.errors import LockedError, RunError
+
+
+class RunDir:
+    """Where things are in a run's folder. Makes nothing by itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.job = path / "job.yaml"
+        self.inputs = path / "inputs"
+        self.ledger = path / "run.db"
+        self.lock = path / "run.lock"
+        self.shards = path / "shards"
+        self.rejected = path / "rejected.jsonl"
+        self.previous = path / "previous"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was ever started here."""
+        return self.ledger.exists() or self.job.exists()
+
+    def prepare(self) -> None:
+        """Make the folder. Raises RunError if it is something else or another program's."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
+        except OSError as problem:
+            raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
+        strangers = [p.name for p in self.path.iterdir() if p != self.lock]
+        if strangers and not self.exists:
+            raise RunError(
+                f"{self.path}: this folder holds other things ({', '.join(sorted(strangers)[:3])}) and no run. "
+                "Nothing was changed; choose another run folder with -o."
+            )
+        if self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
+            raise RunError(
+                f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is unknown. "
+                "Restore it, or choose another run folder with -o."
+            )
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the run for this process. Raises LockedError if a live process holds it.
+
+        The lock is the operating system's and ends with its holder, however that ends; a file left
+        behind by a dead process locks nothing.
+        """
+        with self._open_lock() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LockedError(
+                    f"{self.path}: another process works on this run ({holder(self.lock)}). "
+                    "Wait for it, stop it, or choose another run folder with -o."
+                ) from None
+            except OSError as problem:
+                raise RunError(f"{self.lock}: the run cannot be locked here ({problem.strerror}).") from None
+            file.truncate(0)
+            file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+            file.flush()
+            yield
+
+    def _open_lock(self) -> Any:
+        try:
+            return self.lock.open("a+b")
+        except OSError as problem:
+            raise RunError(f"{self.lock}: the run folder cannot be written ({problem.strerror}).") from None
+
+    def is_held(self) -> bool:
+        """Whether a live process holds the run."""
+        try:
+            with self.lock.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def set_aside(self) -> Path | None:
+        """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays."""
+        finished = [p for p in (self.job, self.inputs, self.shards, self.rejected) if p.exists()]
+        if not finished:
+            return None
+        number = 1 + max((int(p.name) for p in self.previous.glob("*") if p.name.isdigit()), default=0)
+        target = self.previous / str(number)
+        target.mkdir(parents=True)
+        for path in finished:
+            path.rename(target / path.name)
+        return target
+
+    def write_job(self, job: dict[str, Any], inputs: dict[str, str]) -> None:
+        """Write the resolved job and the texts of its template and space, each atomically."""
+        self.inputs.mkdir(exist_ok=True)
+        for name, text in inputs.items():
+            _replace(self.inputs / name, text)
+        _replace(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
+
+
+def holder(lock: Path) -> str:
+    """Who holds a lock file, as far as it says."""
+    try:
+        who = json.loads(lock.read_bytes())
+        return f"process {who['pid']} on {who['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "it left no name"
+
+
+def _replace(path: Path, text: str) -> None:
+    if path.exists() and path.read_bytes() == text.encode():
+        return
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
