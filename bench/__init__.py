@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench` prints them all. They print numbers and gate nothing."""

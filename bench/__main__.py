@@ -1,0 +1,100 @@
+"""python -m bench [cost] [full] [memory] [resume]   (all of them without a name)"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.measure import ROOT, edgen, machine, run, simulator
+
+QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
+CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
+ED_SIZE = 47_234
+
+
+def cost(folder: Path) -> None:
+    """The whole of `edgen generate` against a bare aiohttp + orjson loop, same calls, same server."""
+    cpu, speed = [], []
+    with simulator("--latency-ms", "100") as url:
+        backend = f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
+        for number in range(ROUNDS):
+            loop = json.loads(
+                run(sys.executable, "-m", "bench.bare_loop", url, str(CALLS), str(IN_FLIGHT)).output
+            )
+            ours = edgen(
+                *("generate", QUICKSTART, "-n", str(CALLS), "-o", str(folder / f"cost{number}")),
+                *("--set", backend, "--set", f"limits.in_flight={IN_FLIGHT}", "--json"),
+            )
+            assert json.loads(ours.output)["accepted"] == CALLS
+            cpu.append(ours.cpu / loop["cpu"])
+            speed.append(loop["wall"] / ours.wall)
+            print(
+                f"  round {number + 1}: bare loop {loop['cpu'] / CALLS * 1e6:.0f} µs CPU a call, {CALLS / loop['wall']:.0f}/s; "
+                f"edgen {ours.cpu / CALLS * 1e6:.0f} µs, {CALLS / ours.wall:.0f}/s"
+            )
+    print(
+        f"  CPU ratio {statistics.median(cpu):.2f} (at most 2.5, aim 2); throughput {statistics.median(speed):.0%} (at least 80%)"
+    )
+
+
+def full(folder: Path) -> None:
+    """ED's full size on the embedded simulator, end to end."""
+    ours = edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", str(folder / "full"), "--json")
+    assert json.loads(ours.output)["accepted"] == ED_SIZE
+    print(
+        f"  {ED_SIZE} conversations: {ours.wall:.1f} s (under 60), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 150)"
+    )
+
+
+def memory(folder: Path) -> None:
+    """Peak memory as N grows tenfold."""
+    peaks = {}
+    for count in (10_000, 100_000):
+        ours = edgen("generate", QUICKSTART, "-n", str(count), "-o", str(folder / f"memory{count}"), "--json")
+        peaks[count] = ours.peak_mb
+        print(f"  {count} conversations: peak {ours.peak_mb:.0f} MB, {ours.wall:.1f} s")
+    print(f"  100,000 against 10,000: {peaks[100_000] / peaks[10_000] - 1:+.1%} (within 10%)")
+
+
+def resume(folder: Path) -> None:
+    """A finished run of 10,000 started again."""
+    run_folder = str(folder / "resume")
+    edgen("generate", QUICKSTART, "-n", "10000", "-o", run_folder, "--json")
+    times = []
+    for _ in range(ROUNDS):
+        again = edgen("generate", QUICKSTART, "-n", "10000", "-o", run_folder, "--json")
+        assert json.loads(again.output)["calls"]["made"] == 10_000, "a resumed run asked again"
+        times.append(again.wall)
+    print(f"  10,000 conversations resumed in {statistics.median(times):.2f} s (under 3)")
+
+
+def requests(_folder: Path) -> None:
+    """`edgen simulator` alone: requests a second."""
+    print("  " + run(sys.executable, "-m", "bench.simulator_rps").output.strip().replace("\n", "\n  "))
+
+
+BENCHMARKS: dict[str, Callable[[Path], None]] = {
+    "requests": requests,
+    "cost": cost,
+    "full": full,
+    "memory": memory,
+    "resume": resume,
+}
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(BENCHMARKS)
+    print(f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}, {machine()}")
+    for name in names:
+        print(f"{name}: {BENCHMARKS[name].__doc__}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="edgen-bench-") as folder:
+            BENCHMARKS[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main()

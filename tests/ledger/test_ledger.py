@@ -1,0 +1,231 @@
+"""The ledger keeps what it is given, says so only when it is on the disk, and refuses what is not its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from edgen.errors import RunError
+from edgen.ledger import Ledger, Outcome, RunPlan, run_status
+from edgen.model import Address, Reply, Status, Usage
+
+PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+def outcome(scenario: int, status: Status = Status.ACCEPTED, reason: str | None = None) -> Outcome:
+    return Outcome(scenario, 0, status, reason, None, group=scenario * 7, reply_key=key(scenario))
+
+
+async def fill(ledger: Ledger, count: int) -> None:
+    ledger.begin_session(1, "host", "0")
+    ledger.set_fact("plan", msgspec.json.encode(PLAN).decode())
+    for i in range(count):
+        await ledger.store(Address(i, 0), key(i), Reply(f"text {i}", usage=Usage(3, 4)), 0.1, 1, 0.5)
+        ledger.settle(outcome(i), "f", b'{"n": %d}' % i)
+
+
+async def test_what_is_stored_is_there_after_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    reply = Reply("téxt\x00 \N{PILE OF POO}", "length", "no", Usage(3, 4), "m")
+    async with Ledger(path) as ledger:
+        ledger.begin_session(1, "host", "0")
+        await ledger.store(Address(2, 1, 3, 4), key(9), reply, 0.1, 2)
+        assert ledger.replies(2, 1) == {}, "only what was there at opening is replayed"
+    async with Ledger(path) as ledger:
+        assert ledger.replies(2, 1) == {key(9): reply}
+        assert ledger.replies(2, 0) == {}
+
+
+async def test_a_reply_without_usage_has_none_when_read_back(tmp_path: Path) -> None:
+    async with Ledger(tmp_path / "run.db") as ledger:
+        await ledger.store(Address(0, 0), key(1), Reply("x"), 0.1, 1)
+    async with Ledger(tmp_path / "run.db") as ledger:
+        assert ledger.replies(0, 0)[key(1)].usage is None
+
+
+async def test_the_same_answer_stored_twice_is_kept_once(tmp_path: Path) -> None:
+    async with Ledger(tmp_path / "run.db") as ledger:
+        ledger.begin_session(1, "host", "0")
+        await ledger.store(Address(0, 0), key(1), Reply("first"), 0.1, 1)
+        await ledger.store(Address(0, 0), key(1), Reply("second"), 0.1, 1)
+    async with Ledger(tmp_path / "run.db") as ledger:
+        assert ledger.replies(0, 0)[key(1)].text == "first"
+        assert ledger.status().counts.made == 1
+
+
+async def test_store_returns_when_another_connection_can_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        for i in range(5):
+            await ledger.store(Address(i, 0), key(i), Reply("x"), 0.1, 1)
+            with sqlite3.connect(path) as other:
+                assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] == i + 1
+
+
+async def test_status_counts_and_the_equation_holds(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        await fill(ledger, 4)
+        ledger.settle(outcome(4, Status.REJECTED, "refused"), "f", None)
+        ledger.settle(outcome(5, Status.FAILED, "timeout"), "f", None)
+        ledger.settle(outcome(6), "another", b"{}")  # of an earlier form of the job
+        ledger.settle(outcome(11), "f", b"{}")  # beyond what is planned now
+        await ledger.flush()
+    facts = run_status(path).as_json("r", held=False)
+    assert (facts["planned"], facts["accepted"], facts["pending"]) == (10, 4, 4)
+    assert facts["rejected"] == {"refused": 1}
+    assert facts["failed"] == {"timeout": 1}
+    assert facts["calls"]["made"] == 4
+    assert facts["tokens"] == {"prompt": 12, "completion": 16}
+    assert facts["cost_usd"] == 2.0
+    assert facts["state"] == "stopped"
+
+
+async def test_settled_leaves_out_failures_and_other_fingerprints(tmp_path: Path) -> None:
+    async with Ledger(tmp_path / "run.db") as ledger:
+        ledger.settle(outcome(0), "f", b"{}")
+        ledger.settle(outcome(1, Status.FAILED, "timeout"), "f", None)
+        ledger.settle(outcome(2), "old", b"{}")
+        ledger.settle(outcome(3, Status.REJECTED, "empty"), "f", None)
+        await ledger.flush()
+        assert [row[0] for row in ledger.settled("f", 0, 10)] == [0, 3]
+        assert [row[0] for row in ledger.settled("f", 1, 3)] == []
+
+
+async def test_settled_pages_through_many(tmp_path: Path) -> None:
+    async with Ledger(tmp_path / "run.db") as ledger:
+        for i in range(1_203):
+            ledger.settle(outcome(i), "f", b"{}")
+        await ledger.flush()
+        assert [row[0] for row in ledger.settled("f", 0, 5_000)] == list(range(1_203))
+
+
+async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None:
+    async with Ledger(tmp_path / "run.db") as ledger:
+        await fill(ledger, 3)
+        await ledger.store(Address(3, 0), key(3), Reply("raw words"), 0.1, 1)
+        ledger.settle(outcome(3, Status.REJECTED, "no_turns"), "f", None)
+        await ledger.flush()
+        assert list(ledger.records("f", 10, 1)) == [(0, b'{"n": 0}'), (7, b'{"n": 1}'), (14, b'{"n": 2}')]
+        assert list(ledger.groups("f", 10, 1)) == [(0, 1), (7, 1), (14, 1)]
+        assert list(ledger.groups("f", 2, 1)) == [(0, 1), (7, 1)]
+        assert list(ledger.refused("f", 10, 1)) == [(3, 0, "rejected", "no_turns", None, "raw words")]
+
+
+async def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        await asyncio.gather(*(ledger.store(Address(i, 0), key(i), Reply("x"), 0.1, 1) for i in range(3_000)))
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] == 3_000
+
+
+def damaged(kind: str, path: Path) -> None:
+    data = path.read_bytes()
+    if kind == "text":
+        path.write_text("this is a letter to the editor, long enough to be read as a page\n" * 100)
+    elif kind == "cut in half":
+        path.write_bytes(data[: len(data) // 2])
+    elif kind == "cut in a page":
+        path.write_bytes(data[: len(data) // 2 + 100])
+    elif kind == "holes":
+        path.write_bytes(data[:8192] + bytes(len(data) - 8192))
+
+
+@pytest.mark.parametrize("kind", ["text", "cut in half", "cut in a page", "holes"])
+async def test_a_torn_ledger_is_refused_and_left_as_it_is(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        await fill(ledger, 200)
+    damaged(kind, path)
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=r"run\.db.*(damaged|not an edgen ledger)"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(RunError, match="not an edgen ledger"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_a_ledger_of_a_later_layout_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(_make(path))
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(RunError, match="layout 99"):
+        Ledger(path)
+
+
+async def _make(path: Path) -> None:
+    async with Ledger(path) as ledger:
+        await fill(ledger, 3)
+
+
+def test_status_of_a_folder_without_a_ledger_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no ledger"):
+        run_status(tmp_path / "run.db")
+    assert not (tmp_path / "run.db").exists()
+
+
+def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: Path) -> None:
+    """The operating system refuses to let a file grow past a limit: a write fails as on a full disk."""
+    script = textwrap.dedent(
+        """
+        import asyncio, pathlib, resource, signal, sys
+        from edgen.errors import StoppedError
+        from edgen.ledger import Ledger
+        from edgen.model import Address, Reply
+
+        async def main(path):
+            stored = 0
+            try:
+                async with Ledger(path) as ledger:
+                    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+                    for i in range(10_000):
+                        await ledger.store(Address(i, 0), i.to_bytes(32, "big"), Reply("x" * 2000), 0.1, 1)
+                        stored += 1
+            except StoppedError as error:
+                print(stored)
+                print(error)
+
+        asyncio.run(main(pathlib.Path(sys.argv[1])))
+        """
+    )
+    path = tmp_path / "run.db"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        check=True,
+    )
+    stored, sentence = done.stdout.split("\n", 1)
+    assert int(stored) > 10, done.stderr
+    assert "cannot be written" in sentence
+    assert "Make room" in sentence
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] >= int(stored)
+        assert other.execute("PRAGMA quick_check").fetchone()[0] == "ok"

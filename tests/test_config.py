@@ -1,0 +1,206 @@
+"""A job file becomes a Job, or an error with every problem and its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from edgen.config import KNOBS, Job, OpenAIConfig, SimulatorConfig, load_job, parse_job, resolved, shaping
+from edgen.errors import EdgenError, JobError
+
+GOOD = """
+name: quickstart
+seed: 7
+conversations: 200
+space: education_dialogue
+prompt: education_dialogue
+backends:
+  default: {type: simulator}
+"""
+
+
+def job_file(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_defaults_are_the_documented_ones(tmp_path: Path) -> None:
+    job = load_job(job_file(tmp_path, GOOD))
+    assert job.backends == {"default": SimulatorConfig()}
+    assert (job.design, job.protocol, job.asks, job.replicates, job.top_up) == (
+        "balanced",
+        "oneshot",
+        3,
+        1,
+        False,
+    )
+    assert (job.limits.in_flight, job.limits.attempts, job.limits.timeout) == (256, 6, 120)
+    assert (job.split.test, job.split.by, job.shards.train, job.shards.test) == (0.15, "scenario", 5, 1)
+
+
+def test_the_shipped_quickstart_is_a_job() -> None:
+    assert load_job(Path(__file__).parents[1] / "jobs" / "quickstart.yaml").conversations == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("sed: 7", "$.sed: unknown key (did you mean 'seed'?)"),
+        ("seed: -1", "$.seed: expected a whole number >= 0"),
+        ("seed: 1.5", "$.seed: expected a whole number"),
+        ("seed: 99999999999999999999", "$.seed:"),
+        ("name: ../escape", "$.name:"),
+        ("name: a/b", "$.name:"),
+        ("name: ''", "$.name:"),
+        ("conversations: 0", "$.conversations: expected a whole number >= 1"),
+        ("conversations: '200'", "$.conversations: expected a whole number, got a text"),
+        ("space: no", "a text that YAML reads as a truth value goes in quotes"),
+        ("space: ''", "$.space:"),
+        ("design: sequential", "$.design:"),
+        ("protocol: monologue", "$.protocol:"),
+        ("backends: {}", "$.backends.default: this key is missing"),
+        ("backends: []", "$.backends: expected a mapping, got a list"),
+        (
+            "backends: {default: {type: simulatr}}",
+            "$.backends.default.type: unknown type 'simulatr' (did you mean 'simulator'?)",
+        ),
+        ("backends: {default: {}}", "$.backends.default.type: this key is missing"),
+        ("backends: {default: {type: openai}}", "$.backends.default.model: this key is missing"),
+        (
+            "backends: {default: {type: openai, model: m, api_key: x}}",
+            "$.backends.default.api_key: unknown key (did you mean 'api_key_env'?)",
+        ),
+        (
+            "backends: {default: {type: openai, model: m, base_url: 'ftp://x'}}",
+            "$.backends.default.base_url:",
+        ),
+        (
+            "backends: {default: {type: openai, model: m, base_url: 'http://key@host/v1'}}",
+            "$.backends.default.base_url:",
+        ),
+        (
+            "backends: {default: {type: simulator}, techer: {type: simulator}}",
+            "$.backends.techer: unknown role",
+        ),
+        (
+            "backends: {default: {type: simulator, temperature: .nan}}",
+            "$.backends.default.temperature: expected a finite number",
+        ),
+        ("limits: {in_flight: 0}", "$.limits.in_flight:"),
+        ("limits: {timeout: .inf}", "$.limits.timeout: expected a finite number"),
+        ("limits: {requests: 5}", "$.limits.requests: unknown key"),
+        ("limits: {max_cost: 1}", "$.backends.default.price: a run under max_cost needs it"),
+        (
+            "limits: {max_tokens: 100}",
+            "$.backends.default.max_tokens: a run under max_cost or max_tokens needs it",
+        ),
+        ("split: {test: 1.0}", "$.split.test:"),
+        ("split: {by: colour}", "$.split.by:"),
+        ("shards: {train: 0}", "$.shards.train:"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_path(tmp_path: Path, change: str, said: str) -> None:
+    path = job_file(tmp_path, yaml.safe_dump(yaml.safe_load(GOOD) | yaml.safe_load(change)))
+    with pytest.raises(JobError) as caught:
+        load_job(path)
+    assert said in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    text = GOOD.replace("seed: 7", "sed: 7").replace("200", "0") + "limits: {in_flight: x}\n"
+    with pytest.raises(JobError) as caught:
+        load_job(job_file(tmp_path, text))
+    assert len(caught.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "holds none"),
+        (b"- a\n- b\n", "holds none"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"name: [", "not valid YAML: line"),
+        (b"name: a\nname: b\n", "'name' is given twice"),
+        (b"name: !!python/object/apply:os.system ['true']\n", "not valid YAML"),
+        (b"\x00", "forbids"),
+        (b"a: &a [x, *a]\n", "recursive"),
+        (b"a: " + b"[" * 5000, "nested too deeply"),
+        (b"#" * (9 * 1024 * 1024), "larger than 8 MiB"),
+        (
+            b"a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+            + b"".join(
+                b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 10)) for c in range(98, 110)
+            ),
+            "too large",
+        ),
+    ],
+    ids=[
+        "empty",
+        "list",
+        "not-utf8",
+        "syntax",
+        "twice",
+        "python-tag",
+        "nul",
+        "cycle",
+        "deep",
+        "large",
+        "laughs",
+    ],
+)
+def test_a_file_that_is_no_job_is_a_sentence(tmp_path: Path, text: bytes, said: str) -> None:
+    with pytest.raises(JobError) as caught:
+        load_job(job_file(tmp_path, text))
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_are_sentences(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="no such file"):
+        load_job(tmp_path / "nothing.yaml")
+    with pytest.raises(JobError, match="folder"):
+        load_job(tmp_path)
+
+
+def test_set_overrides_any_key(tmp_path: Path) -> None:
+    path = job_file(tmp_path, GOOD)
+    job = load_job(
+        path,
+        [
+            "limits.in_flight=3",
+            "backends.default={type: openai, model: m}",
+            "backends.default.temperature=0.5",
+            "split.by=topic",
+            "limits.requests_per_minute=null",
+        ],
+    )
+    assert job.limits.in_flight == 3
+    assert job.backends["default"] == OpenAIConfig(model="m", temperature=0.5)
+    assert job.split.by == "topic"
+
+
+@pytest.mark.parametrize(
+    "text", ["limits", "=3", "a..b=1", "name.x=1", "limits.in_flight=[", "limits.in_flght=3", "a b=1"]
+)
+def test_a_bad_set_is_a_sentence(tmp_path: Path, text: str) -> None:
+    with pytest.raises(EdgenError) as caught:
+        load_job(job_file(tmp_path, GOOD), [text])
+    assert caught.value.exit_code == 2
+
+
+def test_the_resolved_job_reads_back_as_itself(tmp_path: Path) -> None:
+    job = load_job(
+        job_file(tmp_path, GOOD),
+        ["backends.default={type: openai, model: m, stop: [a], extra_body: {k: [1]}}"],
+    )
+    assert parse_job(yaml.safe_load(yaml.safe_dump(resolved(job))), "again") == job
+
+
+def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
+    shape = shaping(load_job(job_file(tmp_path, GOOD)))
+    assert set(shape) | set(KNOBS) == {field.name for field in msgspec.structs.fields(Job)}
+    assert "price" not in shape["backends"]["default"]
