@@ -7,10 +7,10 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from edgen.cli import app
+    from edgen.cli.app import app
     from edgen.cli.errors import guarded
 
-    sys.exit(guarded(lambda: app(standalone_mode=False)))
+    sys.exit(guarded(lambda: app(prog_name="edgen")))
 
 
 if __name__ == "__main__":

@@ -7,25 +7,18 @@ import sys
 import traceback
 from collections.abc import Callable
 
-import click
-
 from edgen.cli.output import note
 from edgen.errors import EdgenError
 
 
 def guarded(run: Callable[[], object]) -> int:
-    """Call `run` and return the exit code that its end stands for."""
+    """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
     try:
         run()
     except EdgenError as error:
         note(f"edgen: {error}")
         return error.exit_code
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         note("edgen: interrupted.")
         return 130
     except BrokenPipeError:

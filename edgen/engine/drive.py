@@ -71,8 +71,8 @@ class Driver:
 
     async def run(self, units: Iterator[tuple[int, int]]) -> None:
         """Work through (scenario, replicate) pairs. Raises the reason if the run was stopped."""
-        capacity = sum(line.admission.in_flight for line in set(self._lines.values()))
-        workers = [asyncio.create_task(self._work(units)) for _ in range(capacity + SLACK)]
+        count = self._plan.job.limits.in_flight * len(self._lines) + SLACK
+        workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             running: set[asyncio.Task[Any]] = set(workers)

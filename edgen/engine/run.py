@@ -40,7 +40,7 @@ class Run:
         self.plan = plan
         self.rundir = rundir
         self.ledger = ledger
-        self.tally = Tally()
+        self.tally = Tally(planned=job.conversations * job.replicates)
         self.fingerprint = plan.fingerprint({role: b.identity for role, b in backends.items()})
         limits = job.limits
         budget = None

@@ -1,0 +1,308 @@
+"""The Gemini API's generateContent over HTTP, in the wire format of Google's google-genai client.
+
+System messages become the system instruction, the assistant is called "model". `extra_body` is
+merged last: shallowly, but for its generationConfig, whose keys join edgen's. A prompt that the
+service blocks is a Reply without text whose refusal is the block reason; thoughts are no part of the
+text. The key travels in a header, never in the address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.backends.base import Backend
+from edgen.backends.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.config import GeminiConfig
+from edgen.errors import CallError, FailureKind, InputError
+from edgen.model import FinishReason, Reply, Request, Usage
+
+# In the order in which Google's own client looks them up.
+KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+
+def create(config: GeminiConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
+    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
+    base = base_address(config.base_url)
+    host = base.host or ""
+    names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
+    key = find_key(names, environ, service=host, required=not is_local(host))
+    http = Http(
+        base,
+        headers={"x-goog-api-key": key} if key else {},
+        key=key,
+        timeout=timeout,
+        connections=connections,
+        environ=environ,
+        classify=classify,
+    )
+    return GeminiBackend(config, http)
+
+
+class GeminiBackend:
+    """One model of the Gemini API."""
+
+    simulated = False
+
+    def __init__(self, config: GeminiConfig, http: Http) -> None:
+        base = base_address(config.base_url)
+        self.model = config.model
+        self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
+        self._config = config
+        self._http = http
+        self._models = below(base, "v1beta/models")
+        self._generate = below(base, f"v1beta/{model_path(config.model)}:generateContent")
+        self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
+
+    def __repr__(self) -> str:
+        return f"GeminiBackend(model={self.model!r}, base_url={self.identity['base_url']!r})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._generate, self._body(request))
+        reply = read_reply(body)
+        if reply is None:
+            raise self._http.bad(body)
+        return reply
+
+    def _body(self, request: Request) -> bytes:
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        before, after = tail
+        seed = b"%d" % request.seed if after else b""
+        try:
+            return _contents(request) + before + seed + after + b"}"
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """The models that can generate content, without the prefix "models/". Raises CallError."""
+        names: list[str] = []
+        query = {"pageSize": "1000"}
+        for _ in range(_MAX_PAGES):
+            page = decode(_PAGE, await self._http.get(self._models.with_query(query)))
+            if page is None:
+                return None
+            names += [scrub(m.name).removeprefix("models/") for m in page.models if m.generates]
+            if not page.nextPageToken:
+                break
+            query["pageToken"] = page.nextPageToken
+        return names
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        await self._http.aclose()
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_MAX_PAGES = 20
+_encode = msgspec.json.Encoder().encode
+_OPEN = {
+    "user": b'{"role":"user","parts":[{"text":',
+    "assistant": b'{"role":"model","parts":[{"text":',
+}
+
+
+def model_path(model: str) -> str:
+    """`models/NAME`, or a full resource name as it is. Raises InputError if it is neither."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*", model):
+        raise InputError(f"the model {model!r} is no name of a Gemini model, as in gemini-2.5-flash.")
+    return model if "/" in model else f"models/{model}"
+
+
+def _contents(request: Request) -> bytes:
+    """`{"contents":[…]` and the system instruction, where there is one, without the closing brace."""
+    system = []
+    contents = []
+    for message in request.messages:
+        if message.role == "system":
+            system.append(b'{"text":' + _encode(message.content) + b"}")
+        else:
+            contents.append(_OPEN[message.role] + _encode(message.content) + b"}]}")
+    body = b'{"contents":[' + b",".join(contents) + b"]"
+    return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
+
+
+def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
+    """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    if config.extra_body.get("contents"):
+        raise InputError("extra_body cannot set 'contents': the prompt writes them. Remove it from the job.")
+    generation: dict[str, Any] = {
+        "temperature": config.temperature,
+        "topP": config.top_p,
+        "topK": config.top_k,
+        "maxOutputTokens": config.max_tokens and config.max_tokens * scale,
+        "stopSequences": config.stop or None,
+        "seed": None if config.seed == "auto" else config.seed,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
+    override = extra.pop("generationConfig", None) or {}
+    if not isinstance(override, dict):
+        raise InputError("extra_body.generationConfig must be a mapping, as in {thinkingConfig: {…}}.")
+    settings = [{"category": name, "threshold": value} for name, value in config.safety_settings.items()]
+    sent = {
+        "generationConfig": {k: v for k, v in generation.items() if v is not None} | override,
+        "safetySettings": settings,
+    }
+    return {key: value for key, value in sent.items() if value} | extra
+
+
+def _tail(config: GeminiConfig, scale: int) -> tuple[bytes, bytes]:
+    """What stands before and behind the automatic seed; without one, all of it and nothing."""
+    sent = parameters(config, scale)
+    generation = sent.get("generationConfig", {})
+    if config.seed != "auto" or "seed" in generation:
+        text = _encode(sent)
+        return (b"" if text == b"{}" else b"," + text[1:-1]), b""
+    rest = _encode({key: value for key, value in sent.items() if key != "generationConfig"})
+    text = _encode(generation)
+    before = (b"," if rest != b"{}" else b"") + rest[1:-1] + b',"generationConfig":' + text[:-1]
+    return before + (b"," if generation else b"") + b'"seed":', b"}"
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Part(msgspec.Struct):
+    text: str | None = None
+    thought: bool | None = None
+
+
+class _Content(msgspec.Struct):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(msgspec.Struct):
+    content: _Content | None = None
+    finishReason: str | None = None  # noqa: N815 - Google's spelling, as in all that follow
+    finishMessage: str | None = None  # noqa: N815
+
+
+class _Feedback(msgspec.Struct):
+    blockReason: str | None = None  # noqa: N815
+    blockReasonMessage: str | None = None  # noqa: N815
+
+
+class _Usage(msgspec.Struct):
+    promptTokenCount: int | None = None  # noqa: N815
+    candidatesTokenCount: int | None = None  # noqa: N815
+    thoughtsTokenCount: int | None = None  # noqa: N815
+
+
+class _Answer(msgspec.Struct):
+    candidates: list[_Candidate] | None = None
+    promptFeedback: _Feedback | None = None  # noqa: N815
+    usageMetadata: _Usage | None = None  # noqa: N815
+    modelVersion: str | None = None  # noqa: N815
+
+
+class _Model(msgspec.Struct):
+    name: str
+    supportedGenerationMethods: list[str] | None = None  # noqa: N815
+
+    @property
+    def generates(self) -> bool:
+        methods = self.supportedGenerationMethods
+        return methods is None or "generateContent" in methods
+
+
+class _Page(msgspec.Struct):
+    models: list[_Model] = []
+    nextPageToken: str | None = None  # noqa: N815
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_PAGE = msgspec.json.Decoder(_Page)
+
+_FINISH: dict[str | None, FinishReason] = {
+    "STOP": "stop",
+    None: "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"), "content_filter"
+    ),
+}
+
+
+def finish(reason: str | None) -> FinishReason:
+    """Google's finish reason in edgen's words."""
+    return _FINISH.get(reason, "other")
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """The first candidate, or the block, as a Reply; None if the body holds neither."""
+    answer = decode(_ANSWER, body)
+    if answer is None:
+        return None
+    text, refusal = "", None
+    if answer.candidates:
+        candidate = answer.candidates[0]
+        reason = finish(candidate.finishReason)
+        parts = candidate.content and candidate.content.parts
+        text = "".join(part.text or "" for part in parts or () if not part.thought)
+        if reason == "content_filter":
+            refusal = _worded(candidate.finishReason, candidate.finishMessage)
+    elif answer.promptFeedback is not None and answer.promptFeedback.blockReason:
+        reason = "content_filter"
+        refusal = _worded(answer.promptFeedback.blockReason, answer.promptFeedback.blockReasonMessage)
+    else:
+        return None
+    usage = answer.usageMetadata
+    return Reply(
+        text=scrub(text),
+        finish_reason=reason,
+        refusal=refusal,
+        usage=None if usage is None else _counted(usage),
+        model=scrub(answer.modelVersion) if answer.modelVersion else None,
+    )
+
+
+def _counted(usage: _Usage) -> Usage:
+    """Thoughts are paid for as part of the completion."""
+    completion = (usage.candidatesTokenCount or 0) + (usage.thoughtsTokenCount or 0)
+    return Usage(usage.promptTokenCount or 0, completion)
+
+
+def _worded(reason: str | None, message: str | None) -> str:
+    return scrub(f"{reason}: {message}" if message else reason or "")
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: Google's typed details and wording first, the status where they are silent."""
+    reasons = {str(detail.get("reason")) for detail in error.details}
+    if "API_KEY_INVALID" in reasons or (status == 400 and re.search(r"(?i)\bAPI key\b", error.message)):
+        return FailureKind.AUTHENTICATION
+    if status == 400:
+        if re.search(r"(?i)token count .*exceeds the maximum", error.message):
+            return FailureKind.CONTEXT_OVERFLOW
+        # No free tier where the caller is, or no billing: the same for every request.
+        return FailureKind.PERMISSION if error.status == "FAILED_PRECONDITION" else FailureKind.BAD_REQUEST
+    if status == 429:
+        if "MODEL_CAPACITY_EXHAUSTED" in reasons:
+            return FailureKind.OVERLOADED
+        # A day's quota is not mended by waiting for minutes, whatever the RetryInfo beside it says.
+        return FailureKind.QUOTA if "PerDay" in _quota_ids(error) else FailureKind.RATE_LIMIT
+    return kind_of_status(status)
+
+
+def _quota_ids(error: ErrorBody) -> str:
+    """The ids of all quotas that a 429 names, as one text."""
+    violations = [v for detail in error.details for v in _listed(detail.get("violations"))]
+    return " ".join(str(v.get("quotaId")) for v in violations)
+
+
+def _listed(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

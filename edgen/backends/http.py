@@ -1,0 +1,275 @@
+"""What the adapters that speak HTTP share: a session that makes one attempt, and reading settings.
+
+`Http.post` returns the body of a 200 or raises CallError; it never tries twice, never follows a
+redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Keys
+and proxies come from the environment that is handed in and are read once.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ipaddress
+import logging
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+from edgen.backends.failures import Classify, clean, failure
+from edgen.config import Sampling
+from edgen.errors import CallError, FailureKind, InputError, ProviderError
+
+MAX_ANSWER = 32 * 1024 * 1024  # bytes
+
+log = logging.getLogger("edgen")
+
+
+def identity(config: Sampling) -> dict[str, Any]:
+    """What of a backend's configuration shapes its answers: no price, no key, nothing left unset.
+
+    Raises InputError if a value is none that JSON has.
+    """
+    try:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            f"a backend's setting cannot be sent as JSON: {problem}. Change it in the job."
+        ) from None
+    return {
+        name: value
+        for name, value in plain.items()
+        if name not in ("price", "api_key_env") and value not in (None, [], {}, "")
+    }
+
+
+def base_address(base_url: str) -> URL:
+    """`base_url` as the URL that paths are appended to. Raises InputError."""
+    try:
+        url = URL(base_url)
+        host = url.host
+    except ValueError as problem:
+        raise InputError(f"base_url {base_url!r} is no address: {problem}.") from None
+    if not host or url.query_string or url.fragment:
+        raise InputError(
+            f"base_url {base_url.partition('?')[0]!r} must be a host and a path, as in http://localhost:8000/v1, "
+            "without '?' or '#'."
+        )
+    return url
+
+
+def below(base: URL, path: str) -> URL:
+    """The address of `path` under `base`, whether `base` ends in a slash or not."""
+    return base.with_path(f"{base.path.rstrip('/')}/{path}")
+
+
+def is_local(host: str) -> bool:
+    """Whether `host` is this machine or a private network, where servers commonly want no key."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        # A name without a dot is never public: a container, a machine in the same room.
+        return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, required: bool) -> str | None:
+    """The first key that is set in `environ` under one of `names`; empty counts as not set.
+
+    Raises ProviderError if there is none and one is required, or if it cannot be a key.
+    """
+    found = [(name, environ[name].strip()) for name in names if environ.get(name, "").strip()]
+    if not found:
+        if not required:
+            return None
+        raise ProviderError(
+            f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set: "
+            f"export {names[0]}=… (or name another variable with api_key_env in the job)."
+        )
+    name, key = found[0]
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ProviderError(
+            f"{name} holds characters that no API key has (a line break, a space, a quotation mark of a text "
+            "processor?): set it again to the key alone."
+        )
+    others = [other for other, value in found[1:] if value != key]
+    if others:
+        log.warning("%s and %s are both set; %s is used.", name, " and ".join(others), name)
+    return key
+
+
+def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
+    """How aiohttp is told of the proxy that `environ` names for `url`; empty where there is none.
+
+    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, either case, unless NO_PROXY names the host or
+    the host is local. Read once, because aiohttp's own `trust_env` costs every call and reads
+    ~/.netrc. Raises InputError for a proxy of a kind that aiohttp cannot use.
+    """
+    names = (f"{url.scheme}_proxy", f"{url.scheme}_proxy".upper())
+    name = next((name for name in names if environ.get(name)), None)
+    without = {"no": environ.get("no_proxy") or environ.get("NO_PROXY") or ""}
+    host = url.host or ""
+    if name is None or is_local(host) or proxy_bypass_environment(host, without):
+        return {}
+    value = environ[name]
+    proxy = URL(value if "://" in value else f"http://{value}")
+    if proxy.scheme not in ("http", "https"):
+        raise InputError(
+            f"{name} names a {proxy.scheme} proxy; only http and https proxies can be used. Unset it, or put "
+            f"{host} into NO_PROXY."
+        )
+    if proxy.user is None:
+        return {"proxy": proxy}
+    login = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+    return {"proxy": proxy.with_user(None), "proxy_headers": {"Proxy-Authorization": f"Basic {login}"}}
+
+
+class Http:
+    """One attempt at a time over one session, which is opened in the loop of the first call.
+
+    `timeout` is seconds for an attempt as a whole, `key` what messages must not hold, `now` the
+    clock that HTTP dates are held against.
+    """
+
+    def __init__(
+        self,
+        base: URL,
+        *,
+        headers: Mapping[str, str],
+        key: str | None,
+        timeout: float,
+        connections: int,
+        environ: Mapping[str, str],
+        classify: Classify,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._place = f"{base.host}:{base.port}"
+        self._options = proxy_for(base, environ)
+        password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
+        # Not the session's own headers: aiohttp shows those to a proxy, key and all. Compressed
+        # bodies, which aiohttp would unpack in a thread, are not asked for.
+        self._headers = CIMultiDict(
+            {"Accept-Encoding": "identity", "Content-Type": "application/json", **password, **headers}
+        )
+        self._key = key
+        self._timeout = timeout
+        self._connections = connections
+        self._classify = classify
+        self._now = now
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, url: URL, body: bytes) -> bytes:
+        """The body of a 200 to one POST. Raises CallError; cancellation passes through."""
+        return await self._exchange("POST", url, body)
+
+    async def get(self, url: URL) -> bytes:
+        """The body of a 200 to one GET. Raises CallError; cancellation passes through."""
+        return await self._exchange("GET", url, None)
+
+    def bad(self, body: bytes) -> CallError:
+        """The CallError for the body of a 200 that is not what the format promises."""
+        return failure(200, {}, body, classify=self._classify, now=self._now(), key=self._key)
+
+    async def _exchange(self, method: str, url: URL, body: bytes | None) -> bytes:
+        session = self._session or self._open()
+        try:
+            response = await session.request(
+                method, url, data=body, headers=self._headers, allow_redirects=False, **self._options
+            )
+            try:
+                answer = await _read(response)
+            finally:
+                response.release()  # an answer not read to its end closes the connection
+        except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
+            kind, message = explain(error, self._place, self._timeout)
+            raise CallError(kind, clean(message, self._key)) from None
+        if response.status == 200:
+            return answer
+        raise failure(
+            response.status,
+            response.headers,
+            answer,
+            classify=self._classify,
+            now=self._now(),
+            key=self._key,
+        )
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self._timeout),
+        )
+        return self._session
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        if self._session is not None:
+            with contextlib.suppress(Exception):
+                await self._session.close()
+
+
+class _TooLargeError(Exception):
+    """The answer has more than MAX_ANSWER bytes."""
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """The body, of MAX_ANSWER bytes at most. Raises _TooLargeError before more is held."""
+    chunks = []
+    size = 0
+    while chunk := await response.content.readany():
+        size += len(chunk)
+        if size > MAX_ANSWER:
+            raise _TooLargeError
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def explain(error: Exception, place: str, timeout: float) -> tuple[FailureKind, str]:
+    """The kind of a failure that left no HTTP answer, and a sentence that names the place."""
+    match error:
+        case _TooLargeError():
+            return (
+                FailureKind.BAD_RESPONSE,
+                f"the answer is larger than {MAX_ANSWER >> 20} MiB, the most that is read",
+            )
+        case TimeoutError():
+            return FailureKind.TIMEOUT, f"{place} gave no complete answer within {timeout:g} s"
+        case aiohttp.ClientHttpProxyError():
+            return (
+                FailureKind.CONNECTION,
+                f"the proxy refused the way to {place}: {error.status} {error.message}",
+            )
+        case aiohttp.ClientResponseError():
+            return (
+                FailureKind.BAD_RESPONSE,
+                f"what {place} answers is no HTTP; does base_url name the right port?",
+            )
+        case aiohttp.ClientProxyConnectionError():
+            return (
+                FailureKind.CONNECTION,
+                f"no connection to the proxy on the way to {place}; check HTTPS_PROXY",
+            )
+        case aiohttp.ClientConnectorDNSError():
+            return FailureKind.CONNECTION, f"the name of {place} is not known; check base_url and the network"
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return (
+                FailureKind.CONNECTION,
+                f"no secure connection to {place} ({error}); check https in base_url and the certificate",
+            )
+        case aiohttp.ClientConnectorError():
+            reason = error.os_error.strerror or error.os_error
+            return (
+                FailureKind.CONNECTION,
+                f"no connection to {place} ({reason}); is the server up and base_url right?",
+            )
+        case aiohttp.ClientPayloadError() | aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+            return FailureKind.CONNECTION, f"{place} closed the connection in the middle of its answer"
+        case _:
+            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"

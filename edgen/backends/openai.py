@@ -1,0 +1,233 @@
+"""Any Chat Completions server: OpenAI, vLLM, llama.cpp, Ollama and the many that speak like them.
+
+A request is written from bytes made once, around its messages; an answer is read by the few fields
+that count. `extra_body` is merged last and shallowly: a key there replaces what edgen would send
+(a `max_tokens` there is not scaled, a null is sent as null). Reasoning that a server keeps apart
+(`reasoning_content`) is no part of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.backends.base import Backend
+from edgen.backends.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.config import OpenAIConfig
+from edgen.errors import CallError, FailureKind, InputError
+from edgen.model import FinishReason, Reply, Request, Usage
+
+
+def create(config: OpenAIConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
+    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
+    base = base_address(config.base_url)
+    host = base.host or ""
+    key = find_key((config.api_key_env,), environ, service=host, required=not is_local(host))
+    http = Http(
+        base,
+        headers={"Authorization": f"Bearer {key}"} if key else {},
+        key=key,
+        timeout=timeout,
+        connections=connections,
+        environ=environ,
+        classify=classify,
+    )
+    return OpenAIBackend(config, http)
+
+
+class OpenAIBackend:
+    """One model behind one Chat Completions endpoint."""
+
+    simulated = False
+
+    def __init__(self, config: OpenAIConfig, http: Http) -> None:
+        base = base_address(config.base_url)
+        self.model = config.model
+        self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
+        self._config = config
+        self._http = http
+        self._completions = below(base, "chat/completions")
+        self._models = below(base, "models")
+        self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
+        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+        self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
+
+    def __repr__(self) -> str:
+        return f"OpenAIBackend(model={self.model!r}, base_url={self.identity['base_url']!r})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._completions, self._body(request))
+        reply = read_reply(body)
+        if reply is None:
+            raise self._http.bad(body)
+        return reply
+
+    def _body(self, request: Request) -> bytes:
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
+        try:
+            return self._head + _encode(request.messages) + tail + seed
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """The names that the server offers, None where it keeps no list. Raises CallError."""
+        try:
+            body = await self._http.get(self._models)
+        except CallError as error:
+            if error.kind is FailureKind.NOT_FOUND:
+                return None
+            raise
+        listing = decode(_LISTING, body)
+        return None if listing is None else [scrub(model.id) for model in listing.data]
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        await self._http.aclose()
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_encode = msgspec.json.Encoder().encode
+
+
+def parameters(config: OpenAIConfig, scale: int) -> dict[str, Any]:
+    """The body but for model, messages and an automatic seed, `max_tokens` multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    for key, reason in (("messages", "the prompt writes them"), ("stream", "answers are read whole")):
+        if config.extra_body.get(key):
+            raise InputError(
+                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
+            )
+    host = base_address(config.base_url).host or ""
+    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
+    openai = host == "api.openai.com" or host.endswith(".api.openai.com")
+    sent: dict[str, Any] = {
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "max_completion_tokens" if openai else "max_tokens": config.max_tokens and config.max_tokens * scale,
+        "stop": config.stop or None,
+        "frequency_penalty": config.frequency_penalty,
+        "presence_penalty": config.presence_penalty,
+        "seed": None if config.seed == "auto" else config.seed,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
+    return {key: value for key, value in sent.items() if value is not None} | extra
+
+
+def _tail(config: OpenAIConfig, scale: int) -> bytes:
+    """What follows the messages, without the closing brace."""
+    text = _encode(parameters(config, scale))
+    return b"" if text == b"{}" else b"," + text[1:-1]
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+    model: str | None = None
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Model]
+
+
+_COMPLETION = msgspec.json.Decoder(_Completion)
+_LISTING = msgspec.json.Decoder(_Listing)
+
+_FINISH: dict[str | None, FinishReason] = {
+    "stop": "stop",
+    "eos_token": "stop",  # text-generation-inference, as the next
+    "stop_sequence": "stop",
+    None: "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+}
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """The first choice of a completion as a Reply; None if the body is no completion."""
+    answer = decode(_COMPLETION, body)
+    if answer is None or not answer.choices:
+        return None
+    choice = answer.choices[0]
+    if choice.finish_reason == "error":  # a router whose provider broke off in the middle
+        return None
+    content = choice.message.content
+    if isinstance(content, list):
+        content = "".join(part.text or "" for part in content if part.type in ("text", "output_text"))
+    refusal, usage = choice.message.refusal, answer.usage
+    return Reply(
+        text=scrub(content or ""),
+        finish_reason=_FINISH.get(choice.finish_reason, "other"),
+        refusal=scrub(refusal) if refusal else None,
+        usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else None,
+        model=scrub(answer.model) if answer.model else None,
+    )
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+_KIND_OF_WORD = {
+    "invalid_api_key": FailureKind.AUTHENTICATION,
+    "insufficient_quota": FailureKind.QUOTA,
+    "billing_hard_limit_reached": FailureKind.QUOTA,
+    "billing_not_active": FailureKind.QUOTA,
+    "model_not_found": FailureKind.NOT_FOUND,
+    "context_length_exceeded": FailureKind.CONTEXT_OVERFLOW,
+    "exceed_context_size_error": FailureKind.CONTEXT_OVERFLOW,  # llama.cpp
+}
+# OpenAI and vLLM; vLLM without chat; older vLLM, where the prompt leaves no room; llama.cpp; SGLang.
+_OVERFLOW = re.compile(
+    r"maximum context length|maximum model length|too long to fit into the model"
+    r"|max_tokens must be at least 1, got -|exceeds? the available context|model's context length",
+    re.IGNORECASE,
+)
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: by the error's own word, then by its wording, then by the status."""
+    kind = _KIND_OF_WORD.get(error.code) or _KIND_OF_WORD.get(error.type)
+    if kind is not None:
+        return kind
+    if status >= 400 and _OVERFLOW.search(error.message):
+        return FailureKind.CONTEXT_OVERFLOW
+    if status == 429 and error.message.startswith("Request too large for"):
+        return FailureKind.BAD_REQUEST  # more tokens than a whole minute allows: waiting is no help
+    return kind_of_status(status)

@@ -1,0 +1,143 @@
+"""What a prompt says, read out of its sentences: the scenario, and the form the answer should have.
+
+The simulator sees what a model sees and nothing else. A field that the prompt does not mention is
+None. Known are the sentences of the prompt published with the Education Dialogue data set, near
+variants of them, and labelled lines (`Student preference: …`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from edgen.model import Message
+
+Layout = Literal["published", "json", "lines"]
+
+
+class Brief(NamedTuple):
+    """What the prompt says about the lesson. None: it does not say."""
+
+    topic: str | None = None
+    student_preference: str | None = None
+    student_reaction: str | None = None
+    teacher_preference: str | None = None
+    teacher_reaction: str | None = None
+
+
+class Task(NamedTuple):
+    """A conversation to write. `turns` bounds its entries, both ends included."""
+
+    brief: Brief
+    layout: Layout
+    turns: tuple[int, int]
+    end_marker: bool
+    probability: bool
+
+
+# A phrase ends at a full stop before a word that opens a sentence, or with its line, so that the
+# stop in "Martin Luther King Jr. and the law" is no end.
+_END = (
+    r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
+    r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
+)
+_LABEL_OPEN = r"(?:^|\n)[ \t>*#\-\d.\"]*"
+_LABEL_CLOSE = r"[\"*_]*\s*[:=]\s*[\"*_]*(\S.{0,999}?)[\"*_,]*\s*(?=\n|$)"
+
+
+def _frames(*sentences: str, label: str) -> tuple[re.Pattern[str], ...]:
+    frames = [re.compile(sentence + r"\s*(\S.{0,999}?)" + _END) for sentence in sentences]
+    return (*frames, re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
+
+
+_STUDENT = r"\b[Tt]he student(?:'s)?(?: really| also| strongly| usually)? "
+_TEACHER = r"\b[Tt]he teacher(?:'s)?(?: really| also| strongly| usually)? "
+_LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
+_REACTS = r"(?:prefers?|likes?) to {} this\s?way,"
+
+# A heading that names somebody, and what stands below it as a list.
+_SECTION = r"(?:^|\n)\W*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] "
+_FIRST = r"(?:learns|teaches|likes|prefers)[^:\n]*:"
+_SECOND = r"[^\n]*\n[ \t]*[-*] (?:when|if|reacts|otherwise)[^:\n]*:"
+
+_FRAMES = {
+    "topic": _frames(
+        r"\b[Tt]each(?:es|ing)? (?:the |a |his |her |their )?students? (?:all )?about",
+        r"\b[Tt]opic(?: of the (?:lesson|conversation))? is",
+        r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.\n]{0,60}? (?:on|about)",
+        label=r"(?:the |lesson )?topic",
+    ),
+    "student_preference": _frames(
+        _STUDENT + _LIKES,
+        _STUDENT + r"learns best (?:through|by|with|from)",
+        _SECTION.format("student") + _FIRST,
+        label=r"(?:the )?student(?:['’]s)?[ _](?:learning[ _])?(?:preferences?|prefrences?|pref|likes)",
+    ),
+    "student_reaction": _frames(
+        r"\b(?:[Tt]he student|He|She|They) " + _REACTS.format("learn"),
+        _SECTION.format("student") + _SECOND,
+        label=r"(?:the )?student(?:['’]s)?[ _](?:reactions?|reacts)",
+    ),
+    "teacher_preference": _frames(
+        _TEACHER + _LIKES,
+        _TEACHER + r"teaches best (?:through|by|with)",
+        _SECTION.format("teacher") + _FIRST,
+        label=r"(?:the )?teacher(?:['’]s)?[ _](?:teaching[ _])?(?:preferences?|prefrences?|pref|likes)",
+    ),
+    "teacher_reaction": _frames(
+        r"\b(?:[Tt]he teacher|He|She|They) " + _REACTS.format("teach"),
+        _SECTION.format("teacher") + _SECOND,
+        label=r"(?:the )?teacher(?:['’]s)?[ _](?:reactions?|reacts)",
+    ),
+}
+
+_WANTED = re.compile(
+    r"\b(?:simulate|write|generate|create|produce|output|invent|role.?play|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
+    re.IGNORECASE,
+)
+_PUBLISHED = re.compile(r"Conversation:\s*\[\s*Teacher:")
+_JSON = re.compile(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
+_RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
+_TURNS = re.compile(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
+DEFAULT_TURNS = (10, 15)
+MOST_TURNS = 60
+
+
+def read(messages: Sequence[Message]) -> Task | None:
+    """The conversation that the messages ask for, None if they ask for none."""
+    text = "\n".join([message.content for message in messages if message.role != "assistant"])
+    layout = _layout(text)
+    if layout is None:
+        return None
+    lower = text.lower()
+    return Task(
+        brief=Brief(**{field: _find(frames, text) for field, frames in _FRAMES.items()}),
+        layout=layout,
+        turns=_turns(text),
+        end_marker="end of conversation" in lower,
+        probability="probability" in lower,
+    )
+
+
+def _layout(text: str) -> Layout | None:
+    if _PUBLISHED.search(text):
+        return "published"
+    if not _WANTED.search(text):
+        return None
+    return "json" if _JSON.search(text) else "lines"
+
+
+def _find(frames: tuple[re.Pattern[str], ...], text: str) -> str | None:
+    for frame in frames:
+        if found := frame.search(text):
+            return found[1]
+    return None
+
+
+def _turns(text: str) -> tuple[int, int]:
+    found = _TURNS.search(text)
+    if found is None:
+        return DEFAULT_TURNS
+    low, high = sorted(int(number) for number in found.groups() if number)
+    return max(2, min(low, MOST_TURNS)), max(2, min(high, MOST_TURNS))

@@ -1,0 +1,253 @@
+"""The simulator over HTTP, in OpenAI's and in Gemini's format, for anybody's client to rehearse on.
+
+Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
+the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
+first. Every answer carries the header `x-edgen-simulated: true`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from edgen.backends.simulator import faults as fault
+from edgen.backends.simulator import wire_gemini, wire_openai
+from edgen.backends.simulator.text import request_key, respond
+from edgen.backends.simulator.wire import MODEL, BadCall, Call, Refusal, Wire
+from edgen.errors import InputError
+from edgen.model import Reply
+
+MARK = {"x-edgen-simulated": "true"}
+_JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
+_EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+_MAX_BODY = 64 * 1024 * 1024
+_REMEMBERED = 100_000  # requests whose repetitions are counted at once
+# Modules, each of which is a Wire.
+_OPENAI: Wire = wire_openai
+_GEMINI: Wire = wire_gemini
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a server is started with. `port` 0 takes any free one; `faults` as in a job."""
+
+    host: str = "127.0.0.1"
+    port: int = 8377
+    latency_ms: float = 0.0
+    faults: str = ""
+    seed: int = 0
+
+
+class _Route(NamedTuple):
+    """Where a path leads: what to do there, in whose format, and with which model."""
+
+    action: str
+    wire: Wire
+    model: str = ""
+
+
+@asynccontextmanager
+async def serving(options: Options) -> AsyncIterator[str]:
+    """A server as long as the context lasts; yields its address, like `http://127.0.0.1:8377`.
+
+    Raises InputError if the faults cannot be read or the address cannot be had.
+    """
+    handler = _Handler(options)
+    # A client that has gone away must not leave a hung request behind: cancellation is on.
+    server = web.Server(handler, request_factory=_request, handler_cancellation=True, access_log=None)
+    runner = web.ServerRunner(server, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, options.host, options.port, backlog=1024)
+        try:
+            await site.start()
+        except (OSError, OverflowError) as problem:
+            raise _no_address(options, problem) from None
+        port = runner.addresses[0][1]
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
+
+
+async def serve(options: Options, announce: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `announce` is told the address once it answers."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with serving(options) as address:
+        announce(address)
+        await stop.wait()
+
+
+def _no_address(options: Options, problem: OSError | OverflowError) -> InputError:
+    if getattr(problem, "errno", None) == errno.EADDRINUSE:
+        return InputError(
+            f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 for any."
+        )
+    reason = getattr(problem, "strerror", None) or problem
+    return InputError(
+        f"Cannot listen on {options.host}, port {options.port}: {reason}. Choose others with --host and --port."
+    )
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)
+
+
+class _Tally:
+    """How often a request was tried and answered."""
+
+    __slots__ = ("answered", "tried")
+
+    def __init__(self) -> None:
+        self.tried = 0
+        self.answered = 0
+
+
+class _Handler:
+    """Answers every request; called by aiohttp."""
+
+    def __init__(self, options: Options) -> None:
+        self._latency = options.latency_ms / 1000
+        self._faults = fault.parse(options.faults)
+        self._salt = options.seed
+        self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        route = _route(request.path)
+        if route is None:
+            return _refused(wire_openai.error(404, f"There is nothing at {request.path}."))
+        wire = route.wire
+        expected = "POST" if route.action in ("complete", "stream") else "GET"
+        if request.method != expected:
+            return _refused(wire.error(405, f"{request.path} takes {expected}, not {request.method}."))
+        if route.action == "root":
+            return web.Response(text=_GREETING, headers=MARK)
+        if route.action == "models":
+            return web.Response(body=wire.models([MODEL]), headers=_JSON)
+        if route.action == "model":
+            return web.Response(body=wire.one_model(route.model), headers=_JSON)
+        body = await request.read()
+        try:
+            if wire is _GEMINI:
+                call = wire_gemini.read(body, route.model, stream=route.action == "stream")
+            else:
+                call = wire_openai.read(body)
+        except BadCall as problem:
+            return _refused(wire.error(400, str(problem)))
+        return await self._complete(request, call, wire)
+
+    async def _complete(self, request: web.BaseRequest, call: Call, wire: Wire) -> web.StreamResponse:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._latency
+        key = request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
+        tally = self._tally(key)
+        struck = fault.transport(self._faults, key, tally.tried)
+        tally.tried += 1
+        if struck is not None and struck.name == "slow":
+            due += struck.seconds or 0.0
+            struck = None
+        # The answer is made before the wait, not after it: its time counts towards the latency, and
+        # requests that came in one burst do not go on coming in bursts.
+        replies = self._replies(call, tally) if struck is None else []
+        if struck is not None and struck.name == "hang":
+            await asyncio.Event().wait()  # until the client gives up, which cancels this task
+        if (delay := due - loop.time()) > 0:
+            await asyncio.sleep(delay)
+        if struck is not None:
+            return _broken(request, struck, call, wire)
+        name = key.hex()[:24]
+        if not call.stream:
+            return web.Response(body=wire.answer(call, replies, name), headers=_JSON)
+        response = web.StreamResponse(headers=_EVENTS)
+        await response.prepare(request)
+        for event in wire.events(call, replies, name):
+            await response.write(event)
+        await response.write_eof()
+        return response
+
+    def _replies(self, call: Call, tally: _Tally) -> list[Reply]:
+        """As many replies as the call wants choices, the tally counted on."""
+        variation = tally.answered if call.temperature != 0 else 0
+        tally.answered += 1
+        seed = variation if call.seed is None else call.seed
+        return [
+            respond(
+                call.messages,
+                seed=seed + (i << 64),  # further choices take seeds that no caller sends
+                max_tokens=call.max_tokens,
+                faults=self._faults,
+                salt=self._salt,
+                stop=call.stop,
+                json_mode=call.json_mode,
+            )
+            for i in range(call.choices)
+        ]
+
+    def _tally(self, key: bytes) -> _Tally:
+        """The request's tally; the one longest unused makes room for a new one."""
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._tallies[key] = _Tally()
+            if len(self._tallies) > _REMEMBERED:
+                self._tallies.popitem(last=False)
+        else:
+            self._tallies.move_to_end(key)
+        return tally
+
+
+_GREETING = (
+    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and Gemini's "
+    "/v1beta/models/{model}:generateContent. No model is behind it: every answer is simulated.\n"
+)
+_FIXED = {
+    "/": _Route("root", _OPENAI),
+    "/v1": _Route("root", _OPENAI),
+    "/v1/chat/completions": _Route("complete", _OPENAI),
+    "/chat/completions": _Route("complete", _OPENAI),
+    "/v1/models": _Route("models", _OPENAI),
+    "/models": _Route("models", _OPENAI),
+    "/v1beta/models": _Route("models", _GEMINI),
+    "/v1alpha/models": _Route("models", _GEMINI),
+}
+_METHODS = {"generateContent": "complete", "streamGenerateContent": "stream"}
+
+
+def _route(path: str) -> _Route | None:
+    """Where the path leads, None if nowhere."""
+    if path in _FIXED:
+        return _FIXED[path]
+    _, version, *rest = path.split("/")
+    if version not in ("v1", "v1beta", "v1alpha") or len(rest) < 2 or rest[0] != "models":
+        return None
+    model, colon, method = unquote("/".join(rest[1:])).partition(":")
+    if colon and method in _METHODS:
+        return _Route(_METHODS[method], _GEMINI, model)
+    if colon:
+        return None
+    return _Route("model", _OPENAI if version == "v1" else _GEMINI, model)
+
+
+def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:
+    """What a transport fault looks like from outside: an error, or a connection that is gone."""
+    if struck.name != "reset":
+        return _refused(wire.fault(struck, call))
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()  # goes nowhere
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    return web.Response(status=refusal.status, body=refusal.body, headers={**_JSON, **refusal.headers})

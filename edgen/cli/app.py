@@ -1,0 +1,47 @@
+"""The commands, mounted. Commands compose objects and print; they hold no logic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgen import __version__
+from edgen.cli import doctor, generate, init, parse, preview, simulator, space, status, validate
+
+app = typer.Typer(
+    name="edgen",
+    help="Generate synthetic teacher-student conversations with language models.\n\n"
+    "Start with: edgen init my-project && edgen generate my-project/job.yaml",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"edgen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("init", short_help="Make a folder with a job, a template and a space.")(init.command)
+app.command("preview", short_help="Show scenarios and rendered prompts; calls nothing.")(preview.command)
+app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
+app.command("status", short_help="Show how a run stands.")(status.command)
+app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
+app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
+app.add_typer(space.app, name="space")
+app.command("doctor", short_help="Check keys, endpoint and model; say what to do.")(doctor.command)
+app.command("simulator", short_help="Serve the simulator in OpenAI's and Gemini's formats.")(simulator.command)

@@ -1,0 +1,44 @@
+"""`edgen simulator`: the simulator as a server, for rehearsing any OpenAI or Gemini client."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8377,
+    latency_ms: Annotated[
+        float, typer.Option(min=0, max=600_000, help="Milliseconds before each answer.")
+    ] = 0.0,
+    faults: Annotated[
+        str, typer.Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Another seed, other answers to the same requests.")] = 0,
+    list_faults: Annotated[
+        bool, typer.Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
+    ] = False,
+) -> None:
+    """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
+
+    Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
+    429, 500, 503, hang, reset, slow, 401, 404, quota; 429=0.1:2 asks to come back after 2 seconds.
+
+    Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
+    """
+    import asyncio
+
+    from edgen.backends.simulator.faults import described
+    from edgen.cli.output import note, print_line
+
+    if list_faults:
+        print_line(described())
+        return
+    from edgen.backends.simulator.server import Options, serve
+
+    def announce(address: str) -> None:
+        note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
+
+    asyncio.run(serve(Options(host, port, latency_ms, faults, seed), announce))

@@ -1,0 +1,149 @@
+"""How much a run may use in all: tokens and US dollars, set aside before a call, settled after it.
+
+What is spent and what is set aside never exceed a cap together. Money is counted in whole
+picodollars (1e-12 dollars), so that sums are exact however many calls there are and in whatever
+order they end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from edgen.errors import StoppedError
+
+_PICO = 10**12
+
+
+class BudgetExhausted(StoppedError):  # noqa: N818 - it says what happened, and is no fault
+    """What is left of the budget does not cover another call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """`cost` is in US dollars."""
+
+    tokens: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    tokens: int
+    pico: int  # dollars * 1e12
+
+    def __add__(self, other: _Amount) -> _Amount:
+        return _Amount(self.tokens + other.tokens, self.pico + other.pico)
+
+    def __sub__(self, other: _Amount) -> _Amount:
+        return _Amount(self.tokens - other.tokens, self.pico - other.pico)
+
+
+class Reservation:
+    """What one call may use at most. Handed back with `Budget.settle`."""
+
+    __slots__ = ("amount", "settled")
+
+    def __init__(self, amount: _Amount) -> None:
+        self.amount = amount
+        self.settled = False
+
+
+class Budget:
+    """The budget of one run. `max_tokens` and `max_cost` (US dollars) are its caps; None is no cap."""
+
+    def __init__(self, max_tokens: int | None, max_cost: float | None) -> None:
+        self._max_tokens = max_tokens
+        self._max_pico = None if max_cost is None else _pico(max_cost)
+        self._spent = _Amount(0, 0)
+        self._reserved = _Amount(0, 0)
+        self._waiters: deque[tuple[_Amount, asyncio.Future[Reservation]]] = deque()
+
+    @property
+    def spent(self) -> Spent:
+        """What settled calls used."""
+        return Spent(self._spent.tokens, self._spent.pico / _PICO)
+
+    @property
+    def reserved(self) -> Spent:
+        """What calls under way may use at most."""
+        return Spent(self._reserved.tokens, self._reserved.pico / _PICO)
+
+    def restore(self, tokens: int, cost: float) -> None:
+        """Count what earlier starts of the same run used."""
+        self._spent += _Amount(tokens, _pico(cost))
+
+    async def reserve(self, tokens: int, cost: float) -> Reservation:
+        """Set aside the most that a call can use, in tokens and US dollars.
+
+        Waits, first come first served, while calls under way may yet give back enough. Raises
+        BudgetExhausted when even the whole of what they hold would not do.
+        """
+        amount = _Amount(tokens, _pico(cost))
+        if not self._waiters and self._fits(self._spent + self._reserved + amount):
+            return self._set_aside(amount)
+        if not self._fits(self._spent + amount):
+            raise self._exhausted(amount)
+        waiter: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
+        self._waiters.append((amount, waiter))
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self.settle(waiter.result(), 0, 0.0)
+            else:
+                self._serve_ready()  # the next in line may fit where this one did not
+            raise
+
+    def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
+        """Replace a reservation by what was used: tokens and US dollars, zero if nothing was."""
+        if reservation.settled:
+            raise RuntimeError("a reservation is settled once")
+        reservation.settled = True
+        self._reserved -= reservation.amount
+        self._spent += _Amount(tokens, _pico(cost))
+        self._serve_ready()
+
+    def _serve_ready(self) -> None:
+        """Serve, in order, all who wait and fit now; send away those who never will."""
+        while self._waiters:
+            amount, waiter = self._waiters[0]
+            if not waiter.done():
+                if self._fits(self._spent + self._reserved + amount):
+                    waiter.set_result(self._set_aside(amount))
+                elif not self._fits(self._spent + amount):
+                    waiter.set_exception(self._exhausted(amount))
+                else:
+                    return
+            self._waiters.popleft()
+
+    def _set_aside(self, amount: _Amount) -> Reservation:
+        self._reserved += amount
+        return Reservation(amount)
+
+    def _fits(self, total: _Amount) -> bool:
+        return (self._max_tokens is None or total.tokens <= self._max_tokens) and (
+            self._max_pico is None or total.pico <= self._max_pico
+        )
+
+    def _exhausted(self, amount: _Amount) -> BudgetExhausted:
+        if self._max_tokens is not None and self._spent.tokens + amount.tokens > self._max_tokens:
+            return BudgetExhausted(
+                f"the token budget is used up: {self._spent.tokens:,} of {self._max_tokens:,} tokens are "
+                f"spent and the next call may take {amount.tokens:,}; raise limits.max_tokens and start "
+                "again to go on."
+            )
+        return BudgetExhausted(
+            f"the budget is used up: {_dollars(self._spent.pico)} of {_dollars(self._max_pico or 0)} are "
+            f"spent and the next call may cost {_dollars(amount.pico)}; raise limits.max_cost and start "
+            "again to go on."
+        )
+
+
+def _pico(dollars: float) -> int:
+    return round(dollars * _PICO)
+
+
+def _dollars(pico: int) -> str:
+    return "$" + f"{pico / _PICO:,.6f}".rstrip("0").rstrip(".")

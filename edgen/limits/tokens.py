@@ -1,0 +1,30 @@
+"""How many tokens a prompt will be, before anybody has counted: the most it can be, and a guess.
+
+Both count UTF-8 bytes: the tokenizers in use fall back to bytes for what they do not know, so no
+text makes more tokens than it has bytes, and English makes about one for four (OpenAI's rule of
+thumb). Chat templates put markers around each message and sometimes a system prompt of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgen.model import Message
+
+_MARKERS_AT_MOST = 16  # tokens around one message
+_OWN_PROMPT_AT_MOST = 64  # tokens that a chat template adds once
+_MARKERS_USUALLY = 4
+
+
+def prompt_token_bound(messages: Iterable[Message]) -> int:
+    """Tokens that the prompt will not exceed: what a budget has to set aside."""
+    return _OWN_PROMPT_AT_MOST + sum(_bytes(m.content) + _MARKERS_AT_MOST for m in messages)
+
+
+def prompt_token_estimate(messages: Iterable[Message]) -> int:
+    """Tokens that the prompt will be, roughly: what a rate limit has to reckon with."""
+    return sum(-(-_bytes(m.content) // 4) + _MARKERS_USUALLY for m in messages)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -1,0 +1,149 @@
+"""A template file to a Prompt, compiled once; a Prompt and a scenario's values to messages.
+
+A template without blocks renders to one user message. One that defines `{% block user %}`, and
+perhaps `{% block system %}`, renders to a user and a system message, and holds nothing outside the
+blocks but comments. The last newline of a file, and newlines at either end of a block, are not part
+of the message; everything else is, to the letter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jinja2
+import msgspec
+from jinja2.runtime import Context
+
+from edgen.errors import Problem, TemplateError
+from edgen.loading import read_text
+from edgen.model import Message, Scenario
+from edgen.prompting.check import BLOCKS, Block, free_names, problems
+from edgen.prompting.sandbox import MAX_TEXT, Sandbox, metered
+
+MAX_BYTES = 256 * 1024  # of a template file: far more than a prompt, little enough to compile
+SCENARIO_VARIABLES: tuple[str, ...] = Scenario.__struct_fields__
+
+# What a template that is wrong can raise while it runs; anything else is a bug of edgen's.
+_RENDERING = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
+    """What a template can use of a scenario: SCENARIO_VARIABLES, with their values."""
+    return msgspec.structs.asdict(scenario)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prompt:
+    """A compiled template.
+
+    `text` is the file's text and `sha256` its hex digest (in UTF-8); `source` is what messages call
+    the file; `variables_used` are the variables that the template reads.
+    """
+
+    name: str
+    source: str
+    text: str
+    sha256: str
+    variables_used: frozenset[str]
+    _template: jinja2.Template
+    _sandbox: Sandbox
+    _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
+
+    def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The rendered messages. Raises TemplateError, with the line, if rendering goes wrong."""
+        context = self._template.new_context(dict(variables))
+        try:
+            return tuple(self._message(role, part(context)) for role, part in self._parts)
+        except _RENDERING as error:
+            raise self._worded(error) from None
+
+    def unused(self, available: Collection[str] = SCENARIO_VARIABLES) -> list[str]:
+        """The available variables that this template never reads, in their order."""
+        return [name for name in available if name not in self.variables_used]
+
+    def _message(self, role: Block, pieces: Iterator[str]) -> Message:
+        self._sandbox.work = 0
+        size = 0
+        chunks = []
+        for piece in pieces:
+            size += len(piece)
+            if size > MAX_TEXT:
+                raise jinja2.TemplateRuntimeError(f"it renders to more than {MAX_TEXT:,} characters")
+            chunks.append(piece)
+        content = "".join(chunks)
+        if self._template.blocks:
+            content = content.strip("\n")
+        if not content or content.isspace():
+            raise jinja2.TemplateRuntimeError(f"it renders to an empty {role} message")
+        return Message(role, content)
+
+    def _worded(self, error: BaseException) -> TemplateError:
+        line = _line_of(error.__traceback__, self._template)
+        message = str(error)
+        if isinstance(error, RecursionError):
+            message = "a macro calls itself without end"
+        elif isinstance(error, MemoryError) or not message:
+            message = f"it cannot be computed ({type(error).__name__})"
+        problem = (Problem(f"line {line}", message),) if line else ()
+        summary = "it cannot be rendered:" if line else f"it cannot be rendered: {message}."
+        return TemplateError(self.source, summary, problem)
+
+
+def load_prompt(path: Path, available: Collection[str] = SCENARIO_VARIABLES) -> Prompt:
+    """The template in the file at `path`, which may use the variables named in `available`.
+
+    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for a syntax
+    error, a variable, filter or test that does not exist, and for what a prompt may not do, every
+    problem with its line.
+    """
+    source = str(path)
+    text = read_text(path, TemplateError, max_bytes=MAX_BYTES)
+    if not text.strip():
+        raise TemplateError(source, "it is empty; write the prompt into it.")
+    sandbox = Sandbox()
+    try:
+        tree = sandbox.parse(text, filename=source)
+        found = problems(tree, sandbox, available)
+        if found:
+            raise TemplateError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+        used = free_names(tree, sandbox)
+        tree = metered(tree)
+        tree.set_environment(sandbox)
+        code = sandbox.compile(tree, filename=source)
+        template = jinja2.Template.from_code(sandbox, code, sandbox.globals)
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(
+            source, "1 problem:", (Problem(f"line {error.lineno}", error.message or "syntax error"),)
+        ) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        # Python's own compiler, handed what Jinja made of the template.
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise TemplateError(source, f"it cannot be compiled: {what}.") from None
+    blocks = template.blocks or {"user": template.root_render_func}
+    parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Prompt(path.stem, source, text, digest, used, template, sandbox, parts)
+
+
+def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:
+    """The line of the template that was being rendered, the innermost if macros call each other."""
+    line = None
+    while traceback is not None:
+        if traceback.tb_frame.f_globals.get("__jinja_template__") is template:
+            line = template.get_corresponding_lineno(traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return line

@@ -1,0 +1,274 @@
+"""The Jinja environment that templates run in: nothing of Python in reach, all work counted.
+
+Jinja's sandbox keeps a template from Python's internals. It does not bound time or memory, so every
+construct that can repeat or grow is counted here: one render may spend MAX_WORK units (about a
+second), make no text above MAX_TEXT characters and print no more than that. To have them counted,
+`metered` rewrites the parsed template: loops, macros, `~`, comparisons, slices and list literals
+pass through filters of this environment whose names templates cannot use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MappingView
+from typing import Any
+
+from jinja2 import StrictUndefined, nodes, pass_context
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context, LoopContext, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+MAX_TEXT = 1_000_000  # characters of one text or of a rendered message
+MAX_WORK = 1_000_000  # units: a loop step, a call, 64 characters handled
+MAX_RANGE = 10_000
+_MAX_BITS = 4096  # of a whole number
+
+_JINJA_FILTERS = ("capitalize", "count", "d", "default", "length", "lower", "title", "upper")
+_OWN_FILTERS = ("first", "join", "last", "list", "replace", "trim")
+FILTERS = tuple(sorted(_JINJA_FILTERS + _OWN_FILTERS))
+# Only tests that look at one value for a moment: none of them reads a text through.
+TESTS = (
+    *("boolean", "defined", "divisibleby", "even", "false", "float", "integer", "mapping", "none"),
+    *("number", "odd", "string", "true", "undefined"),
+)
+# No method that can make a long text from a short one, or read Python's attributes (format).
+_TEXT_METHODS = frozenset(
+    {"capitalize", "endswith", "lower", "split", "splitlines", "startswith", "title", "upper"}
+)
+_DICT_METHODS = frozenset({"get", "items", "keys", "values"})
+_CONTAINERS = (list, tuple, dict, range, MappingView)
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """One template's environment. `work` is what the render under way has spent.
+
+    Rendering is synchronous, so two renders of one template never overlap on an event loop.
+    """
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self) -> None:
+        # optimized=False and a finalize that wants the context: nothing is computed while compiling.
+        super().__init__(
+            autoescape=False,
+            undefined=StrictUndefined,
+            optimized=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_printed,
+        )
+        self.work = 0
+        self.globals = {"range": self._range}
+        self.tests = {name: self.tests[name] for name in TESTS}
+        self.filters = {name: self._counted(self.filters[name]) for name in _JINJA_FILTERS}
+        self.filters |= {
+            "first": self._counted(lambda value: value[0]),
+            "last": self._counted(lambda value: value[-1]),
+            "trim": self._counted(lambda value: self.text(value).strip()),
+            "list": lambda value: list(self._each(value, 1)),
+            "join": self._join,
+            "replace": self._replace,
+            "_each": self._each,
+            "_spend": self._spend_here,
+            "_weigh": self._weigh,
+            "_concat": self._concat,
+            "_flat": self._flat,
+        }
+
+    def spend(self, units: int) -> None:
+        """Count work. Raises SecurityError when a render has done more than a prompt can need."""
+        self.work += units
+        if self.work > MAX_WORK:
+            raise SecurityError("it loops or computes far more than a prompt needs, and was stopped")
+
+    def text(self, value: Any) -> str:
+        """What printing `value` gives. Raises where printing it would be a mistake."""
+        if type(value) is str:
+            self.spend(1 + (len(value) >> 6))
+            return value
+        if isinstance(value, str | int | float | Undefined):
+            return str(value)  # an Undefined raises here, with its name
+        if value is None:
+            raise SecurityError(
+                "this value is empty (None) in this scenario; write {{ name or 'something' }} "
+                "or put it inside {% if name %}"
+            )
+        raise SecurityError("only texts and numbers can be printed; a list goes through |join(', ')")
+
+    # What Jinja calls.
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        self.spend(1 + _weight(obj))
+        return super().getattr(obj, attribute)
+
+    def wrap_str_format(self, value: Any) -> None:
+        """No wrapper, so that `format` meets is_safe_attribute, which refuses it: '{:999999999}'."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if isinstance(obj, str):
+            return attr in _TEXT_METHODS
+        if isinstance(obj, dict):
+            return attr in _DICT_METHODS
+        if isinstance(obj, LoopContext):
+            return not attr.startswith("_")
+        return not callable(value) and super().is_safe_attribute(obj, attr, value)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self.spend(1 + sum(map(_weight, args)))
+        result = super().call(context, obj, *args, **kwargs)
+        self.spend(_weight(result))
+        return result
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "%" and isinstance(left, str):
+            raise SecurityError("'%' does not format texts here; join them with ~")
+        if operator == "*" and isinstance(right, _GROWING):
+            left, right = right, left
+        if operator == "*" and isinstance(left, _GROWING) and isinstance(right, int):
+            self._room(len(left) * right)
+        elif operator == "+" and isinstance(left, _GROWING) and isinstance(right, _GROWING):
+            self._room(len(left) + len(right))
+        elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length()
+            if (bits * right if operator == "**" else bits + right.bit_length()) > _MAX_BITS:
+                raise SecurityError(f"a number above {_MAX_BITS} bits is more than a prompt needs")
+        result = super().call_binop(context, operator, left, right)
+        self.spend(_weight(result))
+        return result
+
+    # Filters and globals.
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(value: Any, *args: Any, **kwargs: Any) -> Any:
+            self.spend(1 + _weight(value))
+            return function(value, *args, **kwargs)
+
+        return run
+
+    def _room(self, size: int) -> None:
+        if size > MAX_TEXT:
+            raise SecurityError(f"a text or list above {MAX_TEXT:,} characters or items is refused")
+
+    def _range(self, *bounds: int) -> range:
+        steps = range(*bounds)
+        if steps[MAX_RANGE:]:
+            raise SecurityError(f"range() gives at most {MAX_RANGE:,} steps")
+        return steps
+
+    def _join(self, value: Any, separator: str = "") -> str:
+        return self._glued([self.text(item) for item in self._each(value, 1)], self.text(separator))
+
+    def _concat(self, values: list[Any]) -> str:
+        return self._glued([self.text(value) for value in values], "")
+
+    def _glued(self, texts: list[str], separator: str) -> str:
+        self._room(sum(map(len, texts)) + len(separator) * len(texts))
+        return separator.join(texts)
+
+    def _replace(self, value: Any, old: Any, new: Any) -> str:
+        value, old, new = self.text(value), self.text(old), self.text(new)
+        self._room(len(value) + value.count(old) * (len(new) - len(old)))
+        return self.text(value.replace(old, new))
+
+    def _each(self, value: Iterable[Any], cost: int) -> Iterator[Any]:
+        for item in value:
+            self.spend(cost)
+            yield item
+
+    def _spend_here(self, value: Any, cost: int) -> Any:
+        self.spend(cost)
+        return value
+
+    def _weigh(self, value: Any) -> Any:
+        self.spend(1 + _weight(value))
+        return value
+
+    def _flat(self, value: Any) -> Any:
+        # Lists in lists, doubled over and over, would be small to make and endless to compare.
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, _CONTAINERS):
+                raise SecurityError("a list in a template holds texts and numbers, not other lists")
+        return value
+
+
+_GROWING = (str, list, tuple)
+
+
+@pass_context
+def _printed(context: Context, value: Any) -> str:
+    sandbox = context.environment
+    assert isinstance(sandbox, Sandbox)
+    return sandbox.text(value)
+
+
+def _weight(value: Any) -> int:
+    """Units that handling a value once costs."""
+    if isinstance(value, str):
+        return len(value) >> 6
+    return len(value) if isinstance(value, _CONTAINERS) else 0
+
+
+def metered(template: nodes.Template) -> nodes.Template:
+    """The parsed template with everything that repeats or grows put under the sandbox's count."""
+    _Metering().visit(template)
+    return template
+
+
+class _Metering(NodeTransformer):
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - jinja2's naming
+        cost = _cost(node.body)
+        self.generic_visit(node)
+        node.iter = _through("_each", node.iter, cost)
+        return node
+
+    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
+        return self._body(node)
+
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
+        return self._body(node)
+
+    def _body(self, node: nodes.Macro | nodes.CallBlock) -> nodes.Node:
+        zero = nodes.Const(0, lineno=node.lineno)
+        charge = nodes.ExprStmt(_through("_spend", zero, _cost(node.body)), lineno=node.lineno)
+        self.generic_visit(node)
+        node.body.insert(0, charge)
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _through("_concat", nodes.List(node.nodes, lineno=node.lineno))
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.expr = _through("_weigh", node.expr)
+        for operand in node.ops:
+            operand.expr = _through("_weigh", operand.expr)
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _through("_weigh", node) if isinstance(node.arg, nodes.Slice) else node
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
+        return _through("_flat", self.generic_visit(node))
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
+        return _through("_flat", self.generic_visit(node))
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _through("_flat", node) if node.ctx == "load" else node
+
+
+def _through(name: str, node: nodes.Node, *args: int) -> nodes.Filter:
+    constants = [nodes.Const(arg, lineno=node.lineno) for arg in args]
+    return nodes.Filter(node, name, constants, [], None, None, lineno=node.lineno)
+
+
+def _cost(body: list[nodes.Node]) -> int:
+    """Units that one pass through `body` costs, besides what its own calls and loops count."""
+    cost = 1
+    for statement in body:
+        cost += 1 + sum(1 for _ in statement.find_all(nodes.Node))
+        cost += sum(len(data.data) >> 6 for data in statement.find_all(nodes.TemplateData))
+    return cost

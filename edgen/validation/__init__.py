@@ -1,0 +1,35 @@
+"""Is this a record that a consumer of Education Dialogue data can load and trust?
+
+`is_valid` answers yes or no for one record, fast enough for every record that is made. `problems`
+says in plain words what is wrong and where; `Checker` does so for whole files. `fix` repairs what
+can be repaired without inventing a word. What has severity "error" would break a loader or put
+words into training that nobody said; a "warning" reads right but is unusual.
+"""
+
+from __future__ import annotations
+
+from edgen.validation.checking import Checker, FileReport, problems
+from edgen.validation.findings import KINDS, Finding, Vocabulary
+from edgen.validation.fixing import Change, Clean, Fixed, Fixer, LeftOut, fix
+from edgen.validation.reading import Inputs, find_inputs, read_records
+from edgen.validation.schema import conforms, is_valid
+
+__all__ = [
+    "KINDS",
+    "Change",
+    "Checker",
+    "Clean",
+    "FileReport",
+    "Finding",
+    "Fixed",
+    "Fixer",
+    "Inputs",
+    "LeftOut",
+    "Vocabulary",
+    "conforms",
+    "find_inputs",
+    "fix",
+    "is_valid",
+    "problems",
+    "read_records",
+]

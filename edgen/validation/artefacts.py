@@ -1,0 +1,107 @@
+"""What one turn's text holds besides what was said: the debris of released ED files, by name.
+
+`read_turn` only looks; it is linear in the text's length. The kinds are those of KINDS.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from edgen.model import END_MARKER
+from edgen.validation.findings import shown
+
+_MARKER = re.compile(r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*\]", re.IGNORECASE)
+_WORD = re.compile(r"\w")
+_SPECIAL = re.compile(r'["“”\[]')
+_CLOSING = '"”'
+_SILENCE = frozenset(" \t\r\n\"'“”‘’.…,")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnText:
+    """`notes` are (kind, problem); `says` whether anything is said once debris and marker are gone.
+
+    `markers` counts the end markers, `marker_last` tells whether one stands at the very end.
+    """
+
+    notes: tuple[tuple[str, str], ...] = ()
+    says: bool = True
+    markers: int = 0
+    marker_last: bool = False
+
+
+_PLAIN = TurnText()
+
+
+def read_turn(text: str) -> TurnText:
+    """What there is to say about the text of one turn."""
+    if _WORD.search(text) and not _SPECIAL.search(text):
+        return _PLAIN
+    notes: list[tuple[str, str]] = []
+    body = _without_tail(_without_tag(text.strip(), notes), notes)
+    if _doubled_start(body):
+        notes.append(("doubled_quotes", "the text starts with doubled quotation marks"))
+    elif not notes and _unpaired(body):
+        notes.append(("stray_quote", "a quotation mark has no partner"))
+    markers = list(_MARKER.finditer(body)) if "[" in body else []
+    rest = _MARKER.sub(" ", body) if markers else body
+    says = not _SILENCE.issuperset(rest)
+    if odd := next((m.group() for m in markers if m.group() != END_MARKER), None):
+        notes.append(("marker_spelling", f"the end marker is spelled {shown(odd)}"))
+    if not says:
+        notes.append(_silence(rest, bool(markers)))
+    last = bool(markers) and _SILENCE.issuperset(body[markers[-1].end() :])
+    return TurnText(tuple(notes), says, len(markers), last)
+
+
+def _silence(rest: str, marked: bool) -> tuple[str, str]:
+    if marked:
+        return "marker_turn", "the end marker stands as a turn of its own"
+    if "." in rest or "…" in rest:
+        return "ellipsis_turn", "the turn holds nothing but dots"
+    return "empty_turn", "the turn holds no text"
+
+
+def _unpaired(body: str) -> bool:
+    return body.count('"') % 2 == 1 or body.count("”") > body.count("“")
+
+
+def _doubled_start(body: str) -> bool:
+    bare = body.lstrip('"“')
+    return len(body) - len(bare) > 1 and bare != "" and not bare[0].isspace()
+
+
+def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
+    """Without `" (Direct instruction)`: words in brackets behind a quotation mark that closes nothing."""
+    start = body.rfind("(")
+    if start < 0 or body.find(")", start) != len(body) - 1:
+        return body
+    said = body[:start].rstrip()
+    if not said.endswith(tuple(_CLOSING)) or not _unpaired(said):
+        return body
+    notes.append(
+        ("stage_tag", f"the stage tag {shown(body[start:])} stands behind the closing quotation mark")
+    )
+    return said[:-1].rstrip()
+
+
+def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
+    """Without closing quotation marks, and a comma behind them, that belong to no quotation."""
+    comma = body.endswith(",")
+    quoted = body[:-1].rstrip() if comma else body
+    said = quoted.rstrip(_CLOSING)
+    marks = len(quoted) - len(said)
+    doubled = marks > 1 and said != "" and not said[-1].isspace()
+    wrapped = quoted[:1] in ('"', "“")
+    debris = marks > 0 and (doubled or _unpaired(quoted) or (comma and wrapped))
+    if not debris:
+        return body
+    tail = body[len(said) :]
+    if doubled:
+        notes.append(("doubled_quotes", f"the text ends with doubled quotation marks: {tail}"))
+    if comma:
+        notes.append(("quote_comma", f"the text ends with the debris {tail}"))
+    if not notes:
+        notes.append(("stray_quote", "the text ends with a quotation mark that has no partner"))
+    return said.lstrip('"“') if wrapped else said

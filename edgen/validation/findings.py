@@ -1,0 +1,75 @@
+"""One thing found in a record, and the table of all kinds of things that are looked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+
+# The strings that each key of `background_info` may hold.
+Vocabulary = Mapping[str, frozenset[str]]
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """`record` counts from 0 within its file (None: the file as a whole), `path` is where in it.
+
+    `problem` is a clause in plain words; `kind` is a key of KINDS and gives the severity.
+    """
+
+    record: int | None
+    path: str
+    problem: str
+    kind: str
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind][0]
+
+
+# kind -> its severity, and what a summary calls a group of such findings.
+KINDS: dict[str, tuple[Severity, str]] = {
+    "unreadable": ("error", "records that cannot be decoded"),
+    "schema": ("error", "keys, types or values that the schema forbids"),
+    "one_speaker": ("error", "conversations in which only one side says anything"),
+    "empty_turn": ("error", "turns without any text"),
+    "ellipsis_turn": ("error", "turns that hold nothing but dots"),
+    "quote_comma": ("error", 'turns with the debris ", at their end'),
+    "doubled_quotes": ("error", "turns with doubled quotation marks"),
+    "stage_tag": ("error", "turns with a stage tag behind the closing quotation mark"),
+    "marker_place": ("error", "end markers elsewhere than at the end of the last turn"),
+    "ended_by": ("error", "records whose ended_by does not fit their conversation"),
+    "id_mismatch": ("error", "ids that contradict the provenance"),
+    "duplicate_id": ("error", "ids that occur twice"),
+    "vocabulary": ("error", "scenario strings that the preference space does not hold"),
+    "manifest": ("error", "files that differ from their manifest"),
+    "stray_quote": ("warning", "turns with a quotation mark that has no partner"),
+    "alternation": ("warning", "turns by the same role as the one before"),
+    "marker_turn": ("warning", "end markers that stand as a turn of their own"),
+    "marker_spelling": ("warning", "end markers spelled otherwise than [end of conversation]"),
+    "no_marker": ("warning", "conversations without an end marker"),
+}
+
+
+def json_path(parts: Iterable[str | int]) -> str:
+    """`$.conversation[3].role`; a key that is no plain word is quoted."""
+    path = "$"
+    for part in parts:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part.isidentifier():
+            path += f".{part}"
+        else:
+            path += f"[{shown(part)}]"
+    return path
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """`value` as JSON, shortened to about `limit` characters."""
+    if isinstance(value, str) and len(value) > limit:
+        return json.dumps(value[:limit], ensure_ascii=False)[:-1] + '…"'
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= limit + 2 else text[:limit] + "…"

@@ -1,0 +1,149 @@
+"""Files of records, anybody's: found, read and cut into records, none of them decoded yet.
+
+A file is a JSON list or JSON Lines, in UTF-8. What cannot be cut into records raises DataError with
+the line; what is wrong inside a record is for others to find.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from edgen.errors import DataError
+
+MAX_BYTES = 1 << 30
+_CHUNK = 1 << 20
+_SUFFIXES = (".json", ".jsonl")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files behind one path. `manifest` is the folder that holds one, `space` a run's space file."""
+
+    files: tuple[Path, ...]
+    manifest: Path | None = None
+    space: Path | None = None
+
+
+def find_inputs(path: Path) -> Inputs:
+    """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files.
+
+    Raises DataError if there is nothing.
+    """
+    if not path.is_dir():
+        return Inputs((path,))
+    shards = path / "shards"
+    if not shards.is_dir():
+        if (path / "run.db").exists():
+            raise DataError(str(path), "this run has no shards yet; finish it with 'edgen generate' first.")
+        shards = path
+    files = sorted(
+        (p for p in shards.iterdir() if p.suffix in _SUFFIXES and p.name != "manifest.json" and p.is_file()),
+        key=lambda p: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", p.name)],
+    )
+    has_manifest = (shards / "manifest.json").is_file()
+    if not files and not has_manifest:
+        raise DataError(str(path), "this folder holds no .json or .jsonl file.")
+    space = shards.parent / "inputs" / "space.yaml"
+    return Inputs(
+        tuple(files),
+        shards if has_manifest else None,
+        space if has_manifest and space.is_file() else None,
+    )
+
+
+def read_records(path: Path) -> list[msgspec.Raw]:
+    """The records of a file, in order, as views of its bytes. Raises DataError."""
+    source = str(path)
+    try:
+        with path.open("rb") as file:
+            too_large = os.fstat(file.fileno()).st_size > MAX_BYTES
+            data = b"" if too_large else file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise DataError(source, "there is no such file.") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise DataError(source, f"it cannot be read: {reason}.") from None
+    # what has no size beforehand, like a pipe, is measured by reading
+    if too_large or len(data) > MAX_BYTES:
+        raise DataError(source, f"it is larger than {MAX_BYTES >> 20} MiB; split it into smaller files.")
+    return cut(data, source)
+
+
+def cut(data: bytes, source: str) -> list[msgspec.Raw]:
+    """The records in the bytes of a file. `source` is what errors call it."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    _check_utf8(data, source)
+    start = data[:_CHUNK].lstrip()[:1]
+    if start == b"[":
+        return _decode(data, list[msgspec.Raw], source, data, 0)
+    if start == b"{":
+        return _lines(data, source)
+    if not data.strip():
+        raise DataError(source, "it is empty; an empty list of records is written [].")
+    raise DataError(source, "it holds no records: expected a JSON list, or JSON Lines with an object a line.")
+
+
+def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
+    records: list[msgspec.Raw] = []
+    offset = 0
+    for line in data.splitlines(keepends=True):
+        if line.strip():
+            try:
+                records.append(_decode(line, msgspec.Raw, source, data, offset))
+            except DataError:
+                if not records and _is_one_value(data):
+                    raise DataError(
+                        source, "it holds one JSON object, not a list of records; put [ and ] around it."
+                    ) from None
+                raise
+        offset += len(line)
+    return records
+
+
+def _is_one_value(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _check_utf8(data: bytes, source: str) -> None:
+    if data.isascii():
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), _CHUNK):
+        held = len(decoder.getstate()[0])  # bytes of a character that the last chunk cut in two
+        try:
+            decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
+        except UnicodeDecodeError as problem:
+            byte = start - held + problem.start
+            line = data.count(b"\n", 0, byte) + 1
+            raise DataError(
+                source, f"byte {byte} (line {line}) is not UTF-8; save the file as UTF-8."
+            ) from None
+
+
+def _decode(piece: bytes, type_: type[T], source: str, data: bytes, offset: int) -> T:
+    """`piece`, which starts at `offset` of `data`, as `type_`."""
+    try:
+        return msgspec.json.decode(piece, type=type_)
+    except RecursionError:
+        raise DataError(source, "it is nested too deeply to be a list of records.") from None
+    except msgspec.DecodeError as problem:
+        found = re.fullmatch(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?", str(problem), re.DOTALL)
+        detail, byte = (found[1], found[2]) if found else (str(problem), None)
+        if byte is None:
+            raise DataError(source, "it is not valid JSON: it ends in the middle of a value.") from None
+        at = offset + int(byte)
+        line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
+        raise DataError(source, f"it is not valid JSON: line {line}, column {column}: {detail}.") from None

@@ -1,0 +1,97 @@
+"""What a JSON Schema cannot say about a record: how its parts fit together.
+
+Every function takes a decoded record whose shape may be anything; what is malformed is the
+schema's to report, and the rules look only at what is well formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from edgen.model import ROLES
+from edgen.validation.artefacts import TurnText, read_turn
+from edgen.validation.findings import Finding, Vocabulary, shown
+
+Found = tuple[str, str, str]  # kind, path, problem
+
+
+def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None) -> list[Finding]:
+    """All that the rules find in one decoded record, in reading order."""
+    if not isinstance(record, dict):
+        return []
+    found: list[Found] = []
+    if vocabulary is not None:
+        found += _vocabulary(record.get("background_info"), vocabulary)
+    turns = record.get("conversation")
+    if isinstance(turns, list):
+        found += _conversation(turns, record)
+    found += _identity(record)
+    return [Finding(number, path, problem, kind) for kind, path, problem in found]
+
+
+def _vocabulary(background: Any, vocabulary: Vocabulary) -> Iterator[Found]:
+    if not isinstance(background, dict):
+        return
+    for key, known in vocabulary.items():
+        value = background.get(key)
+        if isinstance(value, str) and value not in known:
+            yield "vocabulary", f"$.background_info.{key}", f"{shown(value)} is not in the preference space"
+
+
+def _conversation(turns: list[Any], record: dict[str, Any]) -> Iterator[Found]:
+    read: list[tuple[str, TurnText]] = []
+    previous = None
+    for i, turn in enumerate(turns):
+        role, text = (turn.get("role"), turn.get("text")) if isinstance(turn, dict) else (None, None)
+        if role is not None and role == previous:
+            yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
+        previous = role if role in ROLES else None
+        # "" is the schema's to report
+        if isinstance(text, str) and text:
+            what = read_turn(text)
+            path = f"$.conversation[{i}].text"
+            for kind, problem in what.notes:
+                yield kind, path, problem
+            if what.markers > (what.marker_last and i == len(turns) - 1):
+                yield "marker_place", path, "an end marker stands before the end of the conversation"
+            if role in ROLES:
+                read.append((role, what))
+    if len(read) == len(turns):
+        yield from _speakers(read)
+        yield from _ending(read, record)
+
+
+def _speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
+    silent = {role for role, _ in read} - {role for role, what in read if what.says}
+    for role in sorted(silent):
+        yield "one_speaker", "$.conversation", f"the {role} has turns, but none that says anything"
+
+
+def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
+    marked = any(what.markers for _, what in read)
+    if "ended_by" not in record:
+        if not marked:
+            yield "no_marker", "$.conversation", "nobody speaks the end marker; it may have been cut off"
+        return
+    ended_by = record["ended_by"]
+    if ended_by is None and marked:
+        yield "ended_by", "$.ended_by", "it is null, but the conversation holds an end marker"
+    elif ended_by in ROLES and not marked:
+        yield "ended_by", "$.ended_by", f"it is {shown(ended_by)}, but the conversation holds no end marker"
+
+
+def _identity(record: dict[str, Any]) -> Iterator[Found]:
+    identifier, provenance = record.get("id"), record.get("provenance")
+    if not (isinstance(identifier, str) and isinstance(provenance, dict)):
+        return
+    scenario, replicate = provenance.get("scenario"), provenance.get("replicate")
+    if not (type(scenario) is int and type(replicate) is int):
+        return
+    ending = f"-{scenario:06d}-r{replicate}"
+    if not identifier.endswith(ending):
+        yield (
+            "id_mismatch",
+            "$.id",
+            f"{shown(identifier)} does not end with {ending}, as its provenance has it",
+        )

@@ -1,0 +1,24 @@
+"""A scripted server for each test that asks for one, and one real llama.cpp server for them all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backends import llama
+from tests.backends.fakes import FakeServer, serving
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeServer]:
+    async with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[llama.Server]:
+    folder: Path = tmp_path_factory.mktemp("llama")
+    with llama.running(folder) as server:
+        yield server

@@ -1,0 +1,82 @@
+"""The console blocks of README.md, run as a reader would run them.
+
+python -m tests.readme     rewrites the outputs in README.md (make docs)
+
+A block is fenced as ```console; a line `$ command` is run, what follows is its standard output. A
+line `…` stands for any lines, and stays as it is when the outputs are rewritten.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command and the output that the README shows for it."""
+
+    command: str
+    shown: list[str]
+
+    def matches(self, output: str) -> bool:
+        pattern = "".join(r"(?:.*\n)*" if line == "…" else re.escape(line) + "\n" for line in self.shown)
+        return re.fullmatch(pattern, output) is not None
+
+
+def blocks(text: str) -> Iterator[tuple[int, int, list[Step]]]:
+    """Where each console block's body starts and ends, and its steps."""
+    for found in re.finditer(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        steps: list[Step] = []
+        for line in found.group(1).splitlines():
+            if line.startswith("$ "):
+                steps.append(Step(line[2:], []))
+            else:
+                steps[-1].shown.append(line)
+        yield found.start(1), found.end(1), steps
+
+
+def sandbox(folder: Path) -> Path:
+    """A folder that looks like the checkout to a reader: jobs, and room for outputs."""
+    for name in ("jobs", "preference_space", "prompts"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def run(command: str, folder: Path) -> str:
+    """The standard output of a command."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60,
+        env={"PATH": path, "HOME": str(folder), "COLUMNS": "100", "LANG": "C.UTF-8"},
+    )  # fmt: skip
+    return done.stdout
+
+
+def rewrite(text: str) -> str:
+    """The README with every output as it is now; blocks with `…` are left alone where they match."""
+    pieces, position = [], 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = sandbox(Path(name))
+        for start, end, steps in blocks(text):
+            body = ""
+            for step in steps:
+                output = run(step.command, folder)
+                shown = "\n".join(step.shown) + "\n" if step.shown else ""
+                body += f"$ {step.command}\n" + (shown if step.matches(output) else output)
+            pieces += [text[position:start], body]
+            position = end
+    return "".join(pieces) + text[position:]
+
+
+if __name__ == "__main__":
+    README.write_text(rewrite(README.read_text()))

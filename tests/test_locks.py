@@ -1,0 +1,45 @@
+"""The lock and the two files exported from it name the same packages at the same versions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def locked() -> dict[str, str]:
+    lock = tomllib.loads((ROOT / "uv.lock").read_text())
+    return {package["name"]: package["version"] for package in lock["package"] if package["name"] != "edgen"}
+
+
+def exported(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text().splitlines()
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", "\n".join(lines), re.MULTILINE))
+
+
+def test_the_exports_agree_with_the_lock() -> None:
+    lock = locked()
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        pins = exported(name)
+        assert pins, name
+        assert {package: lock[package] for package in pins} == pins, f"{name} is stale: run `make lock`"
+    assert set(exported("requirements-dev.txt")) == set(lock)
+
+
+def test_the_core_stays_small() -> None:
+    core = set(exported("requirements.txt"))
+    assert (
+        core
+        & {"torch", "pandas", "numpy", "google-generativeai", "google-genai", "openai", "grpcio", "pytest"}
+        == set()
+    )
+    assert {"aiohttp", "jinja2", "jsonschema", "msgspec", "tenacity", "typer"} <= core
+    assert len(core) <= 45
+
+
+def test_every_pin_has_hashes() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        text = (ROOT / name).read_text()
+        assert all("--hash=sha256:" in block for block in re.split(r"\n(?=[a-z0-9])", text) if "==" in block)

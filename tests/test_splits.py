@@ -1,0 +1,155 @@
+"""Splits: whole groups, as close to the share as they allow, the same on every machine."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from fractions import Fraction
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.model import Scenario
+from edgen.splits import WINDOW, Side, choose, group_hash
+
+SCENARIO = Scenario(
+    index=137,
+    topic="Rust",
+    student_preference="reading",
+    student_reaction="and sulks",
+    teacher_preference="lectures",
+    teacher_reaction="and sighs",
+)
+# blake2b is the same everywhere; a change here moves conversations between the sides of old runs.
+GOLDEN = {
+    "scenario": 1_463_458_919_136_152_721,
+    "topic": 554_142_856_701_123_260,
+    "persona": 8_801_250_867_878_423_929,
+}
+shares = st.integers(0, 999).map(lambda thousandth: thousandth / 1000)
+
+
+def ascending(counts: list[int], step: int = 7) -> list[tuple[int, int]]:
+    return [(step * i, count) for i, count in enumerate(counts)]
+
+
+def held(side: Side, groups: list[tuple[int, int]]) -> int:
+    return sum(count for group, count in groups if side.is_test(group))
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=9), shares)
+@settings(max_examples=300, deadline=None)
+def test_few_groups_are_split_as_closely_as_can_be(counts: list[int], share: float) -> None:
+    groups, total = ascending(counts), sum(counts)
+    side = choose(groups, total, share)
+    target = Fraction(repr(share)) * total
+    possible = {
+        sum(chosen) for n in range(len(counts) + 1) for chosen in itertools.combinations(counts, n)
+    } - {total}
+    best = min(possible, key=lambda s: (abs(s - target), -s)) if share else 0
+    assert held(side, groups) == side.count == best
+
+
+@given(
+    st.integers(WINDOW + 1, 1500).flatmap(
+        lambda n: st.lists(st.integers(1, 9), min_size=n, max_size=n)
+    ),
+    shares,
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_many_groups_too(counts: list[int], share: float) -> None:
+    groups, total = ascending(counts), sum(counts)
+    side = choose(iter(groups), total, share)
+    assert held(side, groups) == side.count < total
+    assert abs(side.count - share * total) <= 1 or side.count >= total - max(counts)
+
+
+def test_single_conversations_are_split_to_the_nearest_whole() -> None:
+    groups = ascending([1] * 10_000)
+    for share in (0.15, 0.5, 0.0001, 0.99999):
+        assert choose(groups, 10_000, share).count == min(round(share * 10_000), 9_999)
+
+
+@pytest.mark.parametrize(
+    ("counts", "share", "count"),
+    [
+        ([], 0.15, 0),
+        ([5], 0.15, 0),
+        ([5], 0.9, 0),  # never everything
+        ([1, 1], 0.0, 0),
+        ([1, 1], 0.25, 1),  # equally close: the larger
+        ([1, 1, 1], 0.15, 0),  # nothing is closer to 0.45 than one is
+        ([1, 99], 0.999, 99),
+        ([2, 2, 3], 0.43, 3),
+        ([10, 10, 10], 0.15, 0),
+    ],
+)
+def test_corner_cases(counts: list[int], share: float, count: int) -> None:
+    assert choose(ascending(counts), sum(counts), share).count == count
+
+
+def test_groups_that_hold_nothing_change_nothing() -> None:
+    groups = [(1, 3), (2, 0), (3, 2), (4, 4)]
+    assert choose(groups, 9, 0.2) == choose([g for g in groups if g[1]], 9, 0.2)
+
+
+def test_unordered_groups_are_refused() -> None:
+    with pytest.raises(ValueError, match="ascending"):
+        choose([(2, 1), (1, 1)], 2, 0.5)
+    with pytest.raises(ValueError, match="ascending"):
+        choose([(1, 1), (1, 1)], 2, 0.5)
+
+
+def test_memory_does_not_grow_with_the_number_of_groups() -> None:
+    def peak(number: int) -> int:
+        tracemalloc.start()
+        side = choose(((i * 3, 1 + i % 5) for i in range(number)), number * 3, 0.15)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert side.count == round(number * 3 * 0.15)
+        return used
+
+    assert peak(100_000) < max(300_000, 1.2 * peak(10_000))
+
+
+def test_a_group_is_what_it_is_called_after() -> None:
+    def hashes(**changes: object) -> dict[str, int]:
+        scenario = msgspec.structs.replace(SCENARIO, **changes)
+        return {by: group_hash(by, 7, scenario) for by in ("scenario", "topic", "persona")}
+
+    base = hashes()
+    assert all(0 <= value < 2**63 for value in base.values())
+    assert len(set(base.values())) == 3
+    changed = {
+        field: {by for by, value in hashes(**{field: new}).items() if value != base[by]}
+        for field, new in {
+            "index": 138,
+            "topic": "Iron",
+            "student_preference": "x",
+            "student_reaction": "x",
+            "teacher_preference": "x",
+            "teacher_reaction": "x",
+            "subject": "x",
+        }.items()
+    }
+    assert changed == {
+        "index": {"scenario"},
+        "topic": {"topic"},
+        "student_preference": {"persona"},
+        "student_reaction": {"persona"},
+        "teacher_preference": {"persona"},
+        "teacher_reaction": {"persona"},
+        "subject": set(),
+    }
+
+
+def test_only_scenarios_depend_on_the_seed() -> None:
+    assert group_hash("scenario", 1, SCENARIO) != group_hash("scenario", 2, SCENARIO)
+    assert group_hash("topic", 1, SCENARIO) == group_hash("topic", 2, SCENARIO)
+    assert group_hash("persona", 1, SCENARIO) == group_hash("persona", 2, SCENARIO)
+
+
+def test_hashes_are_the_same_everywhere() -> None:
+    assert {by: group_hash(by, 7, SCENARIO) for by in ("scenario", "topic", "persona")} == GOLDEN
