@@ -48,7 +48,11 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, with a key given twice as an error."""
+    """YAML's safe loader, with a key given twice as an error.
+
+    Not the C loader, though it is quicker: deep nesting overflows its stack, and that ends the
+    process, where this one raises.
+    """
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -212,6 +216,11 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         problems.append(Problem(path, "expected a finite number"))
         return None
+    if typing.get_origin(type_) is typing.Literal and isinstance(value, str):
+        choices = [str(choice) for choice in typing.get_args(type_)]
+        if value not in choices:
+            problems.append(Problem(path, f"unknown value {value!r}{nearest(value, choices)}"))
+            return None
     try:
         return msgspec.convert(value, type_, strict=True)
     except msgspec.ValidationError as problem:
@@ -232,8 +241,7 @@ _NAMES = {
 
 def _name(value: Any) -> str:
     name = _NAMES.get(type(value), f"a {type(value).__name__}")
-    hint = "; put it in quotes" if isinstance(value, bool) else ""
-    return name + hint
+    return name
 
 
 def _worded(message: str, value: Any) -> str:

@@ -50,12 +50,14 @@ async def call_with_retries(
     *,
     on_retry: Callable[[CallError, float], None] | None,
     rng: random.Random,
+    queued: Callable[[], float] = lambda: 0.0,
 ) -> T:
     """The result of the first attempt that succeeds.
 
     `on_retry` is told each failure that is followed by a wait, and its seconds. Raises the last
     CallError, as it is, when it is none that waiting mends or when attempts or time are used up;
-    anything else that `attempt` raises passes through at once.
+    anything else that `attempt` raises passes through at once. `queued` says how many seconds the
+    attempts have waited for their turn so far: these do not count towards `give_up_after`.
     """
     started = asyncio.get_running_loop().time()
     try:
@@ -64,7 +66,7 @@ async def call_with_retries(
         first = error
     if first.kind not in RETRYABLE or policy.attempts <= 1:
         raise first
-    return await _go_on(attempt, first, policy, started, on_retry, rng)
+    return await _go_on(attempt, first, policy, started, on_retry, rng, queued)
 
 
 async def _go_on(
@@ -74,6 +76,7 @@ async def _go_on(
     started: float,
     on_retry: Callable[[CallError, float], None] | None,
     rng: random.Random,
+    queued: Callable[[], float],
 ) -> T:
     """The rest, after a first failure. Few calls come here, so tenacity costs the others nothing."""
     clock = asyncio.get_running_loop().time
@@ -83,7 +86,7 @@ async def _go_on(
 
     def stop(state: RetryCallState) -> bool:
         # tenacity's own stops read time.monotonic, which is not the loop's clock in every loop.
-        too_late = clock() + state.upcoming_sleep > started + policy.give_up_after
+        too_late = clock() - queued() + state.upcoming_sleep > started + policy.give_up_after
         return too_late or state.attempt_number >= policy.attempts
 
     def tell(state: RetryCallState) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import time
 
 import pytest
-from clock import run_virtual
+
+from tests.clock import run_virtual
 
 
 def test_hours_pass_at_once_and_in_order() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from edgen.errors import TemplateError
 from edgen.model import Message, Scenario
 from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt, scenario_variables
-from edgen.prompting.prompt import MAX_BYTES
+from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
 from edgen.resources import find, shipped
 
@@ -181,7 +181,7 @@ class TestFilesThatCannotBeUsed:
         assert "it is empty" in refusal(tmp_path, text)
 
     def test_too_large(self, tmp_path: Path) -> None:
-        assert "it is larger than" in refusal(tmp_path, "x" * (MAX_BYTES + 1))
+        assert "it is longer than 250,000 characters" in refusal(tmp_path, "x" * (MAX_TEMPLATE + 1))
 
     def test_nothing_but_a_comment(self, tmp_path: Path) -> None:
         assert "it renders to an empty user message" in refusal(tmp_path, "{# later #}")

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from clock import run_virtual
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.errors import RETRYABLE, CallError, FailureKind
 from edgen.retry import RetryPolicy, call_with_retries
+from tests.clock import run_virtual
 
 POLICY = RetryPolicy(attempts=6, give_up_after=600)
 
@@ -153,3 +153,26 @@ def test_waits_are_spread_and_grow() -> None:
     rng = random.Random(1)
     means = [sum(POLICY.wait(failed, None, rng) for _ in range(2000)) / 2000 for failed in range(1, 11)]
     assert means == pytest.approx([0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30], rel=0.1)
+
+
+def test_time_spent_waiting_for_a_turn_does_not_count() -> None:
+    tries = 0
+    queued = 0.0
+
+    async def attempt() -> str:
+        nonlocal tries, queued
+        await asyncio.sleep(1000)  # a slow queue, then the call itself
+        queued += 1000
+        tries += 1
+        if tries < 3:
+            raise CallError(FailureKind.OVERLOADED, "full")
+        return "answer"
+
+    policy = RetryPolicy(attempts=5, give_up_after=600)
+
+    async def both() -> str:
+        return await call_with_retries(
+            attempt, policy, on_retry=None, rng=random.Random(1), queued=lambda: queued
+        )
+
+    assert run_virtual(both()) == "answer"

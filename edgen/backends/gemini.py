@@ -90,9 +90,9 @@ class GeminiBackend:
             if page is None:
                 return None
             names += [scrub(m.name).removeprefix("models/") for m in page.models if m.generates]
-            if not page.nextPageToken:
+            if not page.next_page_token:
                 break
-            query["pageToken"] = page.nextPageToken
+            query["pageToken"] = page.next_page_token
         return names
 
     async def aclose(self) -> None:
@@ -164,8 +164,8 @@ def _tail(config: GeminiConfig, scale: int) -> tuple[bytes, bytes]:
     if config.seed != "auto" or "seed" in generation:
         text = _encode(sent)
         return (b"" if text == b"{}" else b"," + text[1:-1]), b""
-    rest = _encode({key: value for key, value in sent.items() if key != "generationConfig"})
-    text = _encode(generation)
+    sent.pop("generationConfig", None)
+    rest, text = _encode(sent), _encode(generation)
     before = (b"," if rest != b"{}" else b"") + rest[1:-1] + b',"generationConfig":' + text[:-1]
     return before + (b"," if generation else b"") + b'"seed":', b"}"
 
@@ -173,52 +173,52 @@ def _tail(config: GeminiConfig, scale: int) -> tuple[bytes, bytes]:
 # --- what comes back -----------------------------------------------------------------------------
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
 
 
-class _Content(msgspec.Struct):
+class _Content(msgspec.Struct, rename="camel"):
     parts: list[_Part] | None = None
 
 
-class _Candidate(msgspec.Struct):
+class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
-    finishReason: str | None = None  # noqa: N815 - Google's spelling, as in all that follow
-    finishMessage: str | None = None  # noqa: N815
+    finish_reason: str | None = None
+    finish_message: str | None = None
 
 
-class _Feedback(msgspec.Struct):
-    blockReason: str | None = None  # noqa: N815
-    blockReasonMessage: str | None = None  # noqa: N815
+class _Feedback(msgspec.Struct, rename="camel"):
+    block_reason: str | None = None
+    block_reason_message: str | None = None
 
 
-class _Usage(msgspec.Struct):
-    promptTokenCount: int | None = None  # noqa: N815
-    candidatesTokenCount: int | None = None  # noqa: N815
-    thoughtsTokenCount: int | None = None  # noqa: N815
+class _Usage(msgspec.Struct, rename="camel"):
+    prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
 
 
-class _Answer(msgspec.Struct):
+class _Answer(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    promptFeedback: _Feedback | None = None  # noqa: N815
-    usageMetadata: _Usage | None = None  # noqa: N815
-    modelVersion: str | None = None  # noqa: N815
+    prompt_feedback: _Feedback | None = None
+    usage_metadata: _Usage | None = None
+    model_version: str | None = None
 
 
-class _Model(msgspec.Struct):
+class _Model(msgspec.Struct, rename="camel"):
     name: str
-    supportedGenerationMethods: list[str] | None = None  # noqa: N815
+    supported_generation_methods: list[str] | None = None
 
     @property
     def generates(self) -> bool:
-        methods = self.supportedGenerationMethods
+        methods = self.supported_generation_methods
         return methods is None or "generateContent" in methods
 
 
-class _Page(msgspec.Struct):
+class _Page(msgspec.Struct, rename="camel"):
     models: list[_Model] = []
-    nextPageToken: str | None = None  # noqa: N815
+    next_page_token: str | None = None
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -247,30 +247,30 @@ def read_reply(body: bytes) -> Reply | None:
     text, refusal = "", None
     if answer.candidates:
         candidate = answer.candidates[0]
-        reason = finish(candidate.finishReason)
+        reason = finish(candidate.finish_reason)
         parts = candidate.content and candidate.content.parts
         text = "".join(part.text or "" for part in parts or () if not part.thought)
         if reason == "content_filter":
-            refusal = _worded(candidate.finishReason, candidate.finishMessage)
-    elif answer.promptFeedback is not None and answer.promptFeedback.blockReason:
+            refusal = _worded(candidate.finish_reason, candidate.finish_message)
+    elif answer.prompt_feedback is not None and answer.prompt_feedback.block_reason:
         reason = "content_filter"
-        refusal = _worded(answer.promptFeedback.blockReason, answer.promptFeedback.blockReasonMessage)
+        refusal = _worded(answer.prompt_feedback.block_reason, answer.prompt_feedback.block_reason_message)
     else:
         return None
-    usage = answer.usageMetadata
+    usage = answer.usage_metadata
     return Reply(
         text=scrub(text),
         finish_reason=reason,
         refusal=refusal,
         usage=None if usage is None else _counted(usage),
-        model=scrub(answer.modelVersion) if answer.modelVersion else None,
+        model=scrub(answer.model_version) if answer.model_version else None,
     )
 
 
 def _counted(usage: _Usage) -> Usage:
     """Thoughts are paid for as part of the completion."""
-    completion = (usage.candidatesTokenCount or 0) + (usage.thoughtsTokenCount or 0)
-    return Usage(usage.promptTokenCount or 0, completion)
+    completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+    return Usage(usage.prompt_token_count or 0, completion)
 
 
 def _worded(reason: str | None, message: str | None) -> str:

@@ -79,7 +79,7 @@ class GoogleGenerativeAIBackend:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its own notice; `create` words it
             import google.generativeai as sdk
-        self._sdk = sdk
+        self._sdk: Any = sdk  # half typed
         try:
             self._sdk_model(())
         except (KeyError, ValueError, TypeError) as problem:
@@ -104,7 +104,7 @@ class GoogleGenerativeAIBackend:
             answer = await model.generate_content_async(
                 contents,
                 generation_config={"max_output_tokens": tokens} if tokens else None,
-                request_options={"timeout": self._timeout, "retry": None},
+                request_options={"timeout": self._timeout},
             )
         return read_reply(answer)
 

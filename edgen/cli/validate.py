@@ -59,7 +59,9 @@ def command(
     Errors make a record invalid; warnings do not. Exits with 0 if all records are valid, with 3 if
     some are not (with --fix, too).
 
-    Examples: edgen validate outputs/quickstart · edgen validate conversations_train1.json --fix fixed
+    Example: edgen validate outputs/quickstart
+
+    Example: edgen validate conversations_train1.json --fix repaired
     """
     inputs = [find_inputs(path) for path in paths]
     targets = _targets(inputs, paths, fix) if fix else {}
@@ -217,7 +219,7 @@ def _print(reports: Sequence[FileReport], summary: dict[str, Any]) -> None:
         places = [(report.path, f) for report in reports for f in report.findings if f.kind == kind]
         if places:
             print_line()
-            print_line(f"{severity}: {len(places)} {title}")
+            print_line(f"{severity}: {title}: {len(places)}")
             for path, finding in places[:SHOWN_PLACES]:
                 record = "" if finding.record is None else f"record {finding.record}, "
                 print_line(f"  {path}: {record}{finding.path}: {finding.problem}")
@@ -226,13 +228,18 @@ def _print(reports: Sequence[FileReport], summary: dict[str, Any]) -> None:
     if fixed := summary.get("fixed"):
         print_line()
         print_line(
-            f"fixed: {fixed['records']} records written to {fixed['out']} ({fixed['changed']} changed); "
+            f"fixed: {_some(fixed['records'], 'record')} written to {fixed['out']} ({fixed['changed']} changed); "
             f"{fixed['left_out']} left out; {fixed['changes']} lists every change"
         )
 
 
 def _counts(records: int, valid: int, reports: Sequence[FileReport]) -> str:
     by_severity = Counter(finding.severity for report in reports for finding in report.findings)
+    errors, warnings = by_severity["error"], by_severity["warning"]
     return (
-        f"{records} records, {valid} valid, {by_severity['error']} errors, {by_severity['warning']} warnings"
+        f"{_some(records, 'record')}, {valid} valid, {_some(errors, 'error')}, {_some(warnings, 'warning')}"
     )
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -180,7 +180,7 @@ class Driver:
 
     def _on_attempt(self) -> None:
         if self._backing_off:
-            self._backing_off.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._backing_off.discard(asyncio.current_task())
 
     def _settle(
         self, scenario: Scenario, replicate: int, result: Conversation | Rejection, spent: Spent, line: Line

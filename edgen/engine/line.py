@@ -21,6 +21,7 @@ from edgen.retry import RetryPolicy, call_with_retries
 
 CONGESTION = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
+_PATIENCE = 3  # refusals with Retry-After, and no answer between them, that make the whole line wait
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -32,6 +33,15 @@ class Answer(msgspec.Struct, frozen=True):
     latency: float
     tries: int
     cost_usd: float | None
+
+
+class _Call(msgspec.Struct):
+    """One call on its way: attempts so far, seconds spent waiting for a turn, seconds it then took."""
+
+    request: Request
+    tries: int = 0
+    queued: float = 0.0
+    latency: float = 0.0
 
 
 class Line:
@@ -58,6 +68,7 @@ class Line:
         self._budget = budget
         self._policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._rng = rng
+        self._refused_in_a_row = 0
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
@@ -75,57 +86,68 @@ class Line:
         Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget cannot take another call.
         """
-        tries = 0
+        call = _Call(request)
 
-        async def attempt() -> tuple[Reply, float]:
-            nonlocal tries
-            tries += 1
+        async def attempt() -> Reply:
+            call.tries += 1
             on_attempt()
-            return await self._attempt(request)
+            return await self._attempt(call)
 
-        reply, latency = await call_with_retries(attempt, self._policy, on_retry=on_retry, rng=self._rng)
-        return Answer(reply, latency, tries, self._cost(reply))
+        reply = await call_with_retries(
+            attempt, self._policy, on_retry=on_retry, rng=self._rng, queued=lambda: call.queued
+        )
+        return Answer(reply, call.latency, call.tries, self._cost(reply))
 
-    async def _attempt(self, request: Request) -> tuple[Reply, float]:
+    async def _attempt(self, call: _Call) -> Reply:
         if self._budget is None:
-            return await self._admitted(request)
-        bound = prompt_token_bound(request.messages)
-        room = (self._max_tokens or 0) * request.max_tokens_scale
+            return await self._admitted(call)
+        bound = prompt_token_bound(call.request.messages)
+        room = (self._max_tokens or 0) * call.request.max_tokens_scale
         reservation = await self._budget.reserve(bound + room, self._price_of(bound, room))
         used = (0, 0)
         try:
-            reply, latency = await self._admitted(request)
+            reply = await self._admitted(call)
             # A service that does not count is taken at its worst.
             used = (
                 (reply.usage.prompt_tokens, reply.usage.completion_tokens) if reply.usage else (bound, room)
             )
-            return reply, latency
+            return reply
         finally:
             self._budget.settle(reservation, sum(used), self._price_of(*used))
 
-    async def _admitted(self, request: Request) -> tuple[Reply, float]:
+    async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
         if self._meters_tokens:
-            tokens = prompt_token_estimate(request.messages) + round(self._completion)
-        ticket = await self.admission.admit(tokens)
-        verdict, used = Verdict.OTHER, None
+            tokens = prompt_token_estimate(call.request.messages) + round(self._completion)
         clock = asyncio.get_running_loop().time
+        came = clock()
+        ticket = await self.admission.admit(tokens)
         started = clock()
+        call.queued += started - came
+        verdict, used = Verdict.OTHER, None
         try:
-            reply = await self.backend.complete(request)
+            reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
+            self._refused_in_a_row = 0
             if reply.usage is not None:
                 used = reply.usage.prompt_tokens + reply.usage.completion_tokens
                 self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
-            return reply, clock() - started
+            call.latency = clock() - started
+            return reply
         except CallError as failure:
             if failure.kind in CONGESTION:
                 verdict = Verdict.CONGESTED
-                if failure.retry_after:
-                    self.admission.pause(failure.retry_after)
+                self._hold_back(failure)
             raise
         finally:
             self.admission.settle(ticket, tokens=used, verdict=verdict)
+
+    def _hold_back(self, failure: CallError) -> None:
+        """Where the server keeps asking for patience, everybody waits, not just the call it told."""
+        if failure.retry_after:
+            self._refused_in_a_row += 1
+            if self._refused_in_a_row >= _PATIENCE:
+                self.admission.pause(failure.retry_after)
 
     def _cost(self, reply: Reply) -> float | None:
         if self._price is None or reply.usage is None:

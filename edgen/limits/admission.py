@@ -177,9 +177,13 @@ class Admission:
 
     def _set_timer(self, moment: float | None) -> None:
         if self._timer is not None:
-            if self._timer.when() == moment and not self._timer.cancelled():
+            if self._timer.when() == moment:
                 return
             self._timer.cancel()
-        self._timer = None
+            self._timer = None
         if moment is not None:
-            self._timer = self._own_loop().call_at(moment, self._admit_ready)
+            self._timer = self._own_loop().call_at(moment, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self._admit_ready()

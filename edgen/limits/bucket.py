@@ -8,8 +8,8 @@ full, and leaves a debt that later ones wait for; it can go beyond the limit by 
 
 from __future__ import annotations
 
-MINUTE = 60.0
-_EPSILON = 1e-9  # seconds: what a timer's arithmetic may lose
+# A millisecond more than a minute, so that rounding never squeezes one call too many into one.
+_MINUTE = 60.001
 
 
 class Bucket:
@@ -22,13 +22,13 @@ class Bucket:
     def __init__(self, per_minute: float, *, burst_seconds: float, unit: float = 0.0) -> None:
         # With takings of one unit, a window that begins at a taking holds one unit more than the
         # refill brings: the unit itself needs no room below the limit.
-        self.capacity = max(unit, per_minute * burst_seconds / MINUTE)
-        self._rate = (per_minute - (self.capacity - unit)) / MINUTE
+        self.capacity = max(unit, per_minute * burst_seconds / 60)
+        self._rate = (per_minute - (self.capacity - unit)) / _MINUTE
         self._full_at = float("-inf")
 
     def ready_at(self, amount: float) -> float:
         """The moment from which `amount` may be taken; -inf if it always could."""
-        return self._full_at - (self.capacity - min(amount, self.capacity)) / self._rate - _EPSILON
+        return self._full_at - (self.capacity - min(amount, self.capacity)) / self._rate
 
     def take(self, amount: float, now: float) -> None:
         """Take `amount`, whether or not it is there."""

@@ -25,7 +25,7 @@ from edgen.model import Message, Scenario
 from edgen.prompting.check import BLOCKS, Block, free_names, problems
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, metered
 
-MAX_BYTES = 256 * 1024  # of a template file: far more than a prompt, little enough to compile
+MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
 SCENARIO_VARIABLES: tuple[str, ...] = Scenario.__struct_fields__
 
 # What a template that is wrong can raise while it runs; anything else is a bug of edgen's.
@@ -111,7 +111,11 @@ def load_prompt(path: Path, available: Collection[str] = SCENARIO_VARIABLES) -> 
     problem with its line.
     """
     source = str(path)
-    text = read_text(path, TemplateError, max_bytes=MAX_BYTES)
+    text = read_text(path, TemplateError)
+    if len(text) > MAX_TEMPLATE:
+        raise TemplateError(
+            source, f"it is longer than {MAX_TEMPLATE:,} characters, the most that a prompt may have."
+        )
     if not text.strip():
         raise TemplateError(source, "it is empty; write the prompt into it.")
     sandbox = Sandbox()

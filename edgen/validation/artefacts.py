@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from edgen.model import END_MARKER
 from edgen.validation.findings import shown
 
-_MARKER = re.compile(r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*\]", re.IGNORECASE)
+# In any brackets and wording; only END_MARKER itself is spelled as it should be.
+_MARKER = re.compile(
+    r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat)\s*[.!]?\s*[\])>}]",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w")
-_SPECIAL = re.compile(r'["“”\[]')
+_SPECIAL = re.compile(r'["“”\[(<{]')
 _CLOSING = '"”'
 _SILENCE = frozenset(" \t\r\n\"'“”‘’.…,")
 
@@ -44,7 +48,7 @@ def read_turn(text: str) -> TurnText:
         notes.append(("doubled_quotes", "the text starts with doubled quotation marks"))
     elif not notes and _unpaired(body):
         notes.append(("stray_quote", "a quotation mark has no partner"))
-    markers = list(_MARKER.finditer(body)) if "[" in body else []
+    markers = list(_MARKER.finditer(body))
     rest = _MARKER.sub(" ", body) if markers else body
     says = not _SILENCE.issuperset(rest)
     if odd := next((m.group() for m in markers if m.group() != END_MARKER), None):
@@ -78,7 +82,8 @@ def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
     if start < 0 or body.find(")", start) != len(body) - 1:
         return body
     said = body[:start].rstrip()
-    if not said.endswith(tuple(_CLOSING)) or not _unpaired(said):
+    closed = said.endswith(tuple(_CLOSING)) and _unpaired(said)
+    if not closed or _MARKER.fullmatch(body, start):
         return body
     notes.append(
         ("stage_tag", f"the stage tag {shown(body[start:])} stands behind the closing quotation mark")
@@ -93,9 +98,9 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
     said = quoted.rstrip(_CLOSING)
     marks = len(quoted) - len(said)
     doubled = marks > 1 and said != "" and not said[-1].isspace()
-    wrapped = quoted[:1] in ('"', "“")
-    debris = marks > 0 and (doubled or _unpaired(quoted) or (comma and wrapped))
-    if not debris:
+    if not marks or not (doubled or _unpaired(quoted)):
+        if marks and comma and quoted[0] in '"“':
+            notes.append(("stray_quote", "the text stands in quotation marks, with a comma behind"))
         return body
     tail = body[len(said) :]
     if doubled:
@@ -104,4 +109,4 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
         notes.append(("quote_comma", f"the text ends with the debris {tail}"))
     if not notes:
         notes.append(("stray_quote", "the text ends with a quotation mark that has no partner"))
-    return said.lstrip('"“') if wrapped else said
+    return said

@@ -108,7 +108,7 @@ def _turns(turns: list[dict[str, Any]], clean: Clean) -> tuple[list[dict[str, An
         if marked:
             repairs[i] = ("after_end_marker",)
             continue
-        text, marked, repairs[i] = clean(turn["text"])
+        text, marked, repairs[i] = _settled(turn["text"], clean)
         if text:
             kept.append((i, {**turn, "text": text}))
     if marked and kept:
@@ -126,3 +126,17 @@ def _turns(turns: list[dict[str, Any]], clean: Clean) -> tuple[list[dict[str, An
         if i not in after or after[i]["text"] != turn["text"]
     ]
     return [turn for _, turn in kept], changes
+
+
+def _settled(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
+    """What `clean` makes of a text, and of that, until nothing changes: debris can hide debris."""
+    marked = False
+    repairs: dict[str, None] = {}
+    for _ in range(10):
+        before = text
+        text, held, names = clean(before)
+        marked = marked or held
+        repairs |= dict.fromkeys(names)
+        if text == before:
+            break
+    return text, marked, tuple(repairs)

@@ -9,12 +9,24 @@ import pytest
 
 from tests.backends import llama
 from tests.backends.fakes import FakeServer, serving
+from tests.backends.gemini_grpc import Certificate, make_certificate
 
 
 @pytest.fixture
 async def fake() -> AsyncIterator[FakeServer]:
     async with serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Certificate]:
+    """What gRPC trusts in these tests; it reads the file once in a process, at its first channel."""
+    made = make_certificate()
+    roots = tmp_path_factory.mktemp("tls") / "roots.pem"
+    roots.write_bytes(made.public)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(roots))
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -102,7 +103,7 @@ class RawServer:
 
 
 @contextlib.asynccontextmanager
-async def raw_serving(script: bytes) -> AsyncIterator[RawServer]:
+async def raw_serving(script: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
     """A server that sends these bytes, HTTP or not, to whoever connects and speaks, and closes."""
     raw = RawServer()
 
@@ -113,7 +114,7 @@ async def raw_serving(script: bytes) -> AsyncIterator[RawServer]:
             await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
     raw.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield raw

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -26,6 +28,7 @@ from edgen.backends.failures import (
 from edgen.backends.http import MAX_ANSWER, Http, base_address, below, explain, find_key, is_local, proxy_for
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from tests.backends.fakes import Answer, FakeServer, answer, raw_serving
+from tests.backends.gemini_grpc import Certificate
 
 KEY = "sk-0123456789abcdef"
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
@@ -421,6 +424,19 @@ async def test_tls_asked_of_a_server_without() -> None:
         error = await refused(make(secure), secure)
     assert error.kind is FailureKind.CONNECTION
     assert "check https in base_url" in error.message
+
+
+async def test_a_certificate_that_nobody_vouches_for(certificate: Certificate, tmp_path: Path) -> None:
+    pem = tmp_path / "server.pem"
+    pem.write_bytes(certificate.private + certificate.public)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pem)
+    async with raw_serving(b"", context) as server:
+        url = server.url.replace("http://127.0.0.1", "https://localhost")
+        error = await refused(make(url), url)
+    assert error.kind is FailureKind.CONNECTION
+    assert "certificate verify failed" in error.message
+    assert not server.received
 
 
 async def test_an_answer_without_end_is_cut_off(fake: FakeServer) -> None:

@@ -35,7 +35,10 @@ def call(*arguments: object) -> int:
     """What `edgen validate ARGUMENTS` ends with."""
     app = typer.Typer()
     app.command()(validate.command)
-    return guarded(lambda: app([str(argument) for argument in arguments], standalone_mode=False))
+    try:
+        return guarded(lambda: app([str(argument) for argument in arguments]))
+    except SystemExit as end:
+        return int(end.code or 0)
 
 
 def write(path: Path, *records: Any) -> Path:
@@ -65,7 +68,7 @@ def run_of(folder: Path, records: list[Any]) -> Path:
 def test_valid_records_exit_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "data.json", GOOD)
     assert call(path) == 0
-    assert capsys.readouterr().out == f"{path}: 1 records, 1 valid, 0 errors, 0 warnings\n"
+    assert capsys.readouterr().out == f"{path}: 1 record, 1 valid, 0 errors, 0 warnings\n"
 
 
 def test_json_has_the_promised_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +103,7 @@ def test_text_groups_by_kind_and_stays_short(tmp_path: Path, capsys: pytest.Capt
     assert call(path) == 3
     out = capsys.readouterr().out
     assert "500 records, 0 valid, 500 errors" in out
-    assert 'error: 500 turns with the debris ", at their end' in out
+    assert 'error: turns with the debris ", at their end: 500' in out
     assert "… and 497 more; --json lists all" in out
     assert len(out.splitlines()) < 10
 

@@ -291,12 +291,12 @@ async def test_a_budget_stops_the_run_before_it_is_passed(tmp_path: Path) -> Non
         }  # fmt: skip
         job = write(
             tmp_path / "job.yaml",
-            job_text(service.url, backends={"default": backend}, limits={"in_flight": 4, "max_cost": 0.1}),
+            job_text(service.url, backends={"default": backend}, limits={"in_flight": 4, "max_cost": 0.04}),
         )
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 4
         assert "limits.max_cost" in ended.err
-        assert 0 < ended.facts["cost_usd"] <= 0.1
+        assert 0 < ended.facts["cost_usd"] <= 0.04
         made = ended.facts["calls"]["made"]
         assert made > 50
         again = await edgen("generate", job, "-o", tmp_path / "run", "--json", "--set", "limits.max_cost=9")

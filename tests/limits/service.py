@@ -7,9 +7,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from clock import run_virtual
-
 from edgen.limits import Admission, Verdict
+from tests.clock import run_virtual
 
 Seconds = Callable[[random.Random], float]
 
@@ -62,7 +61,9 @@ class Service:
         return Verdict.OK
 
 
-def busy(service: Service, *, in_flight: int, until: float, change: tuple[float, Seconds] | None = None) -> list[Call]:
+def busy(
+    service: Service, *, in_flight: int, until: float, change: tuple[float, Seconds] | None = None
+) -> list[Call]:
     """All calls that end before `until` when there is always more to do.
 
     `change`: from that moment on the service takes that long.

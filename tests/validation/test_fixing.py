@@ -62,6 +62,12 @@ def test_debris_goes_and_is_listed() -> None:
     assert change.repairs == ("cleaned",)
 
 
+def test_debris_behind_debris_goes_too() -> None:
+    result = fixed(record('Hello." (Lecture)" (Loud)', "Bye."))
+    assert texts(result) == ["Hello.", "Bye."]
+    assert result.changes[0].repairs == ("cleaned",)
+
+
 def test_a_marker_of_its_own_becomes_the_suffix_of_the_turn_before() -> None:
     result = fixed(record("Hello.", "Hi.", "...", "[End of conversation]"))
     assert texts(result) == ["Hello.", f"Hi. {END_MARKER}"]

@@ -43,14 +43,16 @@ def kinds(value: Any, **options: Any) -> list[str]:
         ("Iron and water make rust.", []),
         ('He said "hello".', []),
         ('He said "hello"', []),
-        ('"Hello," he said, "and welcome",', ["quote_comma"]),
+        ('"Hello," he said, "and welcome",', ["stray_quote"]),
         ('What does "rust" mean?", ', ["quote_comma"]),
         ('What is it?"",', ["doubled_quotes", "quote_comma"]),
         ('What is it?"', ["stray_quote"]),
         ('"What is it?', ["stray_quote"]),
         ('""What is it?', ["doubled_quotes"]),
         ("What is it?””", ["doubled_quotes"]),
-        ("“What is it?”,", ["quote_comma"]),
+        ("“What is it?”,", ["stray_quote"]),
+        ("What is it?”,", ["quote_comma"]),
+        ('"...",', ["stray_quote", "ellipsis_turn"]),
         ('"What is it?"', []),
         ('An empty text is written ""', []),
         ('I see." (Frustration)', ["stage_tag"]),
@@ -69,12 +71,14 @@ def kinds(value: Any, **options: Any) -> list[str]:
         ("Right. [end of the conversation].", ["marker_spelling"]),
         ("[end of conversation]", ["marker_turn"]),
         ('[End of conversation]" (Frustration)', ["stage_tag", "marker_spelling", "marker_turn"]),
+        ("Right. (End of dialogue)", ["marker_spelling"]),
+        ('Right." (End of conversation)', ["stray_quote", "marker_spelling"]),
         ("Right. [end of conversation] Or not?", ["marker_place"]),
         ("[end of conversation] [end of conversation]", ["marker_turn", "marker_place"]),
     ],
 )
 def test_a_last_turn(text: str, found: list[str]) -> None:
-    ended_by = "Student" if "[" in text else None
+    ended_by = "Student" if "end of" in text.lower() else None
     assert kinds(record("What is rust?", "Iron oxide.", "Good.", text, ended_by=ended_by)) == found
 
 

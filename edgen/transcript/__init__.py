@@ -1,0 +1,11 @@
+"""Raw replies to conversations and back: `read`, `dump`, and `clean_turn` for released files.
+
+Nothing here raises on any text, and everything is linear in its length.
+"""
+
+from edgen.transcript.cleaning import clean_turn
+from edgen.transcript.dumping import dump
+from edgen.transcript.reading import read
+from edgen.transcript.repairs import Repair
+
+__all__ = ["Repair", "clean_turn", "dump", "read"]

@@ -1,0 +1,70 @@
+"""One turn of a released Education Dialogue file, without what its own reader left behind.
+
+Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a marker as a turn.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgen.transcript.marker import find_marker
+from edgen.transcript.quotes import silent, strip_debris, trim
+from edgen.transcript.repairs import Repair
+
+_TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
+
+
+def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
+    """(text without debris and end marker, whether it held the marker, the names of the repairs).
+
+    The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. Quotation
+    marks that belong to the sentence stay.
+    """
+    repairs: list[str] = []
+    said = trim(text)
+    marked = find_marker(said)
+    if marked is not None:
+        behind = said[marked.end :]
+        said = trim(marked.said)
+        if not marked.standard:
+            repairs.append(Repair.MARKER_FORM)
+        _behind(behind, repairs)
+    said = _whole(_untagged(said, repairs), repairs)
+    if silent(said):
+        if marked is None:
+            repairs.append(Repair.EMPTY_TURN)
+        said = ""
+    return said, marked is not None, tuple(dict.fromkeys(repairs))
+
+
+def _behind(behind: str, repairs: list[str]) -> None:
+    """Name what stood behind the marker: nothing, leftovers, a stage tag, or words."""
+    if not behind.strip(" \t\r\n.!"):
+        return
+    if _TAG.search(behind) and not behind[: behind.rfind("(")].strip(' \t",”'):
+        repairs.append(Repair.STAGE_TAG)
+    elif not behind.strip(" \t\r\n.,;!\"'“”‘’\\"):
+        repairs.append(Repair.STRAY_DEBRIS)
+    else:
+        repairs.append(Repair.AFTER_END_MARKER)
+
+
+def _untagged(text: str, repairs: list[str]) -> str:
+    """Without `" (Direct instruction)`: a tag behind a quotation mark that closes nothing."""
+    match = _TAG.search(text) if text.endswith((")", "),")) else None
+    if match is None:
+        return text
+    said = text[: match.start()]
+    if (said.count('"') + said.count("“") - said.count("”")) % 2 and not text.startswith(('"', "“")):
+        return text
+    repairs.append(Repair.STAGE_TAG)
+    return said.rstrip()
+
+
+def _whole(text: str, repairs: list[str]) -> str:
+    """Without the quotation marks around or at the end of it that no sentence needs."""
+    bare = text.lstrip('"“')
+    if len(text) - len(bare) > 1 and not bare[:1].isspace():
+        repairs.append(Repair.STRAY_DEBRIS)
+        text = bare
+    return trim(strip_debris(text, repairs))

@@ -1,0 +1,47 @@
+"""The end marker in a turn's text: where it is, and what is said before it. Linear in the length."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_WORDS = (
+    r"(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat|discussion)"
+    r"|(?:the\s+)?conversation\s+(?:ends|ended|over|is\s+over)|end\s+conversation"
+)
+_BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
+_SQUARE = r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*[.!]?\s*\]"
+# In brackets it is the marker wherever it stands.
+_BRACKETED = re.compile(
+    rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
+    re.IGNORECASE,
+)
+# Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
+_LINE = re.compile(rf"^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$", re.IGNORECASE | re.MULTILINE)
+_SENTENCE = re.compile(rf"(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z", re.IGNORECASE)
+_MENTION = re.compile(
+    r"end\s+(?:of\s+)?(?:the\s+|this\s+|our\s+)?(?:conv|dial|chat|disc)|conversation\s+(?:end|over|is)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text split at its first marker: what is `said` before it, where the marker's `end` is, and
+    whether it has its `standard` form."""
+
+    said: str
+    end: int
+    standard: bool
+
+
+def find_marker(text: str) -> Marked | None:
+    """The text split at its first end marker; None if it holds none."""
+    if not _MENTION.search(text):
+        return None
+    match = _BRACKETED.search(text)
+    if match is not None:
+        standard = match["square"] is not None and not match["wrap"]
+        return Marked(text[: match.start()], match.end(), standard)
+    bare = _LINE.search(text) or _SENTENCE.search(text, max(0, len(text) - 80))
+    return None if bare is None else Marked(text[: bare.start()], bare.end(), False)

@@ -1,0 +1,98 @@
+"""The probability that a reply gives: one number in [0, 1], or None, never a guess.
+
+A percentage, a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a decimal comma count as numbers;
+ranges, bounds, contradictions and words do not. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+_MAX = 400  # a value longer than this is prose
+_NUMBER = re.compile(
+    r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
+    r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
+    r"(?P<percent>\s{0,3}\\?(?:%|％|per\s?cent\b))?"
+)
+_APPROXIMATELY = re.compile(
+    r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
+    r"""|almost|estimated|maybe|perhaps|probably|at|is|p)\b)*""",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(
+    r"[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
+    r"|between|not|no)\b",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)")
+
+
+def probability_of(value: Any) -> float | None:
+    """The probability in a JSON value or a text; None where there is no single number in [0, 1]."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _within(value)
+    return _of_text(value) if isinstance(value, str) else None
+
+
+def _within(number: float) -> float | None:
+    try:
+        number = float(number)
+    except OverflowError:
+        return None
+    return number + 0.0 if math.isfinite(number) and 0 <= number <= 1 else None
+
+
+def _of_text(text: str) -> float | None:
+    text = text.strip()
+    if not text or len(text) > _MAX:
+        return None
+    start = _APPROXIMATELY.match(text)
+    at = start.end() if start else 0
+    first = _NUMBER.match(text, at)
+    if first is None:
+        return _only_likely(text) if not _BOUND.search(text) else None
+    value = _value(first)
+    rest = text[first.end() :]
+    if value is None or _RANGE.match(rest) or (rest[:1].isalnum()) or rest[:1] == "+":
+        return None
+    others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
+    return value if all(_same(value, other) for other in others) else None
+
+
+def _only_likely(text: str) -> float | None:
+    """The value of a phrase that does not start with its number: `low (0.2)`, `I would say 20%`."""
+    values = [_value(m) for m in _NUMBER.finditer(text) if _likely(m)]
+    if not values or values[0] is None:
+        return None
+    first = values[0]
+    return first if all(v is not None and _same(first, v) for v in values) else None
+
+
+def _likely(match: re.Match[str]) -> bool:
+    """Whether the number looks like a probability, not like a count of something."""
+    return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) < 0.006
+
+
+def _value(match: re.Match[str]) -> float | None:
+    if match["sign"]:
+        return None
+    digits = match["a"]
+    if "," in digits and not digits.startswith(("0,", ",", "1,0")) and not match["percent"]:
+        return None
+    number = float(digits.replace(",", ".") + (match["e"] or ""))
+    if match["b"] is not None:
+        below = float(match["b"])
+        if below == 0:
+            return None
+        number /= below
+    if match["percent"]:
+        number = round(number / 100, 12)
+    return _within(number)

@@ -1,0 +1,101 @@
+"""The lines at which a turn starts, and how a reply writes them. One pass, bounded work per line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from edgen.model import Role
+from edgen.transcript.roles import alias, plain, side
+
+_MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
+_ALIASES = "tutor|instructor|professor|educator|learner|pupil|assistant|user|human|t|s"
+_PREFIX = r"""
+    ^(?P<prefix>(?:[^\w\n]|_){0,40}+
+    (?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,3}+)
+"""
+_NOTE = r"(?:[([][^()\[\]\n]{1,60}[)\]]|[,/][ ]?[\w .'’]{1,30}|[ ](?:says|said|asks|asked|replies|responds|answers))"
+_SEPARATOR = r"""
+    (?:(?P<colon>[^\S\n]{0,3}[:：](?!:))
+    |(?P<tag>[^\S\n]{0,3}(?:[|>→]|[-=]>))
+    |(?P<dash>[^\S\n]{1,3}[-–—]{1,2}(?=[^\S\n])|—)
+    |(?P<alone>[^\S\n]{0,8}(?=\n|\Z)))
+"""
+_NAME = rf"""
+    (?P<name>(?:%s)(?:[ ]?\#?\d{{1,2}}\b|[ ][A-Z]\b|s\b)?)
+    (?P<closing>(?:{_MARK}){{0,4}}?)
+    (?P<note>[ ]?{_NOTE})?
+    (?P<after>(?:[*_"'”`\])]){{0,4}})
+"""
+_BY_NAME = r"""(?P<person>[^\W\d_][\w.'’-]{0,24}(?:[ ][^\W\d_][\w.'’-]{0,24}){0,3})[ ]?
+    [(\[][ ]?(?P<of>teacher|student)[ ]?[)\]](?P<by>(?:[*_"'”`]){0,4})"""
+_ROLE = re.compile(
+    rf"{_PREFIX}(?:{_NAME % 'teacher|student'}{_SEPARATOR}|{_BY_NAME}(?P<bycolon>[^\S\n]{{0,3}}[:：]))",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_ALIAS = re.compile(
+    rf"{_PREFIX}{_NAME % f'teacher|student|{_ALIASES}'}(?P<colon>[^\S\n]{{0,3}}[:：](?!:))",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_KINDS = ("colon", "tag", "alone", "dash")
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLine:
+    """A line that starts a turn: who speaks, where the line and its text start, how it is written."""
+
+    role: Role
+    start: int
+    text: int
+    prefix: str
+    kind: str
+    named: bool
+    aliased: bool = False
+
+
+def role_lines(text: str) -> list[RoleLine]:
+    """The lines that start a turn, in the one manner that the reply uses for it."""
+    found = [_line(text, match) for match in _ROLE.finditer(text)]
+    for kind in _KINDS:
+        of_kind = [line for line in found if line.kind == kind]
+        if len({line.role for line in of_kind}) == 2:
+            return of_kind
+    if len({line.role for line in found}) == 2:
+        return found
+    aliased = [line for match in _ALIAS.finditer(text) if (line := _aliased(text, match))]
+    return aliased if len({line.role for line in aliased}) == 2 else found
+
+
+def _line(text: str, match: re.Match[str]) -> RoleLine:
+    if match["of"] is not None:
+        role = side(match["of"])
+        assert role is not None
+        return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
+    role = side(match["name"])
+    assert role is not None
+    kind = next(kind for kind in _KINDS if match[kind] is not None)
+    prefix = match["prefix"]
+    if kind == "alone" and prefix.rstrip().endswith(("[", "<")):
+        kind = "tag"
+    named = match["note"] is not None or not plain(match["name"])
+    return RoleLine(role, match.start(), _text_start(text, match), prefix, kind, named)
+
+
+def _aliased(text: str, match: re.Match[str]) -> RoleLine | None:
+    role = side(match["name"])
+    other = None if role else alias(match["name"])
+    if role is None and other is None:
+        return None
+    start = _text_start(text, match)
+    return RoleLine(role or other or "Teacher", match.start(), start, match["prefix"], "colon", False, other is not None)
+
+
+def _text_start(text: str, match: re.Match[str]) -> int:
+    """Where what is said starts: behind the colon and behind the marks that close a bold name."""
+    at = match.end()
+    prefix = match["prefix"]
+    mark = text[at : at + 1]
+    if mark and mark in "*_" and mark in prefix:
+        while text[at : at + 1] == mark and at - match.end() < 3:
+            at += 1
+    return at

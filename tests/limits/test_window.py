@@ -1,0 +1,112 @@
+"""The window against simulated servers: queues, refusals, and latencies that mean nothing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from edgen.limits.window import Verdict, Window
+from tests.limits.service import Seconds, Service, busy, constant, lognormal, summary
+
+SEEDS = range(3)
+
+
+class TestOneStepAtATime:
+    """A window of at most 256, driven by hand with all its places in use."""
+
+    def settle(
+        self, window: Window, verdict: Verdict, *, number: int = 1, running: int | None = None
+    ) -> None:
+        window.settled(number, verdict, 1.0, window.size if running is None else running, admitted=100)
+
+    def test_starts_within_its_bound(self) -> None:
+        assert (Window(256).size, Window(5).size, Window(1).size) == (32, 5, 1)
+
+    def test_doubles_in_a_round_trip_until_the_first_complaint(self) -> None:
+        window = Window(256)
+        for expected in (64, 128, 256, 256):
+            for _ in range(window.size):
+                self.settle(window, Verdict.OK)
+            assert window.size == expected
+
+    def test_halves_once_for_one_episode(self) -> None:
+        window = Window(256)
+        for number in range(1, 33):
+            self.settle(window, Verdict.CONGESTED, number=number)
+        assert window.size == 16
+        self.settle(window, Verdict.CONGESTED, number=101)
+        assert window.size == 8
+
+    def test_returns_quickly_and_then_feels_its_way(self) -> None:
+        window = Window(256)
+        self.settle(window, Verdict.CONGESTED)
+        for _ in range(12):
+            self.settle(window, Verdict.OK)
+        assert window.size == 28  # 0.85 of 32
+        for _ in range(28):
+            assert window.size == 28
+            self.settle(window, Verdict.OK)
+        assert window.size == 29
+
+    def test_never_below_one(self) -> None:
+        window = Window(4)
+        for number in range(101, 120):
+            window.settled(number, Verdict.CONGESTED, 1.0, 1, admitted=number)
+        assert window.size == 1
+
+    def test_other_failures_change_nothing(self) -> None:
+        window = Window(256)
+        for _ in range(500):
+            self.settle(window, Verdict.OTHER)
+        assert window.size == 32
+
+    def test_grows_only_while_it_is_the_limit(self) -> None:
+        window = Window(256)
+        for _ in range(500):
+            self.settle(window, Verdict.OK, running=20)
+        assert window.size == 32
+
+    def test_a_complaint_counts_from_what_was_in_use(self) -> None:
+        window = Window(256)
+        self.settle(window, Verdict.CONGESTED, running=10)
+        assert window.size == 5
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seconds", [constant(2), lognormal(2, 0.6)], ids=["constant", "lognormal"])
+def test_a_server_that_queues_is_kept_busy_and_its_queue_short(seconds: Seconds, seed: int) -> None:
+    service = Service(seconds, slots=40, rng=_rng(seed))
+    seen = summary(busy(service, in_flight=256, until=400), start=60)
+    assert seen.rate >= 0.9 * 40 / 2
+    assert seen.latency <= 3 * 2  # a window of 256 would make it 12.8
+    assert seen.smallest >= 40
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("sigma", "in_flight"), [(0.6, 256), (0.6, 40), (1.0, 256)])
+def test_latencies_that_only_vary_do_not_shrink_it(sigma: float, in_flight: int, seed: int) -> None:
+    calls = busy(Service(lognormal(2, sigma), rng=_rng(seed)), in_flight=in_flight, until=150)
+    assert max(call.window for call in calls if call.ended < 20) == in_flight
+    assert summary(calls, start=20).smallest >= 0.8 * in_flight
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("most", [20, 100])
+def test_a_server_that_refuses_is_met_just_below_its_limit(most: int, seed: int) -> None:
+    service = Service(lognormal(2, 0.6), refuse_above=most, rng=_rng(seed))
+    seen = summary(busy(service, in_flight=256, until=400), start=60)
+    assert seen.refused < 0.1
+    assert seen.rate >= 0.85 * most / 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_answers_that_grow_longer_for_good_become_the_measure(seed: int) -> None:
+    service = Service(lognormal(2, 0.6), rng=_rng(seed))
+    calls = busy(service, in_flight=128, until=700, change=(100, lognormal(10, 0.6)))
+    assert min(call.window for call in calls if call.ended > 100) < 100  # it did try
+    assert summary(calls, start=400).smallest >= 0.8 * 128
+
+
+def _rng(seed: int) -> random.Random:
+    return random.Random(seed)
