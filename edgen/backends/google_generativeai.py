@@ -104,7 +104,7 @@ class GoogleGenerativeAIBackend:
             answer = await model.generate_content_async(
                 contents,
                 generation_config={"max_output_tokens": tokens} if tokens else None,
-                request_options={"timeout": self._timeout},
+                request_options={"timeout": self._timeout, "retry": None},
             )
         return read_reply(answer)
 

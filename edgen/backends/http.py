@@ -51,15 +51,15 @@ def identity(config: Sampling) -> dict[str, Any]:
 
 def base_address(base_url: str) -> URL:
     """`base_url` as the URL that paths are appended to. Raises InputError."""
+    shown = repr(base_url.partition("?")[0])  # what stands behind a "?" may be a key
     try:
         url = URL(base_url)
         host = url.host
     except ValueError as problem:
-        raise InputError(f"base_url {base_url!r} is no address: {problem}.") from None
+        raise InputError(f"base_url {shown} is no address: {problem}.") from None
     if not host or url.query_string or url.fragment:
         raise InputError(
-            f"base_url {base_url.partition('?')[0]!r} must be a host and a path, as in http://localhost:8000/v1, "
-            "without '?' or '#'."
+            f"base_url {shown} must be a host and a path, as in http://localhost:8000/v1, without '?' or '#'."
         )
     return url
 

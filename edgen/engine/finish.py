@@ -5,6 +5,7 @@ All of it is streamed, and made again from the ledger whenever it is asked for.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from typing import Any
@@ -26,14 +27,14 @@ def finish(
     scope = (fingerprint, scenarios, job.replicates)
     total = sum(count for _, count in ledger.groups(*scope))
     side = choose(ledger.groups(*scope), total, job.split.test)
-    test = sum(count for group, count in ledger.groups(*scope) if side.is_test(group))
-    write_shards(
-        rundir.shards,
-        ((side.is_test(group), record) for group, record in ledger.records(*scope)),
-        Counts(train=total - test, test=test),
-        job.shards,
-        describe,
-    )
+    with contextlib.closing(ledger.records(*scope)) as records:
+        write_shards(
+            rundir.shards,
+            ((side.is_test(group), record) for group, record in records),
+            Counts(train=total - side.count, test=side.count),
+            job.shards,
+            describe,
+        )
     write_jsonl_atomic(rundir.rejected, _rejected(job, ledger, scope))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -170,7 +170,7 @@ class Ledger:
             (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
         )
 
-    def records(self, fingerprint: str, scenarios: int, replicates: int) -> Iterator[tuple[int, bytes]]:
+    def records(self, fingerprint: str, scenarios: int, replicates: int) -> Generator[tuple[int, bytes], None, None]:
         """(group hash, record) of accepted conversations, by scenario and replicate."""
         yield from self._stream(
             "SELECT o.grp, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "

@@ -23,7 +23,7 @@ _TURN = re.compile(
     r'[^\S\n]*+(Teacher|Student):[^\S\n]*+"([^"\\\[\n]++)(\[end of conversation\])?",?[^\S\n]*+\n', re.IGNORECASE
 )
 _FOOT = re.compile(r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z')
-_ODD = re.compile(r"nd\s+of\s|end\s+conv|conversation\s+(?:end|over|is)|[”“‘’\u200b\u2060\ufeff]", re.IGNORECASE)
+_ODD = re.compile(r"nd\s+of\s|end\s+conv|conversation\s+(?:end|over|is)|[”“\u200b\u2060\ufeff]", re.IGNORECASE)
 _ROLES: dict[str, Role] = {"Teacher": "Teacher", "Student": "Student"}
 
 

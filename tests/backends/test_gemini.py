@@ -38,6 +38,11 @@ def backend(fake: FakeServer, *, timeout: float = 5.0, **settings: Any) -> Any:
     return create(config, timeout=timeout, connections=4, environ={"GEMINI_API_KEY": KEY})
 
 
+def local(**settings: Any) -> Any:
+    config = GeminiConfig(model="m", base_url="http://localhost", **settings)
+    return make(config, timeout=1, connections=1, environ={})
+
+
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:
     try:
         reply: Reply = await it.complete(request(*texts, **more))
@@ -139,23 +144,12 @@ def test_a_name_that_would_change_the_address_is_refused(model: str) -> None:
 )
 def test_an_extra_body_that_cannot_be_sent_is_refused(extra: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        make(
-            GeminiConfig(model="m", base_url="http://localhost", extra_body=extra),
-            timeout=1,
-            connections=1,
-            environ={},
-        )
+        local(extra_body=extra)
 
 
 @given(st.text(), st.text(), st.integers(0, 2**31 - 1))
 def test_any_prompt_is_written_as_json(text: str, system: str, seed: int) -> None:
-    it = make(
-        GeminiConfig(model="m", base_url="http://localhost", seed="auto"),
-        timeout=1,
-        connections=1,
-        environ={},
-    )
-    body = json.loads(it._body(request(text, system=system, seed=seed)))  # type: ignore[attr-defined]
+    body = json.loads(local(seed="auto")._body(request(text, system=system, seed=seed)))
     assert body == {
         "contents": [{"role": "user", "parts": [{"text": text}]}],
         "systemInstruction": {"parts": [{"text": system}]},
@@ -198,7 +192,7 @@ async def test_which_key_is_sent(
     assert ("both set" in caplog.text) == (named is None and all(environ.values()) and len(environ) == 2)
 
 
-def test_the_service_without_a_key_is_refused_with_what_to_do() -> None:
+def test_the_service_without_a_key_is_refused() -> None:
     with pytest.raises(ProviderError, match="GOOGLE_API_KEY and GEMINI_API_KEY are not set: export"):
         make(GeminiConfig(model="m"), timeout=1, connections=1, environ={"OPENAI_API_KEY": "x"})
 

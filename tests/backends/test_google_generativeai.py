@@ -38,7 +38,8 @@ def backend(endpoint: str, *, timeout: float = 5.0, **settings: Any) -> Any:
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:
     try:
-        reply: Reply = await it.complete(request(*texts, **more))
+        async with asyncio.timeout(20):  # the SDK's own retries, were they on, go on for ten minutes
+            reply: Reply = await it.complete(request(*texts, **more))
     finally:
         await it.aclose()
     return reply

@@ -145,7 +145,6 @@ def _slots(brief: Brief, rng: Random) -> dict[str, str]:
     inside = "the " + topic[4:] if topic.startswith("The ") else topic
     return {
         "topic": inside,
-        "Topic": inside[:1].upper() + inside[1:],
         "want": _part(brief.student_preference, "another way of learning", rng),
         "have": _part(brief.teacher_preference, "my usual method", rng),
     }

@@ -35,7 +35,7 @@ _STUDENT_REACTIONS = {
     "argues": r"argu|challeng|contradict|disagree|debat|\bobjects|questions (?:every|the|why)|defian|resist|refus|rebel|provok|stubborn",
     "jokes": r"jok|clown|funny|silly|distract(?:s|ing)? (?:the )?(?:other|class)|fool|prank|laugh|humou?r",
     "tells": r"tell|\bsays?\b|says so|speak|\basks?\b|voice|suggest|request|explain|point(?:s)? out|mention|negotiat|complain",
-    "disengaged": r"disengag|bored|boring|withdraw|quiet|silent|silence|daydream|distract|zon|doodl|passive|inattent|stops? (?:listening|trying|paying)|\blos(?:e|es|ing)\b|drift|tune|shut|minimal|one.?word|short answers|phone|gives? up|sleep|indifferent|detach|pretend|stop",
+    "disengaged": r"disengag|bored|boring|withdraw|quiet|silent|silence|daydream|distract|zon|doodl|passive|inattent|stops? (?:listening|trying|paying)|\blos(?:e|es|ing)\b|drift|\btun(?:es?|ing) out|shut|minimal|one.?word|short answers|phone|gives? up|sleep|indifferent|detach|pretend|stop",
 }
 
 _TEACHER_REACTIONS = {

@@ -37,7 +37,7 @@ BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="
 
 
 class Voice:
-    """Says rules aloud, whole ways not twice in one conversation while others are left."""
+    """Says rules aloud; whole ways, and aspects, not twice in one conversation while others are left."""
 
     __slots__ = ("_random", "_said", "slots")
 
@@ -48,15 +48,7 @@ class Voice:
 
     def say(self, rule: str) -> str:
         """One way to say `rule`, its first letter a capital."""
-        ways = BOOK[rule]
-        start = int(self._random() * len(ways))
-        for step in range(len(ways)):
-            way = ways[(start + step) % len(ways)]
-            if id(way) not in self._said:
-                break
-        self._said.add(id(way))
-        text = self._fill(way)
-        return text[:1].upper() + text[1:]
+        return _capital(self._fill(self._fresh(BOOK[rule])))
 
     def has(self, rule: str) -> bool:
         """Whether the phrase book has such a rule."""
@@ -68,18 +60,18 @@ class Voice:
         out = [way[0]]
         for i in range(1, len(way), 2):
             name = way[i]
-            value = self.slots.get(name)
+            rule = name.lower()
+            value = self.slots.get(rule)
             if value is None:
-                value = self._aspect(name) if name in _UNREPEATED else self._pick(BOOK[name])
-            out += (value, way[i + 1])
+                value = self._fill(self._fresh(BOOK[rule]) if rule == "aspect" else self._any(BOOK[rule]))
+            out += (value if name == rule else _capital(value), way[i + 1])
         return "".join(out)
 
-    def _pick(self, ways: tuple[Way, ...]) -> str:
-        return self._fill(ways[int(self._random() * len(ways))])
+    def _any(self, ways: tuple[Way, ...]) -> Way:
+        return ways[int(self._random() * len(ways))]
 
-    def _aspect(self, name: str) -> str:
-        """An aspect not spoken of lately, so that one sentence never names the same one twice."""
-        ways = BOOK["aspect"]
+    def _fresh(self, ways: tuple[Way, ...]) -> Way:
+        """A way not said before; once all have been said, all are fresh again."""
         start = int(self._random() * len(ways))
         for step in range(len(ways)):
             way = ways[(start + step) % len(ways)]
@@ -87,8 +79,10 @@ class Voice:
                 break
         else:
             self._said.difference_update(map(id, ways))
+            way = ways[start]
         self._said.add(id(way))
-        return way[0] if name == "aspect" else way[0][0].upper() + way[0][1:]
+        return way
 
 
-_UNREPEATED = frozenset({"aspect", "Aspect"})
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

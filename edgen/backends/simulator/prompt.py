@@ -43,11 +43,11 @@ _END = (
     r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
 _LABEL_OPEN = r"(?:^|\n)[ \t>*#\-\d.\"]*"
-_LABEL_CLOSE = r"[\"*_]*\s*[:=]\s*[\"*_]*(\S.{0,999}?)[\"*_,]*\s*(?=\n|$)"
+_LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 
 
 def _frames(*sentences: str, label: str) -> tuple[re.Pattern[str], ...]:
-    frames = [re.compile(sentence + r"\s*(\S.{0,999}?)" + _END) for sentence in sentences]
+    frames = [re.compile(sentence + r"\s*(\S.{0,399}?)" + _END) for sentence in sentences]
     return (*frames, re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
@@ -57,7 +57,7 @@ _LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wa
 _REACTS = r"(?:prefers?|likes?) to {} this\s?way,"
 
 # A heading that names somebody, and what stands below it as a list.
-_SECTION = r"(?:^|\n)\W*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] "
+_SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] "
 _FIRST = r"(?:learns|teaches|likes|prefers)[^:\n]*:"
 _SECOND = r"[^\n]*\n[ \t]*[-*] (?:when|if|reacts|otherwise)[^:\n]*:"
 

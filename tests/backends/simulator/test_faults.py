@@ -19,7 +19,8 @@ from edgen.backends.simulator.faults import (
 )
 from edgen.backends.simulator.text import request_key, respond
 from edgen.errors import InputError
-from tests.backends.simulator.prompts import every_scenario, prompt, turns_of
+from edgen.model import Message
+from tests.backends.simulator.prompts import AS_JSON, every_scenario, prompt, turns_of
 
 
 def test_specification() -> None:
@@ -27,7 +28,7 @@ def test_specification() -> None:
     assert faults.content == (Fault("refusal", 0.02),)
     assert faults.transport == (Fault("429", 0.1, 2.5), Fault("503", 0.05), Fault("slow", 0.2, 1.0))
     assert parse("") == parse(" , ") == parse("")
-    assert parse("a=0" if False else "empty=0").content == (Fault("empty", 0.0),)
+    assert parse("empty=0").content == (Fault("empty", 0.0),)
 
 
 def test_order_of_a_specification_is_nothing() -> None:
@@ -168,8 +169,6 @@ def test_defects_mixes_all_families() -> None:
 
 
 def test_defects_of_a_json_prompt() -> None:
-    from tests.backends.simulator.prompts import AS_JSON
-
     texts = [respond(prompt(layout=AS_JSON), seed=i, faults=parse("loose_json=1")).text for i in range(20)]
     for text in texts:
         with pytest.raises(ValueError, match=r".+"):
@@ -178,8 +177,6 @@ def test_defects_of_a_json_prompt() -> None:
 
 
 def test_plain_answers_have_no_layout_to_spoil() -> None:
-    from edgen.model import Message
-
     hello = (Message("user", "hello"),)
     assert respond(hello, seed=1, faults=parse("defects=1")) == respond(hello, seed=1)
 

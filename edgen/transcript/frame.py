@@ -1,0 +1,86 @@
+"""What stands around the turns of a reply: fences, headings, brackets, the probability, chatter.
+
+Each function looks for one thing; all are linear in the length of what they are given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+HEADING = re.compile(
+    r"^(?:[^\w\n]|_){0,16}(?:(?:the|here is the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
+    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+FENCE = re.compile(r"^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$", re.MULTILINE)
+# A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
+STOP = re.compile(
+    r"^[^\S\n]{0,99}(?:"
+    r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
+    r"|(?P<fence>(?:```|~~~)[^\n]*)"
+    r"|(?P<rule>(?:-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
+    r"|(?P<special><\|[^\n|]{1,40}\|>|</s>)"
+    r"|(?P<likely>(?:[^\w\n]|_){0,16}(?:[\w'’]{1,20}[ ]){0,5}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<chatter>[^\w\n]{0,6}(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
+    r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
+    r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r")",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LIKELY = re.compile(r"probability|likelihood|chance|\bp\s?\(", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[:：=]|\bis\b|\bwas\b|→|\s[-–—]\s")
+_NEUTRAL = frozenset(
+    "the a an final estimated overall approximate of that s student teacher probability likelihood chance p his her"
+    " their score value my this resulting simulated in percent".split()
+)
+_STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
+_DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
+
+
+def probability_line(line: str) -> str | None:
+    """The value of a line that gives the student's probability, "" if it is on the next line; None if
+    the line is about something else."""
+    if len(line) > 600 or not _LIKELY.search(line):
+        return None
+    likely = _LIKELY.search(line)
+    assert likely is not None
+    separator = _SEPARATOR.search(line, likely.end())
+    label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
+    words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
+    if words and not any(word.startswith(_STEMS) for word in words):
+        return None
+    return "" if separator is None and words else value
+
+
+def probabilities(text: str) -> tuple[list[Any], str]:
+    """The probabilities that the lines of a text give, and the text without these lines."""
+    values: list[Any] = []
+    if not _LIKELY.search(text):
+        return values, text
+    rest: list[str] = []
+    waiting = False
+    for line in text.split("\n"):
+        bare = line.strip(_DECORATION)
+        if waiting and bare:
+            values.append(line)
+            waiting = False
+            continue
+        value = probability_line(line)
+        if value is None:
+            rest.append(line)
+        elif value.strip(_DECORATION):
+            values.append(value)
+        else:
+            waiting = True
+    return values, "\n".join(rest)
+
+
+_SPECIAL = re.compile(r"<\|[^|\n]{1,40}\|>|</?s>|</?(?:answer|output|response|final|conversation|dialogue)>", re.IGNORECASE)
+_LANGUAGE = re.compile(r"^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$", re.MULTILINE)
+
+
+def chatter(text: str) -> bool:
+    """Whether a text around the conversation holds words of its own, headings and fences aside."""
+    text = HEADING.sub("", _LANGUAGE.sub("", _SPECIAL.sub("", text)))
+    return bool(text.strip(_DECORATION + "\u200b\u2060\ufeff"))

@@ -1,0 +1,304 @@
+"""Turns out of lines: everything that is neither the published layout to the letter nor JSON.
+
+`spoken_lines` splits a text at the lines that start a turn, ends each turn where the layout says so,
+and keeps what stands around the turns apart. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgen.model import Role
+from edgen.transcript import frame
+from edgen.transcript.marker import find_marker
+from edgen.transcript.quotes import CLOSERS, DOUBLE, closing, silent, unwrap
+from edgen.transcript.repairs import Repair
+from edgen.transcript.rolelines import RoleLine, role_lines
+
+
+@dataclass(slots=True)
+class Block:
+    """One conversation as it stands in a text: its turns as (role, text, marker spoken here)."""
+
+    entries: list[tuple[Role, str, bool]] = field(default_factory=list)
+    probabilities: list[Any] = field(default_factory=list)
+    unspoken: bool = False
+    repairs: list[str] = field(default_factory=list)
+
+    @property
+    def sides(self) -> int:
+        return len({role for role, text, _ in self.entries if not silent(text)})
+
+
+def spoken_lines(text: str) -> Block | None:
+    """The conversation in a text: the first that two sides speak, one under a heading before others.
+
+    None if no line starts a turn.
+    """
+    starts = role_lines(text)
+    if not starts:
+        return None
+    groups = _groups(text, starts)
+    blocks = [_block(text, group, begin, end) for group, begin, end in groups]
+    order = blocks[1:] + blocks[:1] if len(blocks) > 1 and not _headed(text, groups[0]) else blocks
+    chosen = next((block for block in order if block.sides == 2), order[0])
+    if any(block is not chosen and block.sides == 2 for block in blocks):
+        chosen.repairs.append(Repair.EXTRA_CONVERSATION)
+    return chosen
+
+
+Group = tuple[list[RoleLine], int, int]
+
+
+def _groups(text: str, starts: list[RoleLine]) -> list[Group]:
+    """The role lines under each heading, with where the text of the group begins and ends."""
+    cuts: list[int] = []
+    for heading in frame.HEADING.finditer(text):
+        if heading.start() > starts[0].start:
+            cuts.append(heading.start())
+    groups: list[Group] = []
+    begin = 0
+    current: list[RoleLine] = []
+    position = 0
+    for line in starts:
+        cut = None
+        while position < len(cuts) and cuts[position] < line.start:
+            cut = cut if cut is not None else cuts[position]
+            position += 1
+        if cut is not None and current:
+            groups.append((current, begin, cut))
+            current, begin = [], cut
+        current.append(line)
+    groups.append((current, begin, len(text)))
+    return groups
+
+
+def _headed(text: str, group: Group) -> bool:
+    return frame.HEADING.search(text, group[1], group[0][0].start) is not None
+
+
+def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
+    """The conversation whose role lines are given, in text[begin:end]."""
+    block = Block()
+    lines = _nested_out(text, lines, end)
+    head = text[begin : lines[0].start]
+    bodies = [
+        text[line.text : lines[i + 1].start if i + 1 < len(lines) else end] for i, line in enumerate(lines)
+    ]
+    openers = layout_openers(bodies)
+    fenced = len(frame.FENCE.findall(head)) % 2 == 1
+    if fenced:
+        block.repairs.append(Repair.CODE_FENCE)
+    given, rest = frame.probabilities(head)
+    if frame.chatter(rest):
+        block.repairs.append(Repair.PREAMBLE)
+    bracketed = any(line.strip() in ("[", "{") for line in head.split("\n")[-6:])
+    if _departs(lines, head, bodies, bracketed):
+        block.repairs.append(Repair.LAYOUT)
+    if any(line.named for line in lines):
+        block.repairs.append(Repair.ROLE_NAME)
+    if any(line.aliased for line in lines):
+        block.repairs.append(Repair.ROLE_ALIAS)
+    reader = _Reader(block, openers, fenced, bracketed, _listed(bodies))
+    tail = ""
+    for i, (line, body) in enumerate(zip(lines, bodies, strict=True)):
+        tail = reader.turn(line, body, last=i + 1 == len(lines))
+    _tail(block, tail, given)
+    return block
+
+
+def _tail(block: Block, tail: str, given: list[Any]) -> None:
+    """The probability, an end marker and chatter behind the last turn."""
+    values, rest = frame.probabilities(tail)
+    block.probabilities = values or given
+    marked = find_marker(rest)
+    if marked is not None:
+        rest = marked.said + rest[marked.end :]
+        if not any(ended for _, _, ended in block.entries):
+            block.unspoken = True
+            if not marked.standard:
+                block.repairs.append(Repair.MARKER_FORM)
+    if frame.chatter(rest):
+        block.repairs.append(Repair.POSTAMBLE)
+
+
+def layout_openers(bodies: list[str]) -> frozenset[str]:
+    """The opening quotation marks that belong to the layout: a good part of the turns starts so."""
+    firsts = Counter(stripped[0] for body in bodies if (stripped := body[:40].lstrip()))
+    share = max(1, len(bodies))
+    openers = {
+        first
+        for first, count in firsts.items()
+        if first in CLOSERS and count * (4 if first in DOUBLE else 2) >= share
+    }
+    return frozenset(openers)
+
+
+def _listed(bodies: list[str]) -> bool:
+    """Whether all turns but perhaps the last end with the comma of a list."""
+    inner = bodies[:-1]
+    return bool(inner) and all(body.rstrip().endswith((",", ",\\")) for body in inner)
+
+
+def _departs(lines: list[RoleLine], head: str, bodies: list[str], bracketed: bool) -> bool:
+    """Whether the lines are written otherwise than in the published layout."""
+    if not bracketed or "onversation" not in head:
+        return True
+    if any(line.prefix.strip() or line.kind != "colon" for line in lines):
+        return True
+    return any(body.lstrip()[:1] != '"' for body in bodies)
+
+
+def _nested_out(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
+    """Without role lines that stand inside a turn's open quotation marks.
+
+    A turn is open if it starts with a quotation mark that its own lines do not close; role lines
+    without quotation marks belong to it if one of them closes it before the next quoted turn.
+    """
+    bounds = [line.start for line in lines[1:]] + [end]
+    quoted = [text[line.text : line.text + 12].lstrip()[:1] in ('"', "“") for line in lines]
+    if not any(quoted):
+        return lines
+    kept: list[RoleLine] = []
+    i = 0
+    while i < len(lines):
+        kept.append(lines[i])
+        following = i + 1
+        if quoted[i] and following < len(lines) and not quoted[following] and _open(text, lines[i].text, bounds[i]):
+            j = following
+            while j < len(lines) and not quoted[j] and not _closes(text, lines[j].text, bounds[j]):
+                j += 1
+            if j < len(lines) and not quoted[j]:
+                following = j + 1
+        i = following
+    return kept
+
+
+def _open(text: str, start: int, end: int) -> bool:
+    body = text[start:end].strip()
+    closer = CLOSERS[body[0]]
+    return closing(body, closer, 1, len(body)) < 0 and (body.count('"') % 2 == 1 or closer != '"')
+
+
+def _closes(text: str, start: int, end: int) -> bool:
+    body = text[start:end].rstrip(" \t\r\n,]")
+    return body.endswith(('"', "”")) and (body.count('"') % 2 == 1 or body.count("”") > body.count("“"))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes the bodies of one block's turns, one after the other, and adds them to the block."""
+
+    block: Block
+    openers: Collection[str]
+    fenced: bool
+    bracketed: bool
+    listed: bool
+
+    def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
+        """Add the turn; what is behind it is returned, and named where it is words."""
+        repairs = self.block.repairs
+        marked = find_marker(body)
+        said = body if marked is None else body[: len(marked.said)]
+        end, closed = self._end(said, last)
+        between = said[end:]
+        text = said[:end]
+        if self.listed and text.rstrip().endswith(","):
+            text = text.rstrip()[:-1]
+        text = unwrap(self._unadorned(line, text), self._openers(marked is not None, text, body), repairs)
+        if marked is None and (bare := find_marker(text)) is not None:
+            self._mark(repairs, bare.standard)
+            self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
+            return body[end:]
+        outside = marked is not None and bool(between.strip(" \t\r\n,;\"”*_"))
+        if marked is not None and not (outside and last):
+            self._mark(repairs, marked.standard)
+            self.block.entries.append((line.role, text, True))
+            behind, _, below = body[marked.end :].partition("\n")
+            if behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\"):
+                repairs.append(Repair.AFTER_END_MARKER)
+            return below
+        self.block.entries.append((line.role, text, False))
+        if last:
+            return body[end:]
+        if frame.chatter(between):
+            repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
+        return ""
+
+    @staticmethod
+    def _mark(repairs: list[str], standard: bool) -> None:
+        if not standard:
+            repairs.append(Repair.MARKER_FORM)
+
+    def _openers(self, marked: bool, text: str, body: str) -> Collection[str]:
+        return self.openers
+
+    def _unadorned(self, line: RoleLine, text: str) -> str:
+        """Without the other half of marks that the line opened before the role."""
+        text = text.rstrip()
+        if line.prefix.rstrip().endswith("**") and text.endswith("**") and text.count("**") % 2:
+            text = text[:-2]
+        if line.kind == "tag" and "|" in line.prefix and text.endswith("|"):
+            text = text[:-1]
+        if "<" in line.prefix:
+            cut = text.rfind("</")
+            if cut >= 0 and text[cut:].lower().startswith(("</teacher", "</student", "</turn")):
+                text = text[:cut]
+        return text
+
+    def _end(self, body: str, last: bool) -> tuple[int, bool]:
+        """Where in the body the turn ends, and whether a closing quotation mark says so."""
+        stop = self._stop(body, last)
+        stripped = body.lstrip()
+        first = stripped[:1]
+        if first in self.openers:
+            closer = CLOSERS[first]
+            at = len(body) - len(stripped) + 1
+            end = _last_closing(body, closer, at, stop)
+            if end >= 0:
+                return end, True
+        return stop, False
+
+    def _stop(self, body: str, last: bool) -> int:
+        """Where the first line stands that cannot belong to the turn."""
+        line_end = body.find("\n")
+        if line_end < 0:
+            return len(body)
+        in_code = body.count("```", 0, line_end) % 2 == 1
+        for match in frame.STOP.finditer(body, line_end + 1):
+            kind = match.lastgroup
+            if kind == "fence":
+                if self.fenced and last and not in_code and match["fence"].strip("`~ \t\r") == "":
+                    return match.start()
+                in_code = not in_code
+            elif not in_code and self._stops(kind, body, match.start(), last):
+                return match.start()
+        return len(body)
+
+    def _stops(self, kind: str | None, body: str, at: int, last: bool) -> bool:
+        if kind == "list":
+            return last or self.bracketed
+        if kind == "rule":
+            return last or not body[body.find("\n", at) + 1 :].strip() if "\n" in body[at:] else True
+        if kind == "likely":
+            newline = body.find("\n", at)
+            line = body[at : newline if newline >= 0 else len(body)]
+            return last and frame.probability_line(line) is not None
+        if kind == "chatter":
+            return last and body[:at].rstrip(" \t\r").endswith("\n\n")
+        return kind == "special"
+
+
+def _last_closing(body: str, closer: str, start: int, stop: int) -> int:
+    """Where the last line of body[start:stop] ends that a closing quotation mark ends; -1 if none does."""
+    end = stop
+    while end > start:
+        line = max(body.rfind("\n", start, end) + 1, start)
+        at = closing(body, closer, line, end)
+        if at >= 0:
+            return end
+        end = line - 1
+    return -1

@@ -1,0 +1,41 @@
+"""Reasoning blocks that should not have been sent, taken out of a reply.
+
+A block counts if its tag starts a line. One that is never closed runs to the end of the reply; one
+whose opening tag is missing starts at the beginning, as some chat templates have it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgen.transcript.repairs import Repair
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
+_OPEN = re.compile(rf"^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]", re.IGNORECASE | re.MULTILINE)
+_CLOSE = re.compile(rf"[<\[]/(?:{_NAMES})[>\]]", re.IGNORECASE)
+_FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
+
+
+def without_thinking(text: str, repairs: list[str]) -> str:
+    """The text without its reasoning blocks."""
+    final = _FINAL.search(text)
+    if final is not None:
+        repairs.append(Repair.THINKING)
+        text = text[final.end() :]
+    if not _CLOSE.search(text) and not _OPEN.search(text):
+        return text
+    kept: list[str] = []
+    at = 0
+    opened = _OPEN.search(text)
+    closed = _CLOSE.search(text)
+    if closed is not None and (opened is None or closed.start() < opened.start()):
+        at = closed.end()
+        opened = _OPEN.search(text, at)
+    while opened is not None:
+        kept.append(text[at : opened.start()])
+        closed = _CLOSE.search(text, opened.end())
+        at = len(text) if closed is None else closed.end()
+        opened = _OPEN.search(text, at)
+    kept.append(text[at:])
+    repairs.append(Repair.THINKING)
+    return "".join(kept)
