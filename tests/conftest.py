@@ -47,3 +47,10 @@ def shared_data() -> Path:
         pytest.skip("the shared data folder is not beside this checkout")
     assert path.is_dir(), f"{path} is missing"
     return path
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failure: what is not run is not shown to work."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

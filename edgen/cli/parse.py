@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -94,7 +94,7 @@ def _lines(file: Path) -> bool:
     """Answer every line as it comes. Whether any of them was rejected."""
     rejected = False
     encode = msgspec.json.Encoder().encode
-    with closing(_open(file)) as stream:
+    with _open(file) as stream:
         for data in _limited(stream):
             result = _answer_line(data)
             rejected = rejected or result["status"] != "ok"
@@ -103,9 +103,9 @@ def _lines(file: Path) -> bool:
     return rejected
 
 
-def _open(file: Path) -> BinaryIO:
+def _open(file: Path) -> AbstractContextManager[BinaryIO]:
     if file == STDIN:
-        return sys.stdin.buffer
+        return nullcontext(sys.stdin.buffer)
     try:
         return file.open("rb")
     except FileNotFoundError:

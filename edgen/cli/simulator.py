@@ -25,6 +25,7 @@ def command(
 
     Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
     429, 500, 503, hang, reset, slow, 401, 404, quota; 429=0.1:2 asks to come back after 2 seconds.
+    --list-faults tells them all, and each layout defect by name.
 
     Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
     """

@@ -2,9 +2,15 @@
 
 Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, 1989), with TCP's slow start
 (RFC 5681). The window starts at 32, grows by one for each answer until the server first complains,
-and from then on by one for each window of answers. A complaint (429, 503, timeout) halves it; it
-then returns quickly to just below where the complaint came, and feels its way on from there. All
-complaints about calls that were admitted before a decrease belong to one episode and count once.
+and from then on by one for each window of answers. A complaint (429, 503, timeout) takes two fifths
+of it; it then returns quickly to just below where the complaint came, and feels its way on from
+there. All complaints about calls that were admitted before a decrease belong to one episode and
+count once.
+
+Some complaints have nothing to do with the window: a service that fails one call in twenty does so
+at any load. A full server complains only where the window had grown to. So the share of complaints
+while the window is well below that is the background; complaints that it explains shrink nothing, and
+let the window return to where the last one counted.
 
 Servers that queue instead of complaining (vLLM) show it by their latency alone. So the median
 latency of one epoch of calls, a window of them, is compared with the best epoch's. Above 2.5 times
@@ -21,6 +27,7 @@ import enum
 
 _START = 32
 _LIMITING = 0.8  # share of the window in use from which on the window is what limits
+_DECREASE = 0.6  # what a complaint leaves of the calls in flight
 _RETURN_TO = 0.85  # share of the window at the last complaint to which growth is quick
 
 
@@ -43,6 +50,7 @@ class Window:
         self._episode = 0  # calls up to this number were admitted before the last decrease
         self._epoch = _Epoch(0, self.size)
         self._baseline = _Baseline()
+        self._background = _Background()
 
     def settled(self, number: int, verdict: Verdict, latency: float, running: int, admitted: int) -> None:
         """Call `number` (counted from 1) ended after `latency` seconds.
@@ -54,9 +62,11 @@ class Window:
             if limiting and self._epoch.median is not None:
                 self._heed(self._baseline.judge(self._epoch.median), admitted)
             self._epoch = _Epoch(admitted, self.size)
+        if verdict is not Verdict.OTHER and number > self._episode:
+            self._background.count(verdict is Verdict.CONGESTED, running)
         if verdict is Verdict.CONGESTED and number > self._episode:
-            self._halve(running, admitted)
-        elif verdict is Verdict.OK and limiting and self.size < self.most:
+            self._complaint(running, admitted)
+        elif verdict is Verdict.OK and limiting and self.size < self.most and number > self._episode:
             self._grow()
 
     def _heed(self, advice: Advice, admitted: int) -> None:
@@ -67,9 +77,13 @@ class Window:
         elif advice is Advice.REOPEN:
             self._quick_below = float(self.most)
 
-    def _halve(self, running: int, admitted: int) -> None:
+    def _complaint(self, running: int, admitted: int) -> None:
+        if self._background.explains():  # the last decrease was in vain, too
+            self._quick_below = max(self._quick_below, float(self._background.full_at))
+            return
         in_use = min(self.size, running)
-        self.size = max(1, in_use // 2)
+        self._background.full_at = in_use
+        self.size = max(1, int(in_use * _DECREASE))
         self._quick_below = in_use * _RETURN_TO
         self._credit = 0
         self._episode = admitted
@@ -82,6 +96,37 @@ class Window:
         if self._credit >= self.size:
             self._credit = 0
             self.size += 1
+
+
+_MEMORY = 64  # calls over which a share of complaints is taken
+_WELL_BELOW = 0.7  # of the window at the last complaint that counted
+_MOSTLY = 0.3  # share of complaints that is never background
+_CLEARLY = (2.0, 0.05)  # times the background, plus: a share that it no longer explains
+_KNOWN = 0.002  # a background below this is none
+_FORGET = 0.9995  # of the background, a call: what is explained away is looked at again in time
+
+
+class _Background:
+    """Complaints that come at any window. `full_at`: calls in flight when one last counted."""
+
+    def __init__(self) -> None:
+        self.full_at = 0
+        self._share = 0.0  # of complaints among all calls of late
+        self._level = 0.0  # among those made well below `full_at`
+
+    def count(self, complaint: bool, running: int) -> None:
+        """A call ended, `running` being in flight."""
+        self._share += (complaint - self._share) / _MEMORY
+        if running < self.full_at * _WELL_BELOW:
+            self._level += (complaint - self._level) / _MEMORY
+        else:
+            self._level *= _FORGET
+
+    def explains(self) -> bool:
+        """Whether complaints are no more than the background."""
+        times, plus = _CLEARLY
+        known = self._level > _KNOWN and self._share < _MOSTLY
+        return known and self._share <= times * self._level + plus
 
 
 _EPOCH = 64  # calls at least: keeps the noise of an epoch's median near a tenth

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from edgen.transcript.marker import find_marker
-from edgen.transcript.quotes import silent, strip_debris, trim
+from edgen.transcript.quotes import name_behind, silent, strip_debris, trim
 from edgen.transcript.repairs import Repair
 
 _TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
@@ -28,25 +28,16 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
         said = trim(marked.said)
         if not marked.standard:
             repairs.append(Repair.MARKER_FORM)
-        _behind(behind, repairs)
+        before = len(repairs)
+        name_behind(behind, repairs)
+        if len(repairs) == before and ('"' in behind or "”" in behind) and "“" not in said and '"' not in said:
+            repairs.append(Repair.STRAY_DEBRIS)
     said = _whole(_untagged(said, repairs), repairs)
     if silent(said):
         if marked is None:
             repairs.append(Repair.EMPTY_TURN)
         said = ""
     return said, marked is not None, tuple(dict.fromkeys(repairs))
-
-
-def _behind(behind: str, repairs: list[str]) -> None:
-    """Name what stood behind the marker: nothing, leftovers, a stage tag, or words."""
-    if not behind.strip(" \t\r\n.!"):
-        return
-    if _TAG.search(behind) and not behind[: behind.rfind("(")].strip(' \t",”'):
-        repairs.append(Repair.STAGE_TAG)
-    elif not behind.strip(" \t\r\n.,;!\"'“”‘’\\"):
-        repairs.append(Repair.STRAY_DEBRIS)
-    else:
-        repairs.append(Repair.AFTER_END_MARKER)
 
 
 def _untagged(text: str, repairs: list[str]) -> str:

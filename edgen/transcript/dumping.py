@@ -7,17 +7,18 @@ import msgspec
 from edgen.model import Conversation, Role, Turn
 
 
-class Verbatim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The layout of `dump`. `verbatim` says that the texts are to be taken as they stand."""
+class Exact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """JSON in the plain layout. `verbatim` says that the texts are to be taken as they stand, dots and
+    odd quotation marks included, and that `ended_by` holds what an end marker would say."""
 
-    verbatim: bool
     conversation: tuple[Turn, ...]
-    probability: float | None
-    ended_by: Role | None
+    probability: float | str | None = None
+    ended_by: Role | None = None
+    verbatim: bool = False
 
 
 def dump(conversation: Conversation) -> str:
     """A reply text with `read(dump(x)) == x`, for every x without repairs whose texts are stripped
     and hold no end marker. Raises UnicodeEncodeError if a text holds a lone surrogate."""
-    value = Verbatim(True, conversation.turns, conversation.probability, conversation.ended_by)
+    value = Exact(conversation.turns, conversation.probability, conversation.ended_by, verbatim=True)
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

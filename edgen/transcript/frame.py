@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 HEADING = re.compile(
-    r"^(?:[^\w\n]|_){0,16}(?:(?:the|here is the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
+    r"^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
     r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -76,11 +76,10 @@ def probabilities(text: str) -> tuple[list[Any], str]:
     return values, "\n".join(rest)
 
 
-_SPECIAL = re.compile(r"<\|[^|\n]{1,40}\|>|</?s>|</?(?:answer|output|response|final|conversation|dialogue)>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$", re.MULTILINE)
 
 
 def chatter(text: str) -> bool:
     """Whether a text around the conversation holds words of its own, headings and fences aside."""
-    text = HEADING.sub("", _LANGUAGE.sub("", _SPECIAL.sub("", text)))
+    text = HEADING.sub("", _LANGUAGE.sub("", text))
     return bool(text.strip(_DECORATION + "\u200b\u2060\ufeff"))

@@ -6,7 +6,7 @@ and keeps what stands around the turns apart. Linear in the text's length.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +14,14 @@ from typing import Any
 from edgen.model import Role
 from edgen.transcript import frame
 from edgen.transcript.marker import find_marker
-from edgen.transcript.quotes import CLOSERS, DOUBLE, closing, silent, unwrap
+from edgen.transcript.quotes import CLOSERS, closing, layout_openers, name_behind, silent, unwrap
 from edgen.transcript.repairs import Repair
 from edgen.transcript.rolelines import RoleLine, role_lines
+
+
+# A list of quoted turns that stands on one line.
+_INLINE = re.compile(r"(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:Teacher|Student):[^\S\n]{0,9}[\"“])", re.IGNORECASE)
+_FOOT = re.compile(r"\][^\S\n]{1,9}Probability", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -39,14 +44,27 @@ def spoken_lines(text: str) -> Block | None:
     None if no line starts a turn.
     """
     starts = role_lines(text)
+    inline = len(starts) < 2 and _INLINE.search(text) is not None
+    if inline:
+        text = _FOOT.sub("]\nProbability", _INLINE.sub("\n", text))
+        starts = role_lines(text)
     if not starts:
         return None
     groups = _groups(text, starts)
     blocks = [_block(text, group, begin, end) for group, begin, end in groups]
+    if inline:
+        blocks[0].repairs.append(Repair.LAYOUT)
     order = blocks[1:] + blocks[:1] if len(blocks) > 1 and not _headed(text, groups[0]) else blocks
     chosen = next((block for block in order if block.sides == 2), order[0])
-    if any(block is not chosen and block.sides == 2 for block in blocks):
-        chosen.repairs.append(Repair.EXTRA_CONVERSATION)
+    for block, group in zip(blocks, groups, strict=True):
+        if block.sides == 2 and block is not chosen and (block is not blocks[0] or _headed(text, group)):
+            chosen.repairs.append(Repair.EXTRA_CONVERSATION)
+            return chosen
+    begin, end = groups[blocks.index(chosen)][1:]
+    if frame.chatter(text[:begin]):
+        chosen.repairs.append(Repair.PREAMBLE)
+    if frame.chatter(text[end:]):
+        chosen.repairs.append(Repair.POSTAMBLE)
     return chosen
 
 
@@ -88,6 +106,8 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
     bodies = [
         text[line.text : lines[i + 1].start if i + 1 < len(lines) else end] for i, line in enumerate(lines)
     ]
+    departs = _departs(lines, head, bodies)
+    bodies = [b.replace('\\"', '"') if b[:40].lstrip().startswith('\\"') else b for b in bodies]
     openers = layout_openers(bodies)
     fenced = len(frame.FENCE.findall(head)) % 2 == 1
     if fenced:
@@ -95,8 +115,8 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
     given, rest = frame.probabilities(head)
     if frame.chatter(rest):
         block.repairs.append(Repair.PREAMBLE)
-    bracketed = any(line.strip() in ("[", "{") for line in head.split("\n")[-6:])
-    if _departs(lines, head, bodies, bracketed):
+    bracketed = _bracketed(head)
+    if departs or not bracketed:
         block.repairs.append(Repair.LAYOUT)
     if any(line.named for line in lines):
         block.repairs.append(Repair.ROLE_NAME)
@@ -106,12 +126,16 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
     tail = ""
     for i, (line, body) in enumerate(zip(lines, bodies, strict=True)):
         tail = reader.turn(line, body, last=i + 1 == len(lines))
+    if bracketed and "]" not in text[lines[-1].text : end] and Repair.LAYOUT not in block.repairs:
+        block.repairs.append(Repair.LAYOUT)
     _tail(block, tail, given)
     return block
 
 
 def _tail(block: Block, tail: str, given: list[Any]) -> None:
     """The probability, an end marker and chatter behind the last turn."""
+    if Repair.CODE_FENCE not in block.repairs and frame.FENCE.search(tail):
+        block.repairs.append(Repair.CODE_FENCE)
     values, rest = frame.probabilities(tail)
     block.probabilities = values or given
     marked = find_marker(rest)
@@ -125,27 +149,20 @@ def _tail(block: Block, tail: str, given: list[Any]) -> None:
         block.repairs.append(Repair.POSTAMBLE)
 
 
-def layout_openers(bodies: list[str]) -> frozenset[str]:
-    """The opening quotation marks that belong to the layout: a good part of the turns starts so."""
-    firsts = Counter(stripped[0] for body in bodies if (stripped := body[:40].lstrip()))
-    share = max(1, len(bodies))
-    openers = {
-        first
-        for first, count in firsts.items()
-        if first in CLOSERS and count * (4 if first in DOUBLE else 2) >= share
-    }
-    return frozenset(openers)
-
-
 def _listed(bodies: list[str]) -> bool:
     """Whether all turns but perhaps the last end with the comma of a list."""
     inner = bodies[:-1]
     return bool(inner) and all(body.rstrip().endswith((",", ",\\")) for body in inner)
 
 
-def _departs(lines: list[RoleLine], head: str, bodies: list[str], bracketed: bool) -> bool:
+def _bracketed(head: str) -> bool:
+    """Whether the list that the turns stand in was opened."""
+    return any(line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:])
+
+
+def _departs(lines: list[RoleLine], head: str, bodies: list[str]) -> bool:
     """Whether the lines are written otherwise than in the published layout."""
-    if not bracketed or "onversation" not in head:
+    if "onversation" not in head:
         return True
     if any(line.prefix.strip() or line.kind != "colon" for line in lines):
         return True
@@ -179,8 +196,7 @@ def _nested_out(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
 
 def _open(text: str, start: int, end: int) -> bool:
     body = text[start:end].strip()
-    closer = CLOSERS[body[0]]
-    return closing(body, closer, 1, len(body)) < 0 and (body.count('"') % 2 == 1 or closer != '"')
+    return closing(body, CLOSERS[body[0]], 1, len(body)) < 0 and (body.count('"') % 2 == 1 or body[0] != '"')
 
 
 def _closes(text: str, start: int, end: int) -> bool:
@@ -208,18 +224,21 @@ class _Reader:
         text = said[:end]
         if self.listed and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
-        text = unwrap(self._unadorned(line, text), self._openers(marked is not None, text, body), repairs)
+        if marked is not None and not closed:
+            text = _closed(text, body[marked.end :].partition("\n")[0], self.openers)
+        text = unwrap(self._unadorned(line, text), self.openers, repairs)
         if marked is None and (bare := find_marker(text)) is not None:
             self._mark(repairs, bare.standard)
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
             return body[end:]
         outside = marked is not None and bool(between.strip(" \t\r\n,;\"”*_"))
+        if marked is not None and closed and "\n" in between and not outside:
+            repairs.append(Repair.UNSPOKEN_MARKER)
         if marked is not None and not (outside and last):
             self._mark(repairs, marked.standard)
             self.block.entries.append((line.role, text, True))
             behind, _, below = body[marked.end :].partition("\n")
-            if behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\"):
-                repairs.append(Repair.AFTER_END_MARKER)
+            name_behind(behind, repairs)
             return below
         self.block.entries.append((line.role, text, False))
         if last:
@@ -232,9 +251,6 @@ class _Reader:
     def _mark(repairs: list[str], standard: bool) -> None:
         if not standard:
             repairs.append(Repair.MARKER_FORM)
-
-    def _openers(self, marked: bool, text: str, body: str) -> Collection[str]:
-        return self.openers
 
     def _unadorned(self, line: RoleLine, text: str) -> str:
         """Without the other half of marks that the line opened before the role."""
@@ -255,9 +271,8 @@ class _Reader:
         stripped = body.lstrip()
         first = stripped[:1]
         if first in self.openers:
-            closer = CLOSERS[first]
             at = len(body) - len(stripped) + 1
-            end = _last_closing(body, closer, at, stop)
+            end = _last_closing(body, CLOSERS[first], at, stop)
             if end >= 0:
                 return end, True
         return stop, False
@@ -265,7 +280,7 @@ class _Reader:
     def _stop(self, body: str, last: bool) -> int:
         """Where the first line stands that cannot belong to the turn."""
         line_end = body.find("\n")
-        if line_end < 0:
+        if line_end < 0 or body[line_end:].isspace():
             return len(body)
         in_code = body.count("```", 0, line_end) % 2 == 1
         for match in frame.STOP.finditer(body, line_end + 1):
@@ -292,12 +307,21 @@ class _Reader:
         return kind == "special"
 
 
-def _last_closing(body: str, closer: str, start: int, stop: int) -> int:
+def _closed(text: str, behind: str, openers: Collection[str]) -> str:
+    """The text with the closing quotation mark that stands behind the end marker."""
+    first = text[:40].lstrip()[:1]
+    if first in openers:
+        closer = next((closer for closer in CLOSERS[first] if closer in behind), "")
+        return text.rstrip() + closer
+    return text
+
+
+def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
     """Where the last line of body[start:stop] ends that a closing quotation mark ends; -1 if none does."""
     end = stop
     while end > start:
         line = max(body.rfind("\n", start, end) + 1, start)
-        at = closing(body, closer, line, end)
+        at = closing(body, closers, line, end)
         if at >= 0:
             return end
         end = line - 1

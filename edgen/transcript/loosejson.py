@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 
+MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
+
+
 class Pairs(list[tuple[str, Any]]):
     """A JSON object: its members in their order, a key as often as it was given."""
 
@@ -27,7 +30,10 @@ class Parsed:
     escaped: bool
 
 
-_START = re.compile(r"^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+[\[{\"'“\w]))", re.MULTILINE)
+_START = re.compile(
+    r"^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!teacher|student)\w{1,30}\s{0,9}:)))",
+    re.MULTILINE | re.IGNORECASE,
+)
 _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
 _BETWEEN = re.compile(r"[\s,]*")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
@@ -64,6 +70,11 @@ def parse(text: str) -> Parsed | None:
     return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0)
 
 
+def misescaped(text: str) -> bool:
+    """Whether JSON holds a backslash that should have been doubled."""
+    return "\\" in text and _double(text)[1] > 0
+
+
 def _double(text: str) -> tuple[str, int]:
     """The text with the backslashes doubled that a strict parser would refuse or take for a control."""
     count = 0
@@ -78,7 +89,9 @@ def _double(text: str) -> tuple[str, int]:
     return _ESCAPE.sub(doubled, text), count
 
 
-_TOKEN = re.compile(r"[\s,;]*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?")
+_TOKEN = re.compile(
+    r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
+)
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = re.compile(
@@ -130,6 +143,8 @@ def _mend(text: str, at: int) -> tuple[Any, int]:
         if kind is None:
             at += 1
         elif kind == "open":
+            if len(stack) == MAX_DEPTH:
+                break
             stack.append(_Frame(match["open"]))
         elif kind == "close":
             # A bracket of the wrong kind closes as well: one of the two was forgotten.

@@ -11,6 +11,7 @@ _WORDS = (
 )
 _BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
 _SQUARE = r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*[.!]?\s*\]"
+SQUARE = re.compile(_SQUARE, re.IGNORECASE)
 # In brackets it is the marker wherever it stands.
 _BRACKETED = re.compile(
     rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
@@ -19,10 +20,6 @@ _BRACKETED = re.compile(
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
 _LINE = re.compile(rf"^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$", re.IGNORECASE | re.MULTILINE)
 _SENTENCE = re.compile(rf"(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z", re.IGNORECASE)
-_MENTION = re.compile(
-    r"end\s+(?:of\s+)?(?:the\s+|this\s+|our\s+)?(?:conv|dial|chat|disc)|conversation\s+(?:end|over|is)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +32,15 @@ class Marked:
     standard: bool
 
 
+def may_mark(text: str) -> bool:
+    """Whether a text can hold an end marker at all: cheap, as it is asked of every turn."""
+    lowered = text.lower()
+    return "conversation" in lowered or "dialog" in lowered or "chat" in lowered or "discussion" in lowered
+
+
 def find_marker(text: str) -> Marked | None:
     """The text split at its first end marker; None if it holds none."""
-    if not _MENTION.search(text):
+    if not may_mark(text):
         return None
     match = _BRACKETED.search(text)
     if match is not None:

@@ -16,31 +16,38 @@ from __future__ import annotations
 import re
 
 from edgen.model import Conversation, Role, Turn
-from edgen.transcript.quotes import silent
+from edgen.transcript.marker import find_marker
+from edgen.transcript.quotes import silent, unwrap
 
 _HEAD = re.compile(r"\s*+(?:#\s*+)?Conversation:\s*+\[[^\S\n]*+\n")
 _TURN = re.compile(
-    r'[^\S\n]*+(Teacher|Student):[^\S\n]*+"([^"\\\[\n]++)(\[end of conversation\])?",?[^\S\n]*+\n', re.IGNORECASE
+    r'[^\S\n]*+(Teacher|Student):[^\S\n]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
+    r'(\[(?i:end of conversation)\])?",?[^\S\n]*+\n'
 )
 _FOOT = re.compile(r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z')
-_ODD = re.compile(r"nd\s+of\s|end\s+conv|conversation\s+(?:end|over|is)|[”“\u200b\u2060\ufeff]", re.IGNORECASE)
-_ROLES: dict[str, Role] = {"Teacher": "Teacher", "Student": "Student"}
+_ODD = re.compile("[”“„＂\u200b\u2060\ufeff\ud800-\udfff]")
+_QUOTED = frozenset('"')
 
 
 def read_published(text: str) -> Conversation | None:
     """The conversation of a reply in the published layout; None if it departs from it anywhere."""
     head = _HEAD.match(text)
-    if head is None:
+    if head is None or (not text.isascii() and _ODD.search(text)):
         return None
     at = head.end()
     turns: list[Turn] = []
     ended_by: Role | None = None
     while ended_by is None and (match := _TURN.match(text, at)) is not None:
         at = match.end()
-        name, said, marker = match.groups()
-        role = _ROLES.get(name)
+        role: Role
+        role, said, marker = match.groups()  # type: ignore[assignment]
         said = said.strip()
-        if role is None or _ODD.search(said) or (silent(said) and not (marker and not said)):
+        if "\\" in said:
+            repairs: list[str] = []
+            said = unwrap(f'"{said}"', _QUOTED, repairs)
+            if repairs:
+                return None
+        if (silent(said) and (said or marker is None)) or find_marker(said) is not None:
             return None
         if marker is not None:
             ended_by = role

@@ -6,24 +6,30 @@ Everything here is linear in the text's length and keeps what is between the end
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from edgen.transcript.repairs import Repair
 
+# What may close a turn that starts so: models mix the kinds of double marks.
 CLOSERS = {
-    '"': '"', "“": "”", "”": "”", "„": "“", "«": "»", "»": "«", "‹": "›", "'": "'", "‘": "’", "`": "`",
+    '"': '"”', "“": '”"', "”": '”"', "„": '“”"', "«": "»", "»": "«", "‹": "›", "'": "'", "‘": "’'", "`": "`",
     "「": "」", "『": "』", "＂": "＂",
 }  # fmt: skip
 DOUBLE = frozenset('"“”„＂')
 _CLOSING = '"”＂'
 _INVISIBLE = "\u200b\u2060\ufeff"
 _SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + _INVISIBLE)
+_LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
+_TOKENS = re.compile(r"(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z", re.IGNORECASE)
 _TAG = re.compile(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
 
 
 def trim(text: str) -> str:
     """The text without white space and invisible marks at its ends."""
     text = text.strip()
+    if text.isascii():
+        return text
     while text and (text[0] in _INVISIBLE or text[-1] in _INVISIBLE):
         text = text.strip(_INVISIBLE).strip()
     return text
@@ -34,38 +40,57 @@ def silent(text: str) -> bool:
     return not text or (text[0] in _SILENCE and _SILENCE.issuperset(text))
 
 
-def closing(body: str, closer: str, start: int, stop: int) -> int:
+def layout_openers(bodies: Sequence[str]) -> frozenset[str]:
+    """The opening quotation marks that belong to the layout: a good part of the turns starts so."""
+    firsts = Counter(stripped[0] for body in bodies if (stripped := body[:40].lstrip()))
+    return frozenset(
+        first
+        for first, count in firsts.items()
+        if (count * 4 >= len(bodies) if first in DOUBLE else first in CLOSERS and count * 2 > len(bodies))
+    )
+
+
+def closing(body: str, closers: str, start: int, stop: int) -> int:
     """Where the quotation mark stands that closes body[start:stop], -1 if none does at its end.
 
     Behind it only commas, white space and a stage tag may stand.
     """
-    at = body.rfind(closer, start, stop)
+    at = max(body.rfind(closer, start, stop) for closer in closers)
     if at < 0:
         return -1
     behind = body[at + 1 : stop]
-    closes = not behind.strip(" \t\r\n,;.") or (len(behind) < 100 and _TAG.match(behind))
+    closes = not behind.strip(" \t\r\n,;.]}") or (len(behind) < 100 and _TAG.match(behind))
     return at if closes else -1
 
 
 def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
     """What the body says without the quotation marks of the layout, whose kinds are `openers`."""
     body = trim(body)
+    if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
+        body = body[: tokens.start()]
+        repairs.append(Repair.STRAY_DEBRIS)
+    if body[:1] in ("(", "[", "*") and '"' in openers and (tag := _LEADING_TAG.match(body)):
+        body = body[tag.end() :]
+        repairs.append(Repair.STAGE_TAG)
     first = body[:1]
     if first not in openers:
         return _unescaped(strip_debris(body, repairs))
-    closer = CLOSERS[first]
-    at = closing(body, closer, 1, len(body))
+    at = closing(body, CLOSERS[first], 1, len(body))
     if at < 0:
-        if _balanced(body, first, closer):
+        if first in "'’‘" or _balanced(body, first):  # else an apostrophe would go
             return _unescaped(strip_debris(body, repairs))
         repairs.append(Repair.MISSING_QUOTE)
         return _unescaped(strip_debris(body[1:].lstrip(), repairs))
     inner = body[1:at]
-    if _two_quotations(inner, closer):
+    if _two_quotations(inner, body[at]):
         return _unescaped(body)
-    if body[at + 1 :].strip(" \t\r\n,;."):
+    if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
-    return _unescaped(strip_debris(inner.strip(), repairs))
+    inner = inner.strip()
+    if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
+        repairs.append(Repair.STRAY_DEBRIS)
+        inner = inner[1:-1]
+    return _unescaped(strip_debris(inner, repairs))
 
 
 def _unescaped(text: str) -> str:
@@ -73,10 +98,10 @@ def _unescaped(text: str) -> str:
     return text.replace('\\"', '"') if '\\"' in text else text
 
 
-def _balanced(body: str, opener: str, closer: str) -> bool:
-    if opener == closer:
+def _balanced(body: str, opener: str) -> bool:
+    if opener in CLOSERS[opener]:
         return body.count(opener) % 2 == 0
-    return body.count(opener) <= body.count(closer)
+    return body.count(opener) <= sum(body.count(closer) for closer in CLOSERS[opener])
 
 
 def _two_quotations(inner: str, closer: str) -> bool:
@@ -87,6 +112,16 @@ def _two_quotations(inner: str, closer: str) -> bool:
     if at < 1 or inner[at - 1] in " \t\n([{-–—/\\":
         return False
     return inner[at + 1 : at + 2].isspace() or inner[at + 1 : at + 2] in tuple(".,;:?!")
+
+
+def name_behind(behind: str, repairs: list[str]) -> None:
+    """Name what stands behind an end marker: nothing, leftovers, a stage tag, or words."""
+    rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
+    if not rest:
+        return
+    quote = max(behind.rfind('"'), behind.rfind("”"))
+    tagged = quote >= 0 and not behind[:quote].strip(" \t.,\"”\\") and _TAG.match(behind[quote + 1 : quote + 100])
+    repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
 
 
 def strip_debris(text: str, repairs: list[str]) -> str:

@@ -13,13 +13,13 @@ import msgspec
 
 from edgen.model import Conversation, Rejection, RejectionReason, Role, Turn
 from edgen.transcript import frame
-from edgen.transcript.dumping import Verbatim
+from edgen.transcript.dumping import Exact
 from edgen.transcript.lines import spoken_lines
-from edgen.transcript.loosejson import parse
-from edgen.transcript.marker import find_marker
+from edgen.transcript.loosejson import misescaped, parse
+from edgen.transcript.marker import SQUARE, find_marker
 from edgen.transcript.probability import probability_of
 from edgen.transcript.published import read_published
-from edgen.transcript.quotes import silent, trim
+from edgen.transcript.quotes import name_behind, silent, trim
 from edgen.transcript.refusals import declines
 from edgen.transcript.repairs import Repair
 from edgen.transcript.shapes import spoken_in
@@ -27,7 +27,7 @@ from edgen.transcript.thinking import without_thinking
 
 Entry = tuple[Role, str, bool]
 
-_VERBATIM = msgspec.json.Decoder(Verbatim)
+_EXACT = msgspec.json.Decoder(Exact)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -43,33 +43,44 @@ def read(text: str, *, finish_reason: str = "stop", refusal: str | None = None) 
         return Rejection(RejectionReason.REFUSED, "the service blocked the answer")
     if finish_reason == "length":
         return Rejection(RejectionReason.TRUNCATED, "the answer was cut off by the token limit")
-    exact = read_published(text) or _read_verbatim(text)
-    return exact if exact is not None else _read_any(text)
+    return read_published(text) or _read_exact(text) or read_any(text)
 
 
-def _read_verbatim(text: str) -> Conversation | None:
-    if not text.startswith('{\n  "verbatim"'):
+def _read_exact(text: str) -> Conversation | Rejection | None:
+    """JSON in the layout of `dump` or of the JSON prompt to the letter; None for any other text."""
+    if not text[:40].lstrip().startswith("{"):
         return None
     try:
-        value = _VERBATIM.decode(text)
+        value = _EXACT.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
+    if value.verbatim:
+        return _verbatim(value)
+    if not value.conversation or value.ended_by is not None or misescaped(text):
+        return None
+    repairs: list[str] = []
+    entries = [_entry(turn.role, turn.text, repairs) for turn in value.conversation]
+    return _assembled(entries, [value.probability], repairs, [])
+
+
+def _verbatim(value: Exact) -> Conversation | None:
+    """The conversation as `dump` wrote it; None if it is none that `read` could have returned."""
+    probability = value.probability
     good = (
-        value.verbatim
-        and len({turn.role for turn in value.conversation}) == 2
+        len({turn.role for turn in value.conversation}) == 2
         and all(turn.text and turn.text == turn.text.strip() for turn in value.conversation)
         and not any(SQUARE.search(turn.text) for turn in value.conversation)
-        and (value.probability is None or 0 <= value.probability <= 1)
+        and (probability is None or (isinstance(probability, float) and 0 <= probability <= 1))
     )
-    return Conversation(value.conversation, value.probability, value.ended_by) if good else None
+    if not good or isinstance(probability, str):
+        return None
+    return Conversation(value.conversation, probability, value.ended_by)
 
 
-SQUARE = re.compile(r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*\]", re.IGNORECASE)
-
-
-def _read_any(text: str) -> Conversation | Rejection:
+def read_any(text: str) -> Conversation | Rejection:
+    """What the general reader alone makes of a text: the same as the strict ones wherever these read it."""
     repairs: list[str] = []
-    if _SURROGATE.search(text):
+    if not text.isascii() and _SURROGATE.search(text):
         text = _SURROGATE.sub("\ufffd", text)
         repairs.append(Repair.BAD_CHARACTERS)
     if not trim(text):
@@ -79,55 +90,62 @@ def _read_any(text: str) -> Conversation | Rejection:
     text = without_thinking(text.removeprefix("\ufeff"), repairs)
     if not trim(text):
         return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
-    return _read_json(text, list(repairs)) or _read_lines(text, repairs)
+    in_json = _read_json(text, list(repairs))
+    if isinstance(in_json, Conversation):
+        return in_json
+    in_lines = _read_lines(text, repairs)
+    # A list of one turn in JSON says more about what is wrong than lines that are none.
+    none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
+    return in_json if none and in_json is not None else in_lines
 
 
 def _read_json(text: str, repairs: list[str]) -> Conversation | Rejection | None:
-    """What JSON in the text holds; None if there is none that two turns can be taken from."""
+    """What JSON in the text holds; None if there is none with a turn in it."""
     parsed = parse(text)
     if parsed is None:
         return None
     spoken = spoken_in(parsed.values)
-    if len(spoken.entries) < 2:
+    if not spoken.entries:
         return None
-    before, after = parsed.before, parsed.after
-    if frame.FENCE.search(before):
-        repairs.append(Repair.CODE_FENCE)
-    given, rest = frame.probabilities(before)
-    if frame.chatter(rest):
-        repairs.append(Repair.PREAMBLE)
-    if parsed.mended:
-        repairs.append(Repair.JSON_REPAIRED)
-    if parsed.escaped:
-        repairs.append(Repair.JSON_ESCAPES)
-    if spoken.named:
-        repairs.append(Repair.ROLE_NAME)
-    if spoken.aliased:
-        repairs.append(Repair.ROLE_ALIAS)
-    entries: list[Entry] = []
-    for role, said in spoken.entries:
-        marked = find_marker(said)
-        if marked is None:
-            entries.append((role, _SURROGATE.sub("\ufffd", said), False))
-            continue
-        if not marked.standard:
-            repairs.append(Repair.MARKER_FORM)
-        if said[marked.end :].strip(" \t\r\n.,;!\"'“”*_)]"):
-            repairs.append(Repair.AFTER_END_MARKER)
-        entries.append((role, _SURROGATE.sub("\ufffd", marked.said), True))
-    late, rest = frame.probabilities(after)
-    behind = find_marker(rest)
+    given, before = frame.probabilities(parsed.before)
+    late, after = frame.probabilities(parsed.after)
+    behind = find_marker(after)
     if behind is not None:
-        rest = behind.said + rest[behind.end :]
-    tail: list[str] = [Repair.POSTAMBLE] if frame.chatter(rest) else []
+        after = behind.said + after[behind.end :]
+    noted = {
+        Repair.CODE_FENCE: frame.FENCE.search(parsed.before) is not None,
+        Repair.PREAMBLE: frame.chatter(before),
+        Repair.JSON_REPAIRED: parsed.mended,
+        Repair.JSON_ESCAPES: parsed.escaped,
+        Repair.STRAY_TEXT: spoken.strangers,
+        Repair.ROLE_NAME: spoken.named,
+        Repair.ROLE_ALIAS: spoken.aliased,
+    }
+    repairs += [name for name, found in noted.items() if found]
+    tail: list[str] = [Repair.POSTAMBLE] if frame.chatter(after) else []
+    entries = [_entry(role, said, repairs) for role, said in spoken.entries]
     return _assembled(
         entries,
         spoken.probabilities or late or given,
         repairs,
         tail,
-        unspoken=behind is not None,
+        unspoken=spoken.unspoken or behind is not None,
         ended_by=spoken.ended_by,
     )
+
+
+def _entry(role: Role, said: str, repairs: list[str]) -> Entry:
+    """A text out of JSON, its end marker taken off."""
+    if not said.isascii() and _SURROGATE.search(said):
+        said = _SURROGATE.sub("\ufffd", said)
+        repairs.append(Repair.BAD_CHARACTERS)
+    marked = find_marker(said)
+    if marked is None:
+        return role, said, False
+    if not marked.standard:
+        repairs.append(Repair.MARKER_FORM)
+    name_behind(said[marked.end :], repairs)
+    return role, marked.said, True
 
 
 def _read_lines(text: str, repairs: list[str]) -> Conversation | Rejection:
@@ -161,7 +179,7 @@ def _assembled(
             repairs.append(Repair.EMPTY_TURN)
         if ended:
             ended_by = role
-            if position + 1 < len(entries) and any(not e or not silent(s) for _, s, e in entries[position + 1 :]):
+            if position + 1 < len(entries):
                 repairs.append(Repair.AFTER_END_MARKER)
             break
     rejection = _rejected(turns)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from edgen.model import Role
 from edgen.transcript.roles import alias, plain, side
@@ -17,7 +18,7 @@ _PREFIX = r"""
 _NOTE = r"(?:[([][^()\[\]\n]{1,60}[)\]]|[,/][ ]?[\w .'’]{1,30}|[ ](?:says|said|asks|asked|replies|responds|answers))"
 _SEPARATOR = r"""
     (?:(?P<colon>[^\S\n]{0,3}[:：](?!:))
-    |(?P<tag>[^\S\n]{0,3}(?:[|>→]|[-=]>))
+    |(?P<tag>[^\S\n]{0,3}(?:[|>→]|[-=]>)|(?<=\])[^\S\n]{1,4}(?=\S))
     |(?P<dash>[^\S\n]{1,3}[-–—]{1,2}(?=[^\S\n])|—)
     |(?P<alone>[^\S\n]{0,8}(?=\n|\Z)))
 """
@@ -37,11 +38,15 @@ _ALIAS = re.compile(
     rf"{_PREFIX}{_NAME % f'teacher|student|{_ALIASES}'}(?P<colon>[^\S\n]{{0,3}}[:：](?!:))",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
+# Any other name at the start of a line, looked at only where the reply says whose name it is.
+_NAMED = re.compile(
+    rf"{_PREFIX}(?P<name>[^\W\d_][\w.'’-]{{0,24}}+(?:[ ][^\W\d_][\w.'’-]{{0,24}}+){{0,3}})(?:[*_\"'”`\])]){{0,4}}(?P<colon>[ ]?[:：])",
+    re.VERBOSE | re.MULTILINE,
+)
 _KINDS = ("colon", "tag", "alone", "dash")
 
 
-@dataclass(frozen=True, slots=True)
-class RoleLine:
+class RoleLine(msgspec.Struct, frozen=True):
     """A line that starts a turn: who speaks, where the line and its text start, how it is written."""
 
     role: Role
@@ -55,7 +60,9 @@ class RoleLine:
 
 def role_lines(text: str) -> list[RoleLine]:
     """The lines that start a turn, in the one manner that the reply uses for it."""
-    found = [_line(text, match) for match in _ROLE.finditer(text)]
+    found, names = _with_roles(text)
+    if names:
+        found = _with_names(text, found, names)
     for kind in _KINDS:
         of_kind = [line for line in found if line.kind == kind]
         if len({line.role for line in of_kind}) == 2:
@@ -66,18 +73,53 @@ def role_lines(text: str) -> list[RoleLine]:
     return aliased if len({line.role for line in aliased}) == 2 else found
 
 
+def _with_roles(text: str) -> tuple[list[RoleLine], dict[str, Role]]:
+    """The lines that name a role, and the people of whom they say which role they have."""
+    found: list[RoleLine] = []
+    names: dict[str, Role] = {}
+    for match in _ROLE.finditer(text):
+        line = _line(text, match)
+        found.append(line)
+        beside = match["person"] or match["note"]
+        if beside is not None:
+            names.setdefault(beside.strip(" ()[],/").lower(), line.role)
+    if len(found) == 2 and not names:
+        for line, end in zip(found, (found[1].start, len(text)), strict=True):
+            said = text[line.text : end].lstrip(" ").partition("\n")[0]
+            if len(said) <= 60:
+                names[said.strip(" *_,.").lower()] = line.role
+    return found, names
+
+
+def _with_names(text: str, found: list[RoleLine], names: dict[str, Role]) -> list[RoleLine]:
+    """The lines that start a turn, those under somebody's name among them.
+
+    Where two lines only say who is who (`Teacher: Ms. R`), they are no turns themselves.
+    """
+    named: list[RoleLine] = []
+    for match in _NAMED.finditer(text):
+        role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())
+        if role is not None:
+            named.append(RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True))
+    if not named:
+        return found
+    if len(found) == 2 and not any(line.named for line in found):
+        return named
+    taken = {line.start for line in named}
+    return sorted((*named, *(f for f in found if f.start not in taken)), key=lambda line: line.start)
+
+
 def _line(text: str, match: re.Match[str]) -> RoleLine:
+    role: Role
     if match["of"] is not None:
-        role = side(match["of"])
-        assert role is not None
+        role = "Teacher" if match["of"][0] in "tT" else "Student"
         return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
-    role = side(match["name"])
-    assert role is not None
-    kind = next(kind for kind in _KINDS if match[kind] is not None)
-    prefix = match["prefix"]
+    prefix, name, note = match.group("prefix", "name", "note")
+    role = "Teacher" if name[0] in "tT" else "Student"
+    kind = match.lastgroup or "colon"  # the separator is the last thing matched
     if kind == "alone" and prefix.rstrip().endswith(("[", "<")):
         kind = "tag"
-    named = match["note"] is not None or not plain(match["name"])
+    named = note is not None or not (len(name) == 7 or plain(name))
     return RoleLine(role, match.start(), _text_start(text, match), prefix, kind, named)
 
 

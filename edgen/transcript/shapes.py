@@ -9,6 +9,8 @@ from typing import Any
 
 from edgen.model import Role
 from edgen.transcript.loosejson import Pairs
+from edgen.transcript.marker import find_marker
+from edgen.transcript.quotes import silent, unwrap
 from edgen.transcript.roles import alias, plain, side
 
 MAX_DEPTH = 12
@@ -32,6 +34,8 @@ class Spoken:
     ended_by: Role | None = None
     named: bool = False
     aliased: bool = False
+    strangers: bool = False
+    unspoken: bool = False
 
 
 def spoken_in(values: tuple[Any, ...]) -> Spoken:
@@ -50,10 +54,14 @@ def spoken_in(values: tuple[Any, ...]) -> Spoken:
             elif isinstance(child, list):
                 stack.append((child, depth + 1))
         found = _turns_of(value)
-        if len(found) > len(best):
+        if _named(found) > _named(best):
             best = found
     _resolve(best, result)
     return result
+
+
+def _named(found: list[tuple[str, str]]) -> int:
+    return sum(1 for name, _ in found if name)
 
 
 def _members(value: list[Any]) -> Iterator[tuple[str | None, Any]]:
@@ -82,10 +90,11 @@ def _turns_of(value: Any) -> list[tuple[str, str]]:
 
 
 def _turn(item: Any) -> list[tuple[str, str]]:
-    """The turns that one element of a list holds: mostly one, none if it is something else."""
+    """The turns that one element of a list holds: mostly one, one without a name if it is a bare text,
+    none if it is something else."""
     if isinstance(item, str):
         match = _STRING.match(item)
-        return [(match[1], match[2])] if match else []
+        return [(match[1], unwrap(match[2], ('"', "“"), []))] if match else [("", item)]
     if isinstance(item, Pairs):
         who = _first(item, _WHO)
         what = _first(item, _WHAT)
@@ -126,3 +135,7 @@ def _resolve(found: list[tuple[str, str]], result: Spoken) -> None:
             result.named = True
         if role is not None:
             result.entries.append((role, text))
+        elif find_marker(text) is not None:
+            result.unspoken = True
+        elif not silent(text):
+            result.strangers = True

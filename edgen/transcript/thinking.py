@@ -13,11 +13,17 @@ from edgen.transcript.repairs import Repair
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
 _OPEN = re.compile(rf"^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]", re.IGNORECASE | re.MULTILINE)
 _CLOSE = re.compile(rf"[<\[]/(?:{_NAMES})[>\]]", re.IGNORECASE)
+# Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
+_ORPHAN = re.compile(
+    rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|[\[{{#*`\"]|conversation\b|teacher\b|student\b))", re.IGNORECASE
+)
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
 def without_thinking(text: str, repairs: list[str]) -> str:
     """The text without its reasoning blocks."""
+    if "<" not in text and "[/" not in text:
+        return text
     final = _FINAL.search(text)
     if final is not None:
         repairs.append(Repair.THINKING)
@@ -27,7 +33,7 @@ def without_thinking(text: str, repairs: list[str]) -> str:
     kept: list[str] = []
     at = 0
     opened = _OPEN.search(text)
-    closed = _CLOSE.search(text)
+    closed = _ORPHAN.search(text)
     if closed is not None and (opened is None or closed.start() < opened.start()):
         at = closed.end()
         opened = _OPEN.search(text, at)
@@ -37,5 +43,7 @@ def without_thinking(text: str, repairs: list[str]) -> str:
         at = len(text) if closed is None else closed.end()
         opened = _OPEN.search(text, at)
     kept.append(text[at:])
+    if at == 0 and len(kept) == 1:
+        return text
     repairs.append(Repair.THINKING)
     return "".join(kept)

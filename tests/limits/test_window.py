@@ -30,23 +30,25 @@ class TestOneStepAtATime:
                 self.settle(window, Verdict.OK)
             assert window.size == expected
 
-    def test_halves_once_for_one_episode(self) -> None:
+    def test_decreases_once_for_one_episode(self) -> None:
         window = Window(256)
         for number in range(1, 33):
             self.settle(window, Verdict.CONGESTED, number=number)
-        assert window.size == 16
+        assert window.size == 19  # 0.6 of 32
         self.settle(window, Verdict.CONGESTED, number=101)
-        assert window.size == 8
+        assert window.size == 11
 
     def test_returns_quickly_and_then_feels_its_way(self) -> None:
         window = Window(256)
         self.settle(window, Verdict.CONGESTED)
-        for _ in range(12):
-            self.settle(window, Verdict.OK)
+        self.settle(window, Verdict.OK, number=100)
+        assert window.size == 19, "answers from before the decrease say nothing about it"
+        for _ in range(9):
+            self.settle(window, Verdict.OK, number=101)
         assert window.size == 28  # 0.85 of 32
         for _ in range(28):
             assert window.size == 28
-            self.settle(window, Verdict.OK)
+            self.settle(window, Verdict.OK, number=101)
         assert window.size == 29
 
     def test_never_below_one(self) -> None:
@@ -70,7 +72,7 @@ class TestOneStepAtATime:
     def test_a_complaint_counts_from_what_was_in_use(self) -> None:
         window = Window(256)
         self.settle(window, Verdict.CONGESTED, running=10)
-        assert window.size == 5
+        assert window.size == 6
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -98,6 +100,22 @@ def test_a_server_that_refuses_is_met_just_below_its_limit(most: int, seed: int)
     seen = summary(busy(service, in_flight=256, until=400), start=60)
     assert seen.refused < 0.1
     assert seen.rate >= 0.85 * most / 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("share", "least"), [(0.01, 60), (0.03, 60), (0.10, 30)])
+def test_complaints_that_come_at_any_window_do_not_close_it(share: float, least: int, seed: int) -> None:
+    """Additive increase and multiplicative decrease alone would end at 25, 13 and 6."""
+    service = Service(lognormal(2, 0.6), refuse_share=share, rng=_rng(seed))
+    assert summary(busy(service, in_flight=256, until=200), start=30).window >= least
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_limit_is_found_under_complaints_that_have_nothing_to_do_with_it(seed: int) -> None:
+    service = Service(lognormal(2, 0.6), refuse_above=100, refuse_share=0.03, rng=_rng(seed))
+    seen = summary(busy(service, in_flight=256, until=400), start=60)
+    assert seen.refused < 0.1
+    assert seen.rate >= 0.5 * 100 / 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)

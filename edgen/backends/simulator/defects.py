@@ -136,7 +136,8 @@ def inner_quotes(answer: Answer, rng: Random) -> str:
     for role, text in answer.entries:
         words = text.split(" ")
         at = int(rng.random() * len(words))
-        if rng.random() < 0.4 and words[at].isalpha():
+        in_marker = END_MARKER in text and at >= len(words) - len(END_MARKER.split())
+        if rng.random() < 0.4 and words[at].isalpha() and not in_marker:
             words[at] = f"{mark}{words[at]}{mark}"
         turns.append(f'   {role}:  "{" ".join(words)}",')
     return "\n".join(["Conversation:", "[", *turns, "]", f'Probability:  "{answer.probability}",'])
@@ -184,8 +185,7 @@ def probability_forms(answer: Answer, rng: Random) -> str:
 
 def debris(answer: Answer, rng: Random) -> str:
     r"""Quotes and commas left at the ends of turns, as in ED's released files (`?\"\",`)."""
-    tails = ('"",', '\\",', '",",', '"')
-    tail = _pick(tails, rng)
+    tail = _pick(('"",', '\\",', '"'), rng)
     turns = [f'   {role}:  "{text}{tail if rng.random() < 0.5 else ""}",' for role, text in answer.entries]
     return "\n".join(["Conversation:", "[", *turns, "]", f'Probability:  "{answer.probability}",'])
 
@@ -218,11 +218,11 @@ def marker_forms(answer: Answer, rng: Random) -> str:
         ("[End of conversation]", "[END OF CONVERSATION]", "(end of conversation)", "[end of conversation]."),
         rng,
     )
-    spoken = [(role, text.replace(END_MARKER, "").strip()) for role, text in answer.entries]
-    spoken = [(role, text) for role, text in spoken if text]
     if rng.random() < 0.5:
-        spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]} {form}")
+        spoken = [(role, text.replace(END_MARKER, form)) for role, text in answer.entries]
         return published(spoken, answer.probability)
+    spoken = [(role, text.replace(END_MARKER, "").rstrip()) for role, text in answer.entries]
+    spoken = [(role, text) for role, text in spoken if text]
     return published(spoken, answer.probability).replace("\n]", f"\n   {form}\n]")
 
 

@@ -20,7 +20,7 @@ Mood = Literal["good", "mixed", "bad"]
 
 MIGHT = 0.75  # how often somebody does what he "might" do
 # Mean and half-width of the probability that the student understood, for each course. Over ED's
-# own vocabulary they come to about 0.25 on average, which is the "small chance" its prompt asks for.
+# own vocabulary they come to about 0.3 on average, which is the "small chance" its prompt asks for.
 _PROBABILITY: dict[Course, tuple[float, float]] = {
     "harmony": (0.58, 0.3),
     "teacher_adapts": (0.5, 0.26),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import signal
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -126,7 +126,7 @@ class _Handler:
         self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        route = _route(request.path)
+        route = _route(request.path, google=any(name in request.headers for name in _GOOGLES))
         if route is None:
             return _refused(wire_openai.error(404, f"There is nothing at {request.path}."))
         wire = route.wire
@@ -222,22 +222,29 @@ _FIXED = {
     "/v1beta/models": _Route("models", _GEMINI),
     "/v1alpha/models": _Route("models", _GEMINI),
 }
+_MODEL_PATH = re.compile(r"/(v1|v1beta|v1alpha)/models/([^:]+)(:?)(.*)")
 _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream"}
 
 
-def _route(path: str) -> _Route | None:
+# Both vendors have a /v1/models; headers of Google's clients tell which of the two is meant.
+_GOOGLES = ("x-goog-api-key", "x-goog-api-client")
+
+
+def _route(path: str, *, google: bool) -> _Route | None:
     """Where the path leads, None if nowhere."""
+    if google and path == "/v1/models":
+        return _Route("models", _GEMINI)
     if path in _FIXED:
         return _FIXED[path]
-    _, version, *rest = path.split("/")
-    if version not in ("v1", "v1beta", "v1alpha") or len(rest) < 2 or rest[0] != "models":
+    found = _MODEL_PATH.fullmatch(path)
+    if found is None:
         return None
-    model, colon, method = unquote("/".join(rest[1:])).partition(":")
-    if colon and method in _METHODS:
+    version, model, colon, method = found.groups()
+    if method in _METHODS:
         return _Route(_METHODS[method], _GEMINI, model)
     if colon:
         return None
-    return _Route("model", _OPENAI if version == "v1" else _GEMINI, model)
+    return _Route("model", _OPENAI if version == "v1" and not google else _GEMINI, model)
 
 
 def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:

@@ -1,0 +1,37 @@
+"""Calls a command in this process, as the shell would: an exit code and what was printed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from edgen.cli.app import app
+from edgen.cli.errors import guarded
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+class Command:
+    """`command("status", folder)`; fails the test on any traceback."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Ended:
+        self._capsys.readouterr()
+        try:
+            code = guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
+        except SystemExit as end:
+            code = int(end.code or 0)
+        sys.stdout.flush()
+        printed = self._capsys.readouterr()
+        assert "Traceback" not in printed.err, printed.err
+        return Ended(code, printed.out, printed.err)

@@ -1,0 +1,47 @@
+"""The wheel holds all that edgen needs: it runs outside a checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    wheel = next(iter(WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"])))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    names = {
+        str(path.relative_to(tmp_path / "site" / "edgen"))
+        for path in (tmp_path / "site" / "edgen").rglob("*")
+    }
+    assert {
+        "_data/prompts/education_dialogue.j2",
+        "_data/preference_space/broad.yaml",
+        "_data/validators/conversation.schema.json",
+        "_data/jobs/quickstart.yaml",
+        "backends/simulator/phrases.txt",
+        "py.typed",
+    } <= names
+    script = (
+        "import sys, edgen\n"
+        f"assert edgen.__file__.startswith({str(tmp_path)!r}), edgen.__file__\n"
+        "from edgen.__main__ import main; main()\n"
+    )
+    for arguments in (
+        ["init", "mine"],
+        ["generate", "mine/job.yaml", "-n", "3"],
+        ["validate", "outputs/mine"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
