@@ -1,6 +1,7 @@
 # make demo   set up, make the quickstart data set with the simulator, show one conversation
 # make test   lint, types, import contracts, all tests
 # make bench  print the benchmarks
+# make docs   the outputs in README.md, as they are now
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench lock clean
+.PHONY: demo test bench docs lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
@@ -40,3 +41,6 @@ lock:
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m tests.readme

@@ -44,4 +44,6 @@ app.command("parse", short_help="Read raw replies to turns and a probability.")(
 app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
 app.add_typer(space.app, name="space")
 app.command("doctor", short_help="Check keys, endpoint and model; say what to do.")(doctor.command)
-app.command("simulator", short_help="Serve the simulator in OpenAI's and Gemini's formats.")(simulator.command)
+app.command("simulator", short_help="Serve the simulator in OpenAI's and Gemini's formats.")(
+    simulator.command
+)

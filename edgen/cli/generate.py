@@ -106,15 +106,15 @@ async def _generate(plan: Plan, rundir: RunDir) -> None:
 async def _execute(run: Run) -> None:
     from edgen.engine.run import interrupted
 
-    async with progress(run.tally, run.plan.job.name) as display:
+    async with progress(run.tally, run.plan.job.name, lambda: run.driver.in_flight) as display:
 
         def on_signal(number: int) -> None:
             if run.driver.stopped is not None:
                 run.driver.hurry()
                 return
-            if run.tally.in_flight:
+            if run.driver.in_flight:
                 display.note(
-                    f"Stopping: waiting for {run.tally.in_flight} calls in flight, so that what is paid for "
+                    f"Stopping: waiting for {run.driver.in_flight} calls in flight, so that what is paid for "
                     "is kept (once more: stop at once)."
                 )
             run.driver.stop(interrupted(number, run.tally))

@@ -36,7 +36,9 @@ class Line(msgspec.Struct, frozen=True):
 def command(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A file with the raw reply; - reads standard input.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="A file with the raw reply; - reads standard input.", show_default=False
+        ),
     ],
     jsonl: Annotated[
         bool,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ _LINE_EVERY = 10.0
 
 
 @contextlib.asynccontextmanager
-async def progress(tally: Tally, name: str) -> AsyncIterator[Display]:
+async def progress(tally: Tally, name: str, in_flight: Callable[[], int]) -> AsyncIterator[Display]:
     """Show `tally` while the body runs, and once more at its end."""
-    display: Display = _Bar(tally, name) if sys.stderr.isatty() else _Lines(tally, name)
+    display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, in_flight)
     display.show()
     task = asyncio.create_task(display.follow())
     try:
@@ -34,9 +34,10 @@ class Display:
 
     every = _LINE_EVERY
 
-    def __init__(self, tally: Tally, name: str) -> None:
+    def __init__(self, tally: Tally, name: str, in_flight: Callable[[], int]) -> None:
         self.tally = tally
         self.name = name
+        self.in_flight = in_flight
         self.stage = ""
         self._started = time.monotonic()
 
@@ -66,7 +67,7 @@ class Display:
             parts.append(f"{tally.rejected.total()} rejected")
         if tally.failed:
             parts.append(f"{tally.failed.total()} failed")
-        parts.append(f"{tally.in_flight} in flight")
+        parts.append(f"{self.in_flight()} in flight")
         if tally.retried:
             parts.append(f"{tally.retried} retried")
         parts.append(f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens")
@@ -90,8 +91,8 @@ class _Lines(Display):
 class _Bar(Display):
     every = _BAR_EVERY
 
-    def __init__(self, tally: Tally, name: str) -> None:
-        super().__init__(tally, name)
+    def __init__(self, tally: Tally, name: str, in_flight: Callable[[], int]) -> None:
+        super().__init__(tally, name, in_flight)
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -54,6 +54,11 @@ class Driver:
         """Why the run stops, None while it goes on."""
         return self._reason
 
+    @property
+    def in_flight(self) -> int:
+        """Calls that the backends work on now."""
+        return sum(line.admission.running for line in set(self._lines.values()))
+
     def stop(self, reason: EdgenError) -> None:
         """Admit nothing more; calls in flight may end. The first reason counts."""
         if self._reason is not None:
@@ -154,11 +159,7 @@ class Driver:
     async def _ask(self, line: Line, request: Request, key: bytes) -> Reply:
         """Ask and store. Returns when the answer is on the disk."""
         tally = self.tally
-        tally.in_flight += 1
-        try:
-            answer = await line.ask(request, self._on_retry, self._on_attempt)
-        finally:
-            tally.in_flight -= 1
+        answer = await line.ask(request, self._on_retry, self._on_attempt)
         reply = answer.reply
         await self._ledger.store(request.address, key, reply, answer.latency, answer.tries, answer.cost_usd)
         self._failures_in_a_row = 0

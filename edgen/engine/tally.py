@@ -23,7 +23,6 @@ class Tally(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
-    in_flight: int = 0
     kept: int = 0  # outcomes that an earlier session settled
 
     def settle(self, status: Status, reason: str | None) -> None:

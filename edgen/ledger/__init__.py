@@ -170,7 +170,9 @@ class Ledger:
             (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
         )
 
-    def records(self, fingerprint: str, scenarios: int, replicates: int) -> Generator[tuple[int, bytes], None, None]:
+    def records(
+        self, fingerprint: str, scenarios: int, replicates: int
+    ) -> Generator[tuple[int, bytes], None, None]:
         """(group hash, record) of accepted conversations, by scenario and replicate."""
         yield from self._stream(
             "SELECT o.grp, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "

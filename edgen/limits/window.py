@@ -62,12 +62,15 @@ class Window:
             if limiting and self._epoch.median is not None:
                 self._heed(self._baseline.judge(self._epoch.median), admitted)
             self._epoch = _Epoch(admitted, self.size)
-        if verdict is not Verdict.OTHER and number > self._episode:
-            self._background.count(verdict is Verdict.CONGESTED, running)
-        if verdict is Verdict.CONGESTED and number > self._episode:
+        if verdict is Verdict.OTHER or number <= self._episode:
+            return
+        full_at = self._background.full_at
+        if verdict is Verdict.CONGESTED:
             self._complaint(running, admitted)
-        elif verdict is Verdict.OK and limiting and self.size < self.most and number > self._episode:
+        elif limiting and self.size < self.most:
             self._grow()
+        # Afterwards, so that no complaint explains itself.
+        self._background.count(verdict is Verdict.CONGESTED, running < full_at * _WELL_BELOW)
 
     def _heed(self, advice: Advice, admitted: int) -> None:
         if advice is Advice.SHRINK:
@@ -114,10 +117,10 @@ class _Background:
         self._share = 0.0  # of complaints among all calls of late
         self._level = 0.0  # among those made well below `full_at`
 
-    def count(self, complaint: bool, running: int) -> None:
-        """A call ended, `running` being in flight."""
+    def count(self, complaint: bool, well_below: bool) -> None:
+        """A call ended; `well_below`: with far fewer calls in flight than at `full_at`."""
         self._share += (complaint - self._share) / _MEMORY
-        if running < self.full_at * _WELL_BELOW:
+        if well_below:
             self._level += (complaint - self._level) / _MEMORY
         else:
             self._level *= _FORGET

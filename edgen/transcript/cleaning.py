@@ -30,7 +30,12 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
             repairs.append(Repair.MARKER_FORM)
         before = len(repairs)
         name_behind(behind, repairs)
-        if len(repairs) == before and ('"' in behind or "”" in behind) and "“" not in said and '"' not in said:
+        if (
+            len(repairs) == before
+            and ('"' in behind or "”" in behind)
+            and "“" not in said
+            and '"' not in said
+        ):
             repairs.append(Repair.STRAY_DEBRIS)
     said = _whole(_untagged(said, repairs), repairs)
     if silent(said):

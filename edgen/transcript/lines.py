@@ -184,7 +184,12 @@ def _nested_out(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
     while i < len(lines):
         kept.append(lines[i])
         following = i + 1
-        if quoted[i] and following < len(lines) and not quoted[following] and _open(text, lines[i].text, bounds[i]):
+        if (
+            quoted[i]
+            and following < len(lines)
+            and not quoted[following]
+            and _open(text, lines[i].text, bounds[i])
+        ):
             j = following
             while j < len(lines) and not quoted[j] and not _closes(text, lines[j].text, bounds[j]):
                 j += 1
@@ -231,7 +236,7 @@ class _Reader:
             self._mark(repairs, bare.standard)
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
             return body[end:]
-        outside = marked is not None and bool(between.strip(" \t\r\n,;\"”*_"))
+        outside = marked is not None and bool(between.strip(' \t\r\n,;"”*_'))
         if marked is not None and closed and "\n" in between and not outside:
             repairs.append(Repair.UNSPOKEN_MARKER)
         if marked is not None and not (outside and last):
@@ -318,11 +323,16 @@ def _closed(text: str, behind: str, openers: Collection[str]) -> str:
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
     """Where the last line of body[start:stop] ends that a closing quotation mark ends; -1 if none does."""
+    marks = {closer: body.rfind(closer, start, stop) for closer in closers}
     end = stop
-    while end > start:
-        line = max(body.rfind("\n", start, end) + 1, start)
-        at = closing(body, closers, line, end)
-        if at >= 0:
-            return end
-        end = line - 1
+    while (at := max(marks.values())) >= 0:
+        line = max(body.rfind("\n", start, at) + 1, start)
+        newline = body.find("\n", at, end)
+        line_end = end if newline < 0 else newline
+        if closing(body, closers, line, line_end) >= 0:
+            return line_end
+        end = line
+        for closer, mark in marks.items():
+            if mark >= end:
+                marks[closer] = body.rfind(closer, start, end)
     return -1

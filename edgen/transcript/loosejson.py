@@ -94,9 +94,7 @@ _TOKEN = re.compile(
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
-_AFTER_VALUE = re.compile(
-    r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)"
-)
+_AFTER_VALUE = re.compile(r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)")
 _AFTER_KEY = re.compile(r"\s*+(?::|=>)")
 _NEXT_KEY = re.compile(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
 _UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -189,7 +187,9 @@ def _string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, 
     for match in _MARK.finditer(text, start):
         mark = match.group()
         if mark == close or (mark == '"' and close == "”"):
-            if _AFTER_VALUE.match(text, match.end()) or (not is_value and _AFTER_KEY.match(text, match.end())):
+            if _AFTER_VALUE.match(text, match.end()) or (
+                not is_value and _AFTER_KEY.match(text, match.end())
+            ):
                 return _unescape(text[start : match.start()]), match.end()
         elif mark == "\n" and is_value and _NEXT_KEY.match(text, match.end()):
             return _unescape(text[start : match.start()].rstrip().rstrip(",")), match.end()

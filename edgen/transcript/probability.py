@@ -26,7 +26,9 @@ _BOUND = re.compile(
     r"|between|not|no)\b",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)")
+_RANGE = re.compile(
+    r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
+)
 
 
 def probability_of(value: Any) -> float | None:

@@ -24,7 +24,9 @@ _TURN = re.compile(
     r'[^\S\n]*+(Teacher|Student):[^\S\n]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
     r'(\[(?i:end of conversation)\])?",?[^\S\n]*+\n'
 )
-_FOOT = re.compile(r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z')
+_FOOT = re.compile(
+    r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z'
+)
 _ODD = re.compile("[”“„＂\u200b\u2060\ufeff\ud800-\udfff]")
 _QUOTED = frozenset('"')
 
@@ -60,5 +62,3 @@ def read_published(text: str) -> Conversation | None:
     if probability is not None and probability > 1:
         return None
     return Conversation(tuple(turns), probability, ended_by)
-
-

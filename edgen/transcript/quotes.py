@@ -120,7 +120,9 @@ def name_behind(behind: str, repairs: list[str]) -> None:
     if not rest:
         return
     quote = max(behind.rfind('"'), behind.rfind("”"))
-    tagged = quote >= 0 and not behind[:quote].strip(" \t.,\"”\\") and _TAG.match(behind[quote + 1 : quote + 100])
+    tagged = (
+        quote >= 0 and not behind[:quote].strip(' \t.,"”\\') and _TAG.match(behind[quote + 1 : quote + 100])
+    )
     repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
 
 

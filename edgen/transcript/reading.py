@@ -154,7 +154,9 @@ def _read_lines(text: str, repairs: list[str]) -> Conversation | Rejection:
         if declines(text):
             return Rejection(RejectionReason.REFUSED, f"the model declined: {_shown(text)}")
         return Rejection(RejectionReason.NO_TURNS, f"no line that a role speaks: {_shown(text)}")
-    result = _assembled(block.entries, block.probabilities, [*repairs, *block.repairs], [], unspoken=block.unspoken)
+    result = _assembled(
+        block.entries, block.probabilities, [*repairs, *block.repairs], [], unspoken=block.unspoken
+    )
     if isinstance(result, Rejection) and declines(text):
         return Rejection(RejectionReason.REFUSED, f"the model declined: {_shown(text)}")
     return result

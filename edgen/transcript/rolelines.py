@@ -100,7 +100,9 @@ def _with_names(text: str, found: list[RoleLine], names: dict[str, Role]) -> lis
     for match in _NAMED.finditer(text):
         role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())
         if role is not None:
-            named.append(RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True))
+            named.append(
+                RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
+            )
     if not named:
         return found
     if len(found) == 2 and not any(line.named for line in found):
@@ -129,7 +131,9 @@ def _aliased(text: str, match: re.Match[str]) -> RoleLine | None:
     if role is None and other is None:
         return None
     start = _text_start(text, match)
-    return RoleLine(role or other or "Teacher", match.start(), start, match["prefix"], "colon", False, other is not None)
+    return RoleLine(
+        role or other or "Teacher", match.start(), start, match["prefix"], "colon", False, other is not None
+    )
 
 
 def _text_start(text: str, match: re.Match[str]) -> int:

@@ -15,7 +15,20 @@ from edgen.transcript.roles import alias, plain, side
 
 MAX_DEPTH = 12
 
-_WHO = ("role", "speaker", "name", "who", "from", "author", "character", "participant", "actor", "person", "party", "by")
+_WHO = (
+    "role",
+    "speaker",
+    "name",
+    "who",
+    "from",
+    "author",
+    "character",
+    "participant",
+    "actor",
+    "person",
+    "party",
+    "by",
+)
 _WHAT = (
     "text", "content", "message", "utterance", "line", "dialogue", "dialog", "says", "said", "speech",
     "value", "statement", "response", "words", "turn", "body",

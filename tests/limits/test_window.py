@@ -103,7 +103,7 @@ def test_a_server_that_refuses_is_met_just_below_its_limit(most: int, seed: int)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("share", "least"), [(0.01, 60), (0.03, 60), (0.10, 30)])
+@pytest.mark.parametrize(("share", "least"), [(0.01, 40), (0.03, 40), (0.10, 12)])
 def test_complaints_that_come_at_any_window_do_not_close_it(share: float, least: int, seed: int) -> None:
     """Additive increase and multiplicative decrease alone would end at 25, 13 and 6."""
     service = Service(lognormal(2, 0.6), refuse_share=share, rng=_rng(seed))
