@@ -240,8 +240,7 @@ _NAMES = {
 
 
 def _name(value: Any) -> str:
-    name = _NAMES.get(type(value), f"a {type(value).__name__}")
-    return name
+    return _NAMES.get(type(value), f"a {type(value).__name__}")
 
 
 def _worded(message: str, value: Any) -> str:

@@ -114,7 +114,7 @@ class Reply(msgspec.Struct, frozen=True):
     """A raw answer. `text` may be anything a model can write, the empty string included.
 
     `refusal` holds the service's words when it refused outside the text (a refusal field, a block
-    reason). `usage` is None where the service did not count. `text` and `refusal` hold no lone
+    reason). `usage` is None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
     surrogates: adapters replace them.
     """
 
@@ -123,6 +123,7 @@ class Reply(msgspec.Struct, frozen=True):
     refusal: str | None = None
     usage: Usage | None = None
     model: str | None = None
+    simulated: bool = False
 
 
 class Status(enum.StrEnum):

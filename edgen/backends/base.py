@@ -27,10 +27,6 @@ class Backend(Protocol):
     def model(self) -> str:
         """The model's name as asked for."""
 
-    @property
-    def simulated(self) -> bool:
-        """Whether what it answers comes from a simulator and must be marked as such."""
-
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError, whatever went wrong; cancellation passes through."""
 

@@ -46,8 +46,6 @@ def create(config: GeminiConfig, *, timeout: float, connections: int, environ: M
 class GeminiBackend:
     """One model of the Gemini API."""
 
-    simulated = False
-
     def __init__(self, config: GeminiConfig, http: Http) -> None:
         base = base_address(config.base_url)
         self.model = config.model
@@ -204,6 +202,7 @@ class _Answer(msgspec.Struct, rename="camel"):
     prompt_feedback: _Feedback | None = None
     usage_metadata: _Usage | None = None
     model_version: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
 
 
 class _Model(msgspec.Struct, rename="camel"):
@@ -264,6 +263,7 @@ def read_reply(body: bytes) -> Reply | None:
         refusal=refusal,
         usage=None if usage is None else _counted(usage),
         model=scrub(answer.model_version) if answer.model_version else None,
+        simulated=answer.simulated is True,
     )
 
 

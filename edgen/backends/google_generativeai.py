@@ -65,8 +65,6 @@ def _announce_end() -> None:
 class GoogleGenerativeAIBackend:
     """One model behind the SDK."""
 
-    simulated = False
-
     def __init__(self, config: GoogleGenerativeAIConfig, key: str, timeout: float) -> None:
         self.model = config.model
         self.identity = identity(config)

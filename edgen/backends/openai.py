@@ -42,8 +42,6 @@ def create(config: OpenAIConfig, *, timeout: float, connections: int, environ: M
 class OpenAIBackend:
     """One model behind one Chat Completions endpoint."""
 
-    simulated = False
-
     def __init__(self, config: OpenAIConfig, http: Http) -> None:
         base = base_address(config.base_url)
         self.model = config.model
@@ -158,6 +156,7 @@ class _Completion(msgspec.Struct):
     choices: list[_Choice]
     usage: _Usage | None = None
     model: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
 
 
 class _Model(msgspec.Struct):
@@ -199,6 +198,7 @@ def read_reply(body: bytes) -> Reply | None:
         refusal=scrub(refusal) if refusal else None,
         usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else None,
         model=scrub(answer.model) if answer.model else None,
+        simulated=answer.simulated is True,
     )
 
 

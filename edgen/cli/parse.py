@@ -78,7 +78,7 @@ def _rejected(reason: str, detail: str) -> dict[str, Any]:
 def _single(file: Path) -> bool:
     result = answer(_stdin_text() if file == STDIN else read_text(file, DataError))
     print_json(result)
-    return result["status"] != "ok"
+    return bool(result["status"] != "ok")
 
 
 def _stdin_text() -> str:

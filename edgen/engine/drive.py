@@ -45,6 +45,7 @@ class Driver:
         self._grace = grace
         self._stop_after = plan.job.limits.stop_after_failures
         self._failures_in_a_row = 0
+        self._simulated = False
         self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
         self._backing_off: set[asyncio.Task[Any]] = set()
@@ -187,6 +188,9 @@ class Driver:
         self, scenario: Scenario, replicate: int, result: Conversation | Rejection, spent: Spent, line: Line
     ) -> None:
         record = None
+        if spent.simulated and not self._simulated:
+            self._simulated = True
+            self._ledger.set_fact("simulated", self._fingerprint)
         if isinstance(result, Conversation):
             record = self._plan.record(
                 scenario,
@@ -195,7 +199,6 @@ class Driver:
                 spent,
                 backend=line.kind,
                 model=line.backend.model,
-                simulated=line.backend.simulated,
             )
             if not is_valid(record):
                 record = None

@@ -32,6 +32,7 @@ class Spent(msgspec.Struct):
     finish_reason: str = "stop"
     model: str | None = None
     key: bytes | None = None
+    simulated: bool = False
 
     def add(self, reply: Reply, key: bytes) -> None:
         self.asks += 1
@@ -41,6 +42,7 @@ class Spent(msgspec.Struct):
         self.finish_reason = reply.finish_reason
         self.model = reply.model
         self.key = key
+        self.simulated |= reply.simulated
 
 
 class Plan:
@@ -89,7 +91,6 @@ class Plan:
         *,
         backend: str,
         model: str,
-        simulated: bool,
     ) -> bytes:
         """The record of an accepted conversation, as compact JSON."""
         provenance = Provenance(
@@ -99,7 +100,7 @@ class Plan:
             protocol=self.job.protocol,
             backend=backend,
             model=spent.model or model,
-            simulated=simulated,
+            simulated=spent.simulated,
             template_sha256=self.prompt.sha256,
             space_sha256=self.space_sha256,
             attempts=spent.asks,

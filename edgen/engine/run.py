@@ -52,7 +52,6 @@ class Run:
         self._lines: dict[str, Line] = {
             role: Line(job.backends[role], backend, limits, budget, rng) for role, backend in backends.items()
         }
-        self.simulated = any(backend.simulated for backend in backends.values())
         self.session = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
         self.driver = Driver(plan, self._lines, ledger, self.fingerprint, self.tally)
 
@@ -162,7 +161,7 @@ class Run:
         describe = {
             "job": resolved(job),
             "fingerprint": self.fingerprint,
-            "simulated": self.simulated,
+            "simulated": self.ledger.fact("simulated") == self.fingerprint,
             "template_sha256": self.plan.prompt.sha256,
             "space_sha256": self.plan.space_sha256,
             "planned": tally.planned,

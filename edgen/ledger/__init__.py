@@ -23,7 +23,7 @@ from edgen.model import Address, Reply, Status, Usage
 
 _PAGE = 500
 
-_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
@@ -94,6 +94,7 @@ class Ledger:
             reply.finish_reason,
             reply.refusal,
             reply.model,
+            reply.simulated,
             usage.prompt_tokens if usage else None,
             usage.completion_tokens if usage else None,
             time.time(),
@@ -110,13 +111,20 @@ class Ledger:
         if unit > self._last_unit:
             return {}
         rows = self._all(
-            "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens "
+            "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens, simulated "
             "FROM replies WHERE unit = ?",
             (unit,),
         )
         return {
-            key: Reply(text, finish, refusal, None if prompt is None else Usage(prompt, completion), model)
-            for key, text, finish, refusal, model, prompt, completion in rows
+            key: Reply(
+                text,
+                finish,
+                refusal,
+                None if prompt is None else Usage(prompt, completion),
+                model,
+                bool(simulated),
+            )
+            for key, text, finish, refusal, model, prompt, completion, simulated in rows
         }
 
     # -- outcomes

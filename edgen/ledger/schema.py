@@ -19,7 +19,7 @@ _TABLES = """
 CREATE TABLE replies (
     unit INTEGER NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,
     key BLOB NOT NULL,              -- sha256 over all that shaped the answer
-    finish_reason TEXT NOT NULL, refusal TEXT, model TEXT,
+    finish_reason TEXT NOT NULL, refusal TEXT, model TEXT, simulated INTEGER NOT NULL,
     prompt_tokens INTEGER, completion_tokens INTEGER,
     answered_at REAL NOT NULL,      -- seconds since the epoch
     latency REAL NOT NULL,          -- seconds, of the attempt that succeeded

@@ -11,6 +11,7 @@ from edgen.transcript.marker import find_marker
 from edgen.transcript.quotes import name_behind, silent, strip_debris, trim
 from edgen.transcript.repairs import Repair
 
+_QUOTE = re.compile('["“”]')
 _TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
 
 
@@ -42,7 +43,7 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
         if marked is None:
             repairs.append(Repair.EMPTY_TURN)
         said = ""
-    return said, marked is not None, tuple(dict.fromkeys(repairs))
+    return said, marked is not None, tuple(dict.fromkeys(map(str, repairs)))
 
 
 def _untagged(text: str, repairs: list[str]) -> str:
@@ -51,7 +52,7 @@ def _untagged(text: str, repairs: list[str]) -> str:
     if match is None:
         return text
     said = text[: match.start()]
-    if (said.count('"') + said.count("“") - said.count("”")) % 2 and not text.startswith(('"', "“")):
+    if (said.count('"') + said.count("“") - said.count("”")) % 2:
         return text
     repairs.append(Repair.STAGE_TAG)
     return said.rstrip()
@@ -60,7 +61,18 @@ def _untagged(text: str, repairs: list[str]) -> str:
 def _whole(text: str, repairs: list[str]) -> str:
     """Without the quotation marks around or at the end of it that no sentence needs."""
     bare = text.lstrip('"“')
-    if len(text) - len(bare) > 1 and not bare[:1].isspace():
-        repairs.append(Repair.STRAY_DEBRIS)
+    opening = len(text) - len(bare)
+    quoted = text.rstrip(", ")
+    wrapped = (
+        opening == 1 and quoted[1:].endswith(('"', "”")) and not _QUOTE.search(quoted, 1, len(quoted) - 1)
+    )
+    alone = opening == 1 and not _QUOTE.search(bare)
+    doubled = opening > 1 and not bare[:1].isspace()
+    if wrapped and quoted != text:
+        text = quoted[1:-1]
+    elif doubled or alone:
         text = bare
+    else:
+        return trim(strip_debris(text, repairs))
+    repairs.append(Repair.STRAY_DEBRIS)
     return trim(strip_debris(text, repairs))

@@ -19,7 +19,7 @@ STOP = re.compile(
     r"^[^\S\n]{0,99}(?:"
     r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
     r"|(?P<fence>(?:```|~~~)[^\n]*)"
-    r"|(?P<rule>(?:-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
+    r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
     r"|(?P<special><\|[^\n|]{1,40}\|>|</s>)"
     r"|(?P<likely>(?:[^\w\n]|_){0,16}(?:[\w'’]{1,20}[ ]){0,5}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
     r"|(?P<chatter>[^\w\n]{0,6}(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
@@ -31,8 +31,37 @@ STOP = re.compile(
 _LIKELY = re.compile(r"probability|likelihood|chance|\bp\s?\(", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[:：=]|\bis\b|\bwas\b|→|\s[-–—]\s")
 _NEUTRAL = frozenset(
-    "the a an final estimated overall approximate of that s student teacher probability likelihood chance p his her"
-    " their score value my this resulting simulated in percent".split()
+    {
+        *(
+            "the",
+            "a",
+            "an",
+            "of",
+            "that",
+            "this",
+            "in",
+            "my",
+            "his",
+            "her",
+            "their",
+            "s",
+            "p",
+            "student",
+            "teacher",
+        ),
+        *(
+            "final",
+            "estimated",
+            "overall",
+            "approximate",
+            "resulting",
+            "simulated",
+            "score",
+            "value",
+            "percent",
+        ),
+        *("probability", "likelihood", "chance"),
+    }
 )
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -76,10 +105,13 @@ def probabilities(text: str) -> tuple[list[Any], str]:
     return values, "\n".join(rest)
 
 
+_LABEL = re.compile(
+    r"^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$", re.IGNORECASE | re.MULTILINE
+)
 _LANGUAGE = re.compile(r"^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$", re.MULTILINE)
 
 
 def chatter(text: str) -> bool:
     """Whether a text around the conversation holds words of its own, headings and fences aside."""
-    text = HEADING.sub("", _LANGUAGE.sub("", text))
+    text = _LABEL.sub("", HEADING.sub("", _LANGUAGE.sub("", text)))
     return bool(text.strip(_DECORATION + "\u200b\u2060\ufeff"))

@@ -18,7 +18,6 @@ from edgen.transcript.quotes import CLOSERS, closing, layout_openers, name_behin
 from edgen.transcript.repairs import Repair
 from edgen.transcript.rolelines import RoleLine, role_lines
 
-
 # A list of quoted turns that stands on one line.
 _INLINE = re.compile(r"(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:Teacher|Student):[^\S\n]{0,9}[\"“])", re.IGNORECASE)
 _FOOT = re.compile(r"\][^\S\n]{1,9}Probability", re.IGNORECASE)
@@ -30,6 +29,7 @@ class Block:
 
     entries: list[tuple[Role, str, bool]] = field(default_factory=list)
     probabilities: list[Any] = field(default_factory=list)
+    head: str = ""
     unspoken: bool = False
     repairs: list[str] = field(default_factory=list)
 
@@ -73,10 +73,7 @@ Group = tuple[list[RoleLine], int, int]
 
 def _groups(text: str, starts: list[RoleLine]) -> list[Group]:
     """The role lines under each heading, with where the text of the group begins and ends."""
-    cuts: list[int] = []
-    for heading in frame.HEADING.finditer(text):
-        if heading.start() > starts[0].start:
-            cuts.append(heading.start())
+    cuts = [h.start() for h in frame.HEADING.finditer(text) if h.start() > starts[0].start]
     groups: list[Group] = []
     begin = 0
     current: list[RoleLine] = []
@@ -112,6 +109,7 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
     fenced = len(frame.FENCE.findall(head)) % 2 == 1
     if fenced:
         block.repairs.append(Repair.CODE_FENCE)
+    block.head = head
     given, rest = frame.probabilities(head)
     if frame.chatter(rest):
         block.repairs.append(Repair.PREAMBLE)
@@ -227,7 +225,7 @@ class _Reader:
         end, closed = self._end(said, last)
         between = said[end:]
         text = said[:end]
-        if self.listed and text.rstrip().endswith(","):
+        if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
         if marked is not None and not closed:
             text = _closed(text, body[marked.end :].partition("\n")[0], self.openers)

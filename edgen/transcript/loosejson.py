@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-
 MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
 
 

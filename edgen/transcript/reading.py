@@ -22,7 +22,7 @@ from edgen.transcript.published import read_published
 from edgen.transcript.quotes import name_behind, silent, trim
 from edgen.transcript.refusals import declines
 from edgen.transcript.repairs import Repair
-from edgen.transcript.shapes import spoken_in
+from edgen.transcript.shapes import Spoken, spoken_in
 from edgen.transcript.thinking import without_thinking
 
 Entry = tuple[Role, str, bool]
@@ -106,7 +106,7 @@ def _read_json(text: str, repairs: list[str]) -> Conversation | Rejection | None
         return None
     spoken = spoken_in(parsed.values)
     if not spoken.entries:
-        return None
+        return _read_text_in(spoken, repairs)
     given, before = frame.probabilities(parsed.before)
     late, after = frame.probabilities(parsed.after)
     behind = find_marker(after)
@@ -134,6 +134,20 @@ def _read_json(text: str, repairs: list[str]) -> Conversation | Rejection | None
     )
 
 
+def _read_text_in(spoken: Spoken, repairs: list[str]) -> Conversation | None:
+    """The conversation that stands as one text in lines inside JSON; None if there is none."""
+    for text in spoken.texts[:4]:
+        block = spoken_lines(text)
+        if block is not None and block.sides == 2:
+            values = spoken.probabilities or block.probabilities
+            names = [*repairs, *block.repairs]
+            result = _assembled(
+                block.entries, values, names, [], unspoken=block.unspoken, ended_by=spoken.ended_by
+            )
+            return result if isinstance(result, Conversation) else None
+    return None
+
+
 def _entry(role: Role, said: str, repairs: list[str]) -> Entry:
     """A text out of JSON, its end marker taken off."""
     if not said.isascii() and _SURROGATE.search(said):
@@ -157,7 +171,7 @@ def _read_lines(text: str, repairs: list[str]) -> Conversation | Rejection:
     result = _assembled(
         block.entries, block.probabilities, [*repairs, *block.repairs], [], unspoken=block.unspoken
     )
-    if isinstance(result, Rejection) and declines(text):
+    if isinstance(result, Rejection) and declines(block.head):
         return Rejection(RejectionReason.REFUSED, f"the model declined: {_shown(text)}")
     return result
 

@@ -7,10 +7,10 @@ import re
 import msgspec
 
 from edgen.model import Role
-from edgen.transcript.roles import alias, plain, side
+from edgen.transcript.roles import ALIASES, alias, plain, side
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-_ALIASES = "tutor|instructor|professor|educator|learner|pupil|assistant|user|human|t|s"
+_ALIASES = "|".join(ALIASES)
 _PREFIX = r"""
     ^(?P<prefix>(?:[^\w\n]|_){0,40}+
     (?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,3}+)
@@ -66,11 +66,18 @@ def role_lines(text: str) -> list[RoleLine]:
     for kind in _KINDS:
         of_kind = [line for line in found if line.kind == kind]
         if len({line.role for line in of_kind}) == 2:
-            return of_kind
+            return _without_examples(of_kind)
     if len({line.role for line in found}) == 2:
         return found
     aliased = [line for match in _ALIAS.finditer(text) if (line := _aliased(text, match))]
     return aliased if len({line.role for line in aliased}) == 2 else found
+
+
+def _without_examples(lines: list[RoleLine]) -> list[RoleLine]:
+    """Without numbered lines where most lines have no number: these are a list inside a turn."""
+    plain_lines = [line for line in lines if not any(char.isdigit() for char in line.prefix)]
+    few = len(lines) - len(plain_lines) < len(plain_lines)
+    return plain_lines if few and len({line.role for line in plain_lines}) == 2 else lines
 
 
 def _with_roles(text: str) -> tuple[list[RoleLine], dict[str, Role]]:

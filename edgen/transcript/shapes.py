@@ -40,7 +40,8 @@ _ENDED = ("ended_by", "endedby")
 
 @dataclass(slots=True)
 class Spoken:
-    """What a reply holds before it is cleaned: `entries` in their order, the probabilities given."""
+    """What a reply holds before it is cleaned: `entries` in their order, the probabilities given, and
+    `texts` that may hold a conversation in lines."""
 
     entries: list[tuple[Role, str]] = field(default_factory=list)
     probabilities: list[Any] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Spoken:
     aliased: bool = False
     strangers: bool = False
     unspoken: bool = False
+    texts: list[str] = field(default_factory=list)
 
 
 def spoken_in(values: tuple[Any, ...]) -> Spoken:
@@ -90,6 +92,8 @@ def _note(key: str, child: Any, result: Spoken) -> None:
         result.probabilities.append(child)
     elif lowered in _ENDED and isinstance(child, str):
         result.ended_by = side(child)
+    elif isinstance(child, str) and "\n" in child and "eacher" in child:
+        result.texts.append(child)
 
 
 def _turns_of(value: Any) -> list[tuple[str, str]]:

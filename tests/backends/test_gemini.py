@@ -201,7 +201,7 @@ def test_the_identity_is_what_shapes_answers() -> None:
     config = GeminiConfig(model="m", base_url="http://localhost:8000/", top_k=3, api_key_env="MINE")
     it = make(config, timeout=1, connections=1, environ={"MINE": KEY})
     assert it.identity == {"type": "gemini", "base_url": "http://localhost:8000", "model": "m", "top_k": 3}
-    assert (it.model, it.simulated) == ("m", False)
+    assert it.model == "m"
 
 
 # --- what comes back -----------------------------------------------------------------------------

@@ -365,3 +365,23 @@ async def test_keys_are_nowhere_in_a_run(tmp_path: Path, monkeypatch: pytest.Mon
     held = [path.name for path in tmp_path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
     assert held == []
     assert key not in ended.out + ended.err
+
+
+async def test_what_the_simulator_made_is_marked_however_it_came(tmp_path: Path) -> None:
+    from edgen.backends.simulator.server import Options, serving
+
+    async with serving(Options(port=0)) as address:
+        for kind, base in (("openai", f"{address}/v1"), ("gemini", address)):
+            backend = {"type": kind, "model": "any", "base_url": base}
+            text = job_text("", conversations=3, backends={"default": backend}, split={"test": 0})
+            ended = await edgen(
+                "generate", write(tmp_path / "job.yaml", text), "-o", tmp_path / kind, "--json"
+            )
+            assert ended.code == 0, ended.err
+            made = records(tmp_path / kind)
+            assert [record["provenance"]["simulated"] for record in made] == [True] * 3  # type: ignore[index]
+            assert json.loads(files(tmp_path / kind)["manifest.json"])["simulated"] is True
+    async with serve(Service()) as service:  # not the simulator's own server: it does not say so
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=3, split={"test": 0}))
+        await edgen("generate", job, "-o", tmp_path / "other", "--json")
+        assert json.loads(files(tmp_path / "other")["manifest.json"])["simulated"] is False

@@ -40,13 +40,15 @@ def shown(result: Conversation | Rejection) -> dict[str, Any]:
 def test_the_reply_reads_as_expected(case: str) -> None:
     facts = expected(case)
     result = read(raw(case), finish_reason=facts.get("finish_reason", "stop"), refusal=facts.get("refusal"))
-    wanted = {key: facts[key] for key in ("turns", "probability", "ended_by", "repairs", "reason") if key in facts}
+    wanted = {
+        key: facts[key] for key in ("turns", "probability", "ended_by", "repairs", "reason") if key in facts
+    }
     assert shown(result) == wanted
 
 
 def test_every_case_has_both_files() -> None:
     assert len(CASES) >= 150
-    assert CASES == sorted(str(path.relative_to(CORPUS).with_suffix("")) for path in CORPUS.glob("*/*.txt"))
+    assert sorted(str(path.relative_to(CORPUS).with_suffix("")) for path in CORPUS.glob("*/*.txt")) == CASES
 
 
 def test_every_repair_has_a_case() -> None:

@@ -26,16 +26,22 @@ TOKENS = [
 
 
 def spoken() -> st.SearchStrategy[str]:
-    words = st.lists(st.sampled_from([t for t in TOKENS if "end of" not in t.lower()]), max_size=8).map("".join)
+    words = st.lists(st.sampled_from([t for t in TOKENS if "end of" not in t.lower()]), max_size=8).map(
+        "".join
+    )
     anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-    return st.one_of(anything, words, st.tuples(words, anything).map(" ".join)).map(str.strip).filter(
-        lambda text: text != "" and "\ud800" not in text and not MARKER.search(text)
+    return (
+        st.one_of(anything, words, st.tuples(words, anything).map(" ".join))
+        .map(str.strip)
+        .filter(lambda text: text != "" and "\ud800" not in text and not MARKER.search(text))
     )
 
 
 @st.composite
 def conversations(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> Conversation:
-    roles: list[Role] = draw(st.lists(st.sampled_from(ROLES), min_size=2, max_size=6).filter(lambda r: len(set(r)) == 2))
+    roles: list[Role] = draw(
+        st.lists(st.sampled_from(ROLES), min_size=2, max_size=6).filter(lambda r: len(set(r)) == 2)
+    )
     turns = tuple(Turn(role, draw(texts)) for role in roles)
     probability = draw(st.none() | st.floats(0, 1))
     return Conversation(turns, probability, draw(st.sampled_from([None, *ROLES])))
@@ -79,8 +85,12 @@ def test_any_heap_of_layout_is_read_without_an_exception(text: str) -> None:
     assert read(text) == result
 
 
-PLAIN = st.text(st.sampled_from("abc XYZ.?!,:;'()-é\\\u00a0√"), min_size=1, max_size=30).map(str.strip).filter(
-    lambda text: not silent(text) and not text.endswith(("\\", ",")) and not text.startswith(("\\", "'"))
+PLAIN = (
+    st.text(st.sampled_from("abc XYZ.?!,:;'()-é\\\u00a0√"), min_size=1, max_size=30)
+    .map(str.strip)
+    .filter(
+        lambda text: not silent(text) and not text.endswith(("\\", ",")) and not text.startswith(("\\", "'"))
+    )
 )
 
 

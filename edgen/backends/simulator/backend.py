@@ -23,8 +23,6 @@ _REMEMBERED = 100_000  # requests whose tries are counted at once; only those th
 class Simulator:
     """A Backend (see edgen.backends.base). Not to be shared between event loops."""
 
-    simulated = True
-
     def __init__(self, config: SimulatorConfig, *, timeout: float) -> None:
         self._config = config
         self._timeout = timeout

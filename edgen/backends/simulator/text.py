@@ -61,7 +61,7 @@ def respond(
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
     usage = Usage(sum([tokens(message.content) for message in messages]), tokens(text))
-    return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model)
+    return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
 
 
 def tokens(text: str) -> int:

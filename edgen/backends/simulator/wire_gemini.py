@@ -93,7 +93,7 @@ def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
 
 
 def _response(call: Call, replies: Sequence[Reply], name: str) -> dict[str, Any]:
-    value: dict[str, Any] = {"modelVersion": call.model, "responseId": name}
+    value: dict[str, Any] = {"modelVersion": call.model, "responseId": name, "simulated": True}
     if _blocked(replies, name):
         value["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
         value["usageMetadata"] = _usage(replies, completion=0)

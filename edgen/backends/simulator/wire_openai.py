@@ -106,6 +106,7 @@ def _head(call: Call, name: str, kind: str) -> dict[str, Any]:
         "created": int(time.time()),
         "model": call.model,
         "system_fingerprint": MODEL,
+        "simulated": True,
     }
 
 

@@ -49,7 +49,7 @@ async def test_same_request_same_reply() -> None:
 
 async def test_marked_as_simulated() -> None:
     simulator = backend(model="pretender")
-    assert simulator.simulated is True
+    assert (await simulator.complete(request())).simulated is True
     assert simulator.model == "pretender"
     assert (await simulator.complete(request())).model == "pretender"
     assert await simulator.models() == ["pretender"]
