@@ -80,6 +80,7 @@ async def _generate(plan: Plan, rundir: RunDir) -> None:
     from edgen.protocols import PROTOCOL_ROLES
 
     limits = plan.job.limits
+    _allow_connections(limits.in_flight)
     backends = {
         role: make(
             plan.job.backends[role],
@@ -101,6 +102,22 @@ async def _generate(plan: Plan, rundir: RunDir) -> None:
     finally:
         for backend in backends.values():
             await backend.aclose()
+
+
+def _allow_connections(in_flight: int) -> None:
+    """See that the system lets us have a connection per call in flight."""
+    import resource
+
+    needed = in_flight + 64
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UsageError(
+            f"limits.in_flight is {in_flight}, but this system lets a process open {hard} files. "
+            f"Lower it (--set limits.in_flight={max(1, hard - 64)}) or raise the limit (ulimit -n)."
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 async def _execute(run: Run) -> None:

@@ -211,7 +211,7 @@ class Driver:
 
     def _failed(self, scenario: Scenario, replicate: int, failure: CallError, spent: Spent) -> None:
         if failure.kind in FATAL:
-            self.stop(ProviderError(advice(failure)))
+            self.stop(ProviderError(f"{advice(failure)} {_GO_ON}"))
             return
         self._failures_in_a_row += 1
         self._note(scenario, replicate, Status.FAILED, str(failure.kind), failure.message, spent.key, None)
@@ -219,8 +219,8 @@ class Driver:
             self.stop(
                 ProviderError(
                     f"{self._failures_in_a_row} conversations in a row got no answer, the last with "
-                    f"{failure}. The run stopped rather than go on for nothing. See that the service works "
-                    "(edgen doctor JOB) and start the same command again: it goes on where it stopped."
+                    f"{failure}. The run stopped rather than go on for nothing. See what is wrong with "
+                    f"`edgen doctor JOB`. {_GO_ON}"
                 )
             )
 
@@ -240,18 +240,18 @@ class Driver:
         self.tally.settle(status, reason)
 
 
+_GO_ON = "Then start the same command again: it goes on where it stopped."
 _ADVICE = {
     FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the job names.",
     FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
     FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
     FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the job.",
+    FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and `extra_body`.",
+    FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it more context.",
 }
 
 
 def advice(failure: CallError) -> str:
-    """What to tell a person about a failure that waiting does not mend."""
+    """A failure, and what a person can do about it."""
     what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
-    return (
-        f"The service refused: {failure}. {what} "
-        "Then start the same command again: it goes on where it stopped."
-    )
+    return f"The service refused: {failure}. {what}"

@@ -61,8 +61,8 @@ class Run:
         before = msgspec.json.decode(known, type=RunPlan).fingerprint if known else self.fingerprint
         if before != self.fingerprint and (aside := self.rundir.set_aside()) is not None:
             note(
-                f"The job has changed since this run was last worked on: its earlier files are kept in {aside}. "
-                "Answers that the change does not touch are used again."
+                "The job, its template or space, or edgen itself has changed since this run was last worked on: "
+                f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
             )
         job, prompt, space = self.plan.job, self.plan.prompt, self.plan.space
         template_name = f"{prompt.name}.j2"

@@ -61,7 +61,8 @@ class RunStatus(msgspec.Struct, frozen=True):
         """complete, short, running or stopped; `held`: a live process has the run's lock."""
         if held:
             return "running"
-        if self.pending > 0:
+        # A killed session never said how it ended: its files, at least, are not written.
+        if self.pending > 0 or self.session_state not in ("complete", "short"):
             return "stopped"
         return "complete" if self.accepted >= self.plan.asked else "short"
 

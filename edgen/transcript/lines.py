@@ -20,6 +20,8 @@ from edgen.transcript.rolelines import RoleLine, role_lines
 
 # A list of quoted turns that stands on one line.
 _INLINE = re.compile(r"(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:Teacher|Student):[^\S\n]{0,9}[\"“])", re.IGNORECASE)
+# Code that opens at the end of a turn's first line.
+_CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _FOOT = re.compile(r"\][^\S\n]{1,9}Probability", re.IGNORECASE)
 
 
@@ -221,14 +223,12 @@ class _Reader:
         """Add the turn; what is behind it is returned, and named where it is words."""
         repairs = self.block.repairs
         marked = find_marker(body)
-        said = body if marked is None else body[: len(marked.said)]
+        said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
         end, closed = self._end(said, last)
         between = said[end:]
         text = said[:end]
         if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
-        if marked is not None and not closed:
-            text = _closed(text, body[marked.end :].partition("\n")[0], self.openers)
         text = unwrap(self._unadorned(line, text), self.openers, repairs)
         if marked is None and (bare := find_marker(text)) is not None:
             self._mark(repairs, bare.standard)
@@ -285,16 +285,20 @@ class _Reader:
         line_end = body.find("\n")
         if line_end < 0 or body[line_end:].isspace():
             return len(body)
-        in_code = body.count("```", 0, line_end) % 2 == 1
+        in_code = _CODE.search(body, max(0, line_end - 24), line_end) is not None
+        in_open_code = -1
         for match in frame.STOP.finditer(body, line_end + 1):
             kind = match.lastgroup
             if kind == "fence":
                 if self.fenced and last and not in_code and match["fence"].strip("`~ \t\r") == "":
                     return match.start()
                 in_code = not in_code
-            elif not in_code and self._stops(kind, body, match.start(), last):
-                return match.start()
-        return len(body)
+                in_open_code = -1
+            elif (not in_code or in_open_code < 0) and self._stops(kind, body, match.start(), last):
+                if not in_code:
+                    return match.start()
+                in_open_code = match.start()
+        return len(body) if not in_code or in_open_code < 0 else in_open_code
 
     def _stops(self, kind: str | None, body: str, at: int, last: bool) -> bool:
         if kind == "list":
@@ -310,13 +314,14 @@ class _Reader:
         return kind == "special"
 
 
-def _closed(text: str, behind: str, openers: Collection[str]) -> str:
-    """The text with the closing quotation mark that stands behind the end marker."""
-    first = text[:40].lstrip()[:1]
-    if first in openers:
-        closer = next((closer for closer in CLOSERS[first] if closer in behind), "")
-        return text.rstrip() + closer
-    return text
+def _closed(said: str, behind: str, openers: Collection[str]) -> str:
+    """What was said before an end marker, with the closing quotation mark that stands behind it."""
+    start = len(said) - len(said.lstrip())
+    first = said[start : start + 1]
+    if first not in openers or _last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
+        return said
+    line = behind.partition("\n")[0]
+    return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
 
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:

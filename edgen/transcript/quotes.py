@@ -50,17 +50,23 @@ def layout_openers(bodies: Sequence[str]) -> frozenset[str]:
     )
 
 
-def closing(body: str, closers: str, start: int, stop: int) -> int:
+def closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
     """Where the quotation mark stands that closes body[start:stop], -1 if none does at its end.
 
-    Behind it only commas, white space and a stage tag may stand.
+    Behind it only commas, white space and a stage tag may stand. One behind a backslash counts only
+    if `escaped` says so.
     """
     at = max(body.rfind(closer, start, stop) for closer in closers)
-    if at < 0:
+    if at < 0 or (not escaped and _is_escaped(body, at)):
         return -1
     behind = body[at + 1 : stop]
     closes = not behind.strip(" \t\r\n,;.]}") or (len(behind) < 100 and _TAG.match(behind))
     return at if closes else -1
+
+
+def _is_escaped(body: str, at: int) -> bool:
+    bare = len(body[max(0, at - 8) : at].rstrip("\\"))
+    return (min(at, 8) - bare) % 2 == 1
 
 
 def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
@@ -76,6 +82,8 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
     if first not in openers:
         return _unescaped(strip_debris(body, repairs))
     at = closing(body, CLOSERS[first], 1, len(body))
+    if at < 0:
+        at = closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
         if first in "'’‘" or _balanced(body, first):  # else an apostrophe would go
             return _unescaped(strip_debris(body, repairs))

@@ -15,7 +15,7 @@ _OPEN = re.compile(rf"^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]", re.IGNORECA
 _CLOSE = re.compile(rf"[<\[]/(?:{_NAMES})[>\]]", re.IGNORECASE)
 # Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
 _ORPHAN = re.compile(
-    rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|[\[{{#*`\"]|conversation\b|teacher\b|student\b))",
+    rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|teacher|student)\*{{0,2}}:))",
     re.IGNORECASE,
 )
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")

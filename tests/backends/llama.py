@@ -1,6 +1,6 @@
 """A real llama.cpp server for tests, around a model made on the spot: tiny, random, nothing downloaded.
 
-As a script (`python llama.py MODEL KEY`) it serves until its standard input ends, so it never
+As a script (`python llama.py MODEL KEY CONTEXT`) it serves until its standard input ends, so it never
 outlives the tests that started it.
 """
 
@@ -33,7 +33,7 @@ class Server:
     model: str = MODEL
 
 
-def write_model(path: Path) -> None:
+def write_model(path: Path, context: int) -> None:
     """A Llama of two layers with random weights and a byte-level vocabulary, as GGUF; under 1 MB."""
     import gguf
     import numpy as np
@@ -44,7 +44,7 @@ def write_model(path: Path) -> None:
     width, inner, layers, heads, shared_heads = 64, 128, 2, 4, 2
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(MODEL)
-    writer.add_context_length(CONTEXT)
+    writer.add_context_length(context)
     writer.add_embedding_length(width)
     writer.add_block_count(layers)
     writer.add_feed_forward_length(inner)
@@ -94,14 +94,14 @@ def write_model(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Server]:
+def running(folder: Path, context: int = CONTEXT) -> Iterator[Server]:
     """A server in a process of its own, its model and log in `folder`, ended with the context."""
     model, log = folder / "tiny.gguf", folder / "server.log"
-    write_model(model)
+    write_model(model, context)
     with (
         log.open("wb") as sink,
         subprocess.Popen(
-            [sys.executable, __file__, str(model), KEY],
+            [sys.executable, __file__, str(model), KEY, str(context)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=sink,
@@ -126,7 +126,7 @@ def running(folder: Path) -> Iterator[Server]:
 _UP = "serving at "
 
 
-def serve(model: str, key: str) -> None:
+def serve(model: str, key: str, context: int) -> None:
     """Serve until standard input ends."""
     import xllamacpp
 
@@ -136,9 +136,9 @@ def serve(model: str, key: str) -> None:
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.api_keys = [key]
-    params.n_ctx = 2 * CONTEXT
+    params.n_ctx = 2 * context
     params.n_parallel = 2
-    params.n_batch = CONTEXT
+    params.n_batch = context
     params.cpuparams.n_threads = 1
     params.warmup = False
     server = xllamacpp.Server(params)
@@ -147,4 +147,4 @@ def serve(model: str, key: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[1:3])
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -105,3 +105,17 @@ async def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     ended = await edgen("generate", job, "-o", folder / "chapter1.txt")
     assert ended.code == 2
     assert "Traceback" not in ended.err
+
+
+async def test_more_calls_than_the_system_allows_open_files_is_a_sentence(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(job_text("http://127.0.0.1:9/v1", limits={"in_flight": 500}))
+    process = await asyncio.create_subprocess_exec(
+        "sh", "-c", 'ulimit -n 300; exec "$0" -m edgen "$@"', sys.executable, "generate", str(job), "-o", str(tmp_path / "run"),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )  # fmt: skip
+    ended = await end(process)
+    assert ended.code == 2
+    assert "in_flight" in ended.err
+    assert not (tmp_path / "run").exists()

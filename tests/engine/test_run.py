@@ -218,7 +218,7 @@ async def test_a_changed_job_keeps_the_earlier_files_and_the_paid_answers(tmp_pa
             "generate", job, "-o", tmp_path / "run", "--json", "--set", "backends.default.temperature=0.5"
         )
         assert warm.code == 0
-        assert "has changed" in warm.err
+        assert "has changed since" in warm.err
         assert service.asked.total() == 60
         kept = tmp_path / "run" / "previous"
         assert files(kept / "1") == before
