@@ -134,7 +134,7 @@ async def _execute(run: Run) -> None:
                     f"Stopping: waiting for {run.driver.in_flight} calls in flight, so that what is paid for "
                     "is kept (once more: stop at once)."
                 )
-            run.driver.stop(interrupted(number, run.tally))
+            run.driver.stop(interrupted(number))
 
         def on_finish() -> None:
             display.stage = "writing files"
@@ -159,7 +159,7 @@ def _report(rundir: RunDir, *, json: bool, show: int, finished: bool) -> None:
     if json:
         print_json(facts)
         return
-    for line in status_lines(facts, status):
+    for line in status_lines(facts):
         print_line(line)
     if finished:
         print_line(f"data       {rundir.shards}")

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from edgen.engine.tally import Tally
@@ -57,69 +57,83 @@ class Display:
             await asyncio.sleep(self.every)
             self.show()
 
+    def rate(self) -> float:
+        """Conversations a second since the start, what earlier sessions settled left out."""
+        seconds = time.monotonic() - self._started
+        return (self.tally.ended - self.tally.kept) / seconds if seconds > 0 else 0.0
+
+    def left(self) -> str:
+        """How long it will take, or what is being done after the last answer."""
+        rate = self.rate()
+        if self.stage:
+            return self.stage
+        return f"{_duration(self.tally.pending / rate)} left" if rate > 0 and self.tally.pending else ""
+
     def figures(self) -> str:
         tally = self.tally
-        worked = tally.ended - tally.kept
-        seconds = time.monotonic() - self._started
-        rate = worked / seconds if seconds > 0 else 0.0
-        parts = [f"{rate:.1f}/s", f"{tally.accepted} accepted"]
-        if tally.rejected:
-            parts.append(f"{tally.rejected.total()} rejected")
+        parts = [
+            f"{self.rate():.1f}/s",
+            f"{tally.accepted} accepted",
+            f"{tally.rejected.total()} rejected",
+            f"{self.in_flight()} in flight",
+            f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens",
+        ]
         if tally.failed:
             parts.append(f"{tally.failed.total()} failed")
-        parts.append(f"{self.in_flight()} in flight")
         if tally.retried:
             parts.append(f"{tally.retried} retried")
-        parts.append(f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens")
         if tally.cost_usd is not None:
             parts.append(f"${tally.cost_usd:.2f}")
-        if self.stage:
-            parts.append(self.stage)
-        elif rate > 0 and tally.pending:
-            parts.append(f"{_duration(tally.pending / rate)} left")
         return " · ".join(parts)
 
 
 class _Lines(Display):
     def show(self) -> None:
-        self.note(f"{self.name}: {self.tally.ended}/{self.tally.planned} · {self.figures()}")
+        left = f" · {self.left()}" if self.left() else ""
+        self.note(f"{self.name}: {self.tally.ended}/{self.tally.planned} · {self.figures()}{left}")
 
     def close(self) -> None:
         self.show()
 
 
 class _Bar(Display):
+    """A bar on one line and the figures on the next, so that both fit a narrow terminal."""
+
     every = _BAR_EVERY
 
     def __init__(self, tally: Tally, name: str, in_flight: Callable[[], int]) -> None:
         super().__init__(tally, name, in_flight)
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
         self._console = Console(stderr=True)
-        self._progress: Any = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=self._console,
-            auto_refresh=False,
+            TaskProgressColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
         )
-        self._task = self._progress.add_task(name, total=None, figures="")
-        self._progress.start()
+        self._task = self._progress.add_task(name, total=None, left="")
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._live.start()
 
     def show(self) -> None:
+        from rich.console import Group
+        from rich.text import Text
+
         self._progress.update(
-            self._task, total=self.tally.planned or None, completed=self.tally.ended, figures=self.figures()
+            self._task, total=self.tally.planned or None, completed=self.tally.ended, left=self.left()
         )
-        self._progress.refresh()
+        self._live.update(Group(self._progress, Text(self.figures(), overflow="fold")), refresh=True)
 
     def note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
         self.show()
-        self._progress.stop()
+        self._live.stop()
 
 
 def _short(number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,6 @@ from edgen.cli.load import JsonOption
 from edgen.cli.output import print_json, print_line
 from edgen.ledger import run_status
 from edgen.rundir import RunDir
-
-if TYPE_CHECKING:
-    from edgen.ledger import RunStatus
 
 
 def command(
@@ -30,15 +27,17 @@ def command(
     if json:
         print_json(facts)
         return
-    for line in status_lines(facts, status):
+    for line in status_lines(facts):
         print_line(line)
+    if status.message and facts["state"] in ("stopped", "short"):
+        print_line(f"last       {status.message}")
 
 
-def status_lines(facts: dict[str, Any], status: RunStatus) -> list[str]:
+def status_lines(facts: dict[str, Any]) -> list[str]:
     """The status for a person, a line a fact."""
     calls, tokens = facts["calls"], facts["tokens"]
     cost = "unknown (no price in the job)" if facts["cost_usd"] is None else f"${facts['cost_usd']:.4f}"
-    lines = [
+    return [
         f"run        {facts['run']}",
         f"state      {facts['state']}",
         f"planned    {facts['planned']}",
@@ -50,9 +49,6 @@ def status_lines(facts: dict[str, Any], status: RunStatus) -> list[str]:
         f"tokens     {tokens['prompt']} prompt, {tokens['completion']} completion",
         f"cost       {cost}",
     ]
-    if status.message and facts["state"] in ("stopped", "short"):
-        lines.append(f"last       {status.message}")
-    return lines
 
 
 def _reasons(counts: dict[str, int]) -> str:

@@ -202,10 +202,9 @@ class Run:
             return
 
 
-def interrupted(signal_number: int, tally: Tally) -> SignalError:
+def interrupted(signal_number: int) -> SignalError:
     """The reason to stop with when a signal came."""
     return SignalError(
         signal_number,
-        f"Interrupted with {tally.pending} conversations to go. Everything answered is stored; "
-        "start the same command again and it goes on where it stopped.",
+        "Interrupted. Everything answered is stored; start the same command again and it goes on where it stopped.",
     )
