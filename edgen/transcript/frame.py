@@ -16,13 +16,13 @@ HEADING = re.compile(
 FENCE = re.compile(r"^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$", re.MULTILINE)
 # A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
 STOP = re.compile(
-    r"^[^\S\n]{0,99}(?:"
+    r"^[^\S\n]{0,99}+(?=\S)(?:"
     r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
     r"|(?P<fence>(?:```|~~~)[^\n]*)"
     r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
     r"|(?P<special><\|[^\n|]{1,40}\|>|</s>)"
-    r"|(?P<likely>(?:[^\w\n]|_){0,16}(?:[\w'’]{1,20}[ ]){0,5}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
-    r"|(?P<chatter>[^\w\n]{0,6}(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
+    r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’]{1,20}[ ]){0,5}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
     r")",

@@ -176,7 +176,10 @@ def _nested_out(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
     without quotation marks belong to it if one of them closes it before the next quoted turn.
     """
     bounds = [line.start for line in lines[1:]] + [end]
-    quoted = [text[line.text : line.text + 12].lstrip()[:1] in ('"', "“") for line in lines]
+    quoted = [
+        text[line.text : min(line.text + 40, bound)].lstrip()[:1] in ('"', "“")
+        for line, bound in zip(lines, bounds, strict=True)
+    ]
     if not any(quoted):
         return lines
     kept: list[RoleLine] = []
@@ -281,36 +284,41 @@ class _Reader:
         return stop, False
 
     def _stop(self, body: str, last: bool) -> int:
-        """Where the first line stands that cannot belong to the turn."""
+        """Where the first line stands that cannot belong to the turn.
+
+        Lines inside a code block belong to it, unless the block is never closed.
+        """
         line_end = body.find("\n")
-        if line_end < 0 or body[line_end:].isspace():
+        said = body.rstrip()
+        if line_end < 0 or line_end >= len(said):
             return len(body)
         in_code = _CODE.search(body, max(0, line_end - 24), line_end) is not None
-        in_open_code = -1
-        for match in frame.STOP.finditer(body, line_end + 1):
-            kind = match.lastgroup
+        held_back = -1
+        for match in frame.STOP.finditer(said, line_end + 1):
+            kind, at = match.lastgroup, match.start()
             if kind == "fence":
-                if self.fenced and last and not in_code and match["fence"].strip("`~ \t\r") == "":
-                    return match.start()
+                if self.fenced and last and not in_code and not match["fence"].strip("`~ \t\r"):
+                    return at
                 in_code = not in_code
-                in_open_code = -1
-            elif (not in_code or in_open_code < 0) and self._stops(kind, body, match.start(), last):
+                held_back = -1
+            elif held_back < 0 and self._stops(kind, said, at, last):
                 if not in_code:
-                    return match.start()
-                in_open_code = match.start()
-        return len(body) if not in_code or in_open_code < 0 else in_open_code
+                    return at
+                held_back = at
+        return held_back if held_back >= 0 else len(body)
 
-    def _stops(self, kind: str | None, body: str, at: int, last: bool) -> bool:
+    def _stops(self, kind: str | None, said: str, at: int, last: bool) -> bool:
+        """Whether the line that starts at `at`, found to be of this kind, ends the turn."""
         if kind == "list":
             return last or self.bracketed
+        newline = said.find("\n", at)
         if kind == "rule":
-            return last or not body[body.find("\n", at) + 1 :].strip() if "\n" in body[at:] else True
+            return last or newline < 0
         if kind == "likely":
-            newline = body.find("\n", at)
-            line = body[at : newline if newline >= 0 else len(body)]
+            line = said[at : newline if newline >= 0 else len(said)]
             return last and frame.probability_line(line) is not None
         if kind == "chatter":
-            return last and body[:at].rstrip(" \t\r").endswith("\n\n")
+            return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
 
 

@@ -23,8 +23,8 @@ class Repair(enum.StrEnum):
     LAYOUT = "layout"  # other lines than the published ones: numbers, bold, no brackets, other quotes
     ROLE_NAME = "role_name"  # a name or a note beside the role was dropped
     ROLE_ALIAS = "role_alias"  # a tutor was taken as the teacher, a pupil as the student
-    MISSING_QUOTE = "missing_quote"  # a turn opened or closed its quotation marks only
-    STRAY_DEBRIS = "stray_debris"  # quotation marks and commas left over from the layout were dropped
+    MISSING_QUOTE = "missing_quote"  # a turn opened its quotation marks and never closed them
+    STRAY_DEBRIS = "stray_debris"  # layout left at a turn's ends: quotation marks, commas, tokens
     STAGE_TAG = "stage_tag"  # words in brackets outside the quotation marks were dropped
     STRAY_TEXT = "stray_text"  # other words between two quoted turns were dropped
     EMPTY_TURN = "empty_turn"  # a turn of nothing, or of dots only, was dropped

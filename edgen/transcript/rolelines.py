@@ -110,10 +110,8 @@ def _with_names(text: str, found: list[RoleLine], names: dict[str, Role]) -> lis
             named.append(
                 RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
             )
-    if not named:
-        return found
     if len(found) == 2 and not any(line.named for line in found):
-        return named
+        return named if len({line.role for line in named}) == 2 else found
     taken = {line.start for line in named}
     return sorted((*named, *(f for f in found if f.start not in taken)), key=lambda line: line.start)
 

@@ -54,6 +54,14 @@ SHAPES = {
     "tags": '"(x)',
     "probabilities": "Probability: 0.2\n",
     "probability words": "probability ",
+    "notes": "Note:\n",
+    "notes after blank lines": "\nNote:\n",
+    "turn headings": "Turn 1\n",
+    "names": "Ms. R: a\n",
+    "declared names": "Ms. R (Teacher): a\n",
+    "stage tags": "(x) ",
+    "special tokens": "<|end|>",
+    "breaks": "<br>",
     "headings": "Conversation:\n",
     "headings and roles": "Conversation:\nTeacher: a\n",
     "conversations": 'Conversation:\n[\nTeacher: "a",\nStudent: "b",\n]\nProbability: 0.2\n',
@@ -65,7 +73,7 @@ SHAPES = {
     "comments": "/*",
     "line comments": "//",
     "letters": "a",
-    "names": "Ab Cd ",
+    "words": "Ab Cd ",
     "invisible": "\u200b",
     "surrogates": "\ud800",
     "nul": "\x00",
@@ -75,14 +83,16 @@ SHAPES = {
     "angle brackets": "<",
     "pipes": "|",
 }
-STARTS = {
-    "": "",
-    "in a list": '[\n{"role": "Teacher", "text": "',
-    "in single quotes": "[{'role': 'Teacher', 'text': '",
-    "in a turn": 'Conversation:\n[\n   Teacher:  "a",\n   Student:  "',
-    "in an open turn": "Student: b\nTeacher: ",
-    "in a value": "Teacher: a\nStudent: b\nProbability: ",
-    "in thoughts": "<think>",
+# What stands before and behind the shape.
+PLACES = {
+    "alone": ("", ""),
+    "in a list": ('[\n{"role": "Teacher", "text": "', ""),
+    "in single quotes": ("[{'role': 'Teacher', 'text': '", ""),
+    "in a turn": ('Conversation:\n[\n   Teacher:  "a",\n   Student:  "', '",\n]\n'),
+    "in an earlier turn": ("Teacher: a\nStudent: ", "\nTeacher: b\n"),
+    "in an open turn": ("Student: b\nTeacher: ", ""),
+    "in a value": ("Teacher: a\nStudent: b\nProbability: ", ""),
+    "in thoughts": ("<think>", "</think>\nTeacher: a\nStudent: b\n"),
 }
 
 
@@ -99,11 +109,12 @@ def test_a_megabyte_of_any_shape_is_read_in_under_a_second(shape: str) -> None:
     assert seconds(unit * (MEGABYTE // len(unit))) < 1.0
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_no_shape_grows_faster_than_its_length_wherever_it_stands(start: str) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) -> None:
     """Something quadratic would need many seconds for what takes milliseconds."""
     size = 50_000
-    took = {name: seconds(STARTS[start] + unit * (size // len(unit))) for name, unit in SHAPES.items()}
+    before, behind = PLACES[place]
+    took = {name: seconds(f"{before}{unit * (size // len(unit))}{behind}") for name, unit in SHAPES.items()}
     assert {name: s for name, s in took.items() if s > 0.25} == {}
 
 
