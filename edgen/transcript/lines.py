@@ -40,6 +40,10 @@ class Block:
         return len({role for role, text, _ in self.entries if not silent(text)})
 
 
+# No reply holds more; what stands behind them is not looked at.
+MAX_CONVERSATIONS = 100
+
+
 def spoken_lines(text: str) -> Block | None:
     """The conversation in a text: the first that two sides speak, one under a heading before others.
 
@@ -52,7 +56,7 @@ def spoken_lines(text: str) -> Block | None:
         starts = role_lines(text)
     if not starts:
         return None
-    groups = _groups(text, starts)
+    groups = _groups(text, starts)[:MAX_CONVERSATIONS]
     blocks = [_block(text, group, begin, end) for group, begin, end in groups]
     if inline:
         blocks[0].repairs.append(Repair.LAYOUT)
