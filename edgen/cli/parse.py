@@ -50,6 +50,7 @@ def command(
     Prints JSON. Exits with 3 if a reply is no conversation.
 
     Example: edgen parse reply.txt
+
     Example: edgen parse --jsonl replies.jsonl > turns.jsonl
     """
     rejected = _lines(file) if jsonl else _single(file)

@@ -134,7 +134,10 @@ def from_ed(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it is there.")] = False,
 ) -> None:
-    """Write a space file with observed frequencies out of released ED files."""
+    """Write a space file with observed frequencies out of released ED files.
+
+    Example: edgen space from-ed conversations_train*.json -o my_space.yaml
+    """
     name = name if name is not None else output.stem if output else "from-ed"
     if not (name := clean(name)):
         raise UsageError("--name: a space needs a name that is not blank.")

@@ -79,34 +79,28 @@ class Driver:
         """Work through (scenario, replicate) pairs. Raises the reason if the run was stopped."""
         count = self._plan.job.limits.in_flight * len(self._lines) + SLACK
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
+        everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            running: set[asyncio.Task[Any]] = set(workers)
-            while running and self._reason is None:
-                done, running = await asyncio.wait(running | {stopping}, return_when=asyncio.FIRST_COMPLETED)
-                running.discard(stopping)
-                self._raise_bugs(done - {stopping})
-            if self._reason is not None and running:
-                await self._let_end(running)
+            either: set[asyncio.Future[Any]] = {everybody, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not everybody.done():
+                await self._let_end(everybody)
         finally:
             for task in (*workers, stopping):
                 task.cancel()
             await asyncio.gather(*workers, stopping, return_exceptions=True)
-        self._raise_bugs({task for task in workers if task.done()})
+        if everybody.done() and not everybody.cancelled():
+            everybody.result()  # a worker's bug, if there was one
         if self._reason is not None:
             raise self._reason
 
-    async def _let_end(self, running: set[asyncio.Task[Any]]) -> None:
-        """Wait for the workers' calls in flight, as long as the grace lasts."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        while running and loop.time() - started < self._grace:
-            _, running = await asyncio.wait(running, timeout=0.1)
-
-    def _raise_bugs(self, tasks: set[asyncio.Task[Any]]) -> None:
-        for task in tasks:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                raise error
+    async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
+        """Wait for the workers' calls in flight, as long as the grace lasts; `hurry` ends it."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        while not everybody.done() and clock() - started < self._grace:
+            await asyncio.wait({everybody}, timeout=0.1)
 
     async def _work(self, units: Iterator[tuple[int, int]]) -> None:
         for index, replicate in units:
@@ -219,7 +213,7 @@ class Driver:
             self.stop(
                 ProviderError(
                     f"{self._failures_in_a_row} conversations in a row got no answer, the last with "
-                    f"{failure}. The run stopped rather than go on for nothing. See what is wrong with "
+                    f"{_clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
                     f"`edgen doctor JOB`. {_GO_ON}"
                 )
             )
@@ -254,4 +248,8 @@ _ADVICE = {
 def advice(failure: CallError) -> str:
     """A failure, and what a person can do about it."""
     what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
-    return f"The service refused: {failure}. {what}"
+    return f"The service refused: {_clause(failure)}. {what}"
+
+
+def _clause(failure: CallError) -> str:
+    return str(failure).rstrip(" .?!")
