@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from edgen.cli.app import app
-    from edgen.cli.errors import guarded
-
+    _open_standard_files()
+    try:
+        from edgen.cli.app import app
+        from edgen.cli.errors import guarded
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(guarded(lambda: app(prog_name="edgen")))
+
+
+def _open_standard_files() -> None:
+    """Give the standard files that the caller closed a place to go.
+
+    Else the next file that is opened, a ledger perhaps, would get their number and their output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(number, "w" if number else "r"))  # noqa: PTH123, SIM115 - by number
+    # Results are UTF-8 (JSON has to be), whatever the locale; a remark is never lost for a character.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Temperature = Annotated[float, Meta(ge=0, le=5)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?$")]
+# Upper case, so that a key written here by mistake is refused, not looked up and printed.
+EnvName = Annotated[str, Meta(pattern=r"^[A-Z_][A-Z0-9_]*\Z", max_length=64)]
+Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?\Z")]
 Text = Annotated[str, Meta(min_length=1)]
 
 
@@ -133,11 +134,11 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One YAML file: what to make."""
 
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
     seed: Seed = 0
-    conversations: Positive
+    conversations: Annotated[int, Meta(ge=1, le=2**40)]
     top_up: bool = False
-    replicates: Positive = 1
+    replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     space: Text
     design: Literal["balanced", "random"] = "balanced"
     prompt: Text
@@ -178,6 +179,18 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
     return job
 
 
+# What would let an answer be longer, or more than one, behind the budget's back.
+_ROOM_KEYS = {
+    "max_tokens", "max_completion_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
+}  # fmt: skip
+
+
+def _keys(body: dict[str, Any]) -> set[str]:
+    """The keys of a body and of the mappings right inside it."""
+    inner = [value for value in body.values() if isinstance(value, dict)]
+    return set(body).union(*inner)
+
+
 def _cross_field(job: Job) -> list[Problem]:
     problems = []
     if "default" not in job.backends:
@@ -193,6 +206,15 @@ def _cross_field(job: Job) -> list[Problem]:
         if capped and backend.max_tokens is None:
             problems.append(
                 Problem(f"$.backends.{role}.max_tokens", "a run under max_cost or max_tokens needs it set")
+            )
+        hidden = _ROOM_KEYS & _keys(getattr(backend, "extra_body", {}))
+        if capped and hidden:
+            problems.append(
+                Problem(
+                    f"$.backends.{role}.extra_body",
+                    f"a run under max_cost or max_tokens cannot let it set {', '.join(sorted(hidden))}; "
+                    "use the backend's max_tokens",
+                )
             )
         if job.limits.max_cost is not None and backend.price is None:
             problems.append(

@@ -40,7 +40,7 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         reason = getattr(problem, "strerror", None) or problem
         raise error(source, f"it cannot be read: {reason}.") from None
     if len(data) > max_bytes:
-        raise error(source, f"it is larger than {max_bytes // 1024 // 1024} MiB, the most that is read.")
+        raise error(source, f"it is larger than {max_bytes / 1024 / 1024:g} MiB, the most that is read.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -72,11 +72,11 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
+def read_yaml(text: str, source: str, error: type[FileError], *, max_nodes: int = MAX_NODES) -> Any:
     """The plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
     try:
         value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
-        _bound(value)
+        _bound(value, max_nodes)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -92,19 +92,27 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
     return value
 
 
-def _bound(value: Any) -> None:
-    """Raise ValueError if the value, aliases expanded, is larger or deeper than a file needs to be."""
+def _bound(value: Any, max_nodes: int) -> None:
+    """Raise ValueError if the value, aliases expanded, is larger or deeper than a file needs to be,
+    or holds half of a character."""
     count = 0
     stack = [(value, 0)]
     while stack:
         node, depth = stack.pop()
         count += 1
-        if count > MAX_NODES or depth > MAX_DEPTH:
-            raise ValueError("it is too large or too deeply nested once its aliases are expanded")
+        if count > max_nodes:
+            raise ValueError(f"it holds more than {max_nodes:,} values, aliases expanded")
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
         if isinstance(node, dict):
-            stack += [(child, depth + 1) for child in node.values()]
+            stack += [(child, depth + 1) for item in node.items() for child in item]
         elif isinstance(node, list):
             stack += [(child, depth + 1) for child in node]
+        elif isinstance(node, str) and not node.isascii():
+            try:
+                node.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"{node!r} holds half of a character (a lone surrogate)") from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -224,7 +232,7 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     try:
         return msgspec.convert(value, type_, strict=True)
     except msgspec.ValidationError as problem:
-        problems.append(Problem(path, _worded(str(problem), value)))
+        problems.append(Problem(path, _worded(str(problem), value, path)))
         return None
 
 
@@ -243,8 +251,18 @@ def _name(value: Any) -> str:
     return _NAMES.get(type(value), f"a {type(value).__name__}")
 
 
-def _worded(message: str, value: Any) -> str:
+# Here somebody may have put the key itself: what stands there is never repeated.
+_PRIVATE = {
+    "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
+    "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
+}
+
+
+def _worded(message: str, value: Any, path: str) -> str:
     """msgspec's sentence in the words of somebody who writes YAML."""
+    private = _PRIVATE.get(path.rsplit(".", 1)[-1])
+    if private is not None and isinstance(value, str):
+        return private
     message = message.split(" - at `")[0]
     for old, new in {
         "`str`": "a text",
@@ -258,7 +276,7 @@ def _worded(message: str, value: Any) -> str:
     }.items():
         message = message.replace(old, new)
     message = message[0].lower() + message[1:]
-    if isinstance(value, bool) and "got true or false" in message:
+    if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
     shown = repr(value)
     return message if len(shown) > 60 or isinstance(value, dict | list) else f"{message} (it is {shown})"

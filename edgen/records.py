@@ -10,8 +10,6 @@ import msgspec
 
 from edgen.model import END_MARKER, Conversation, Role, Scenario, Turn, Usage
 
-ED_KEYS = ("background_info", "conversation")
-
 
 class BackgroundInfo(msgspec.Struct, frozen=True):
     """The scenario in ED's words ("prefrences" is ED's spelling)."""

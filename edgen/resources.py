@@ -5,6 +5,7 @@ A bare name in a job means a shipped file; anything that looks like a path means
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +39,8 @@ def find(name: Folder, reference: str, base: Path | None = None) -> Path:
     """
     suffix = _SUFFIX[name]
     if "/" in reference or "\\" in reference or reference.endswith(suffix):
-        path = Path(reference).expanduser()
+        path = Path(reference)
+        with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
+            path = path.expanduser()
         return path if path.is_absolute() or base is None else base / path
     return folder(name) / f"{reference}{suffix}"

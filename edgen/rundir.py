@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,10 @@ class RunDir:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
+            if self.path.is_symlink():
+                raise RunError(
+                    f"{self.path}: this link leads nowhere; choose another run folder with -o."
+                ) from None
             raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
@@ -68,7 +73,7 @@ class RunDir:
         """
         with self._open_lock() as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(file)
             except BlockingIOError:
                 raise LockedError(
                     f"{self.path}: another process works on this run ({holder(self.lock)}). "
@@ -105,12 +110,13 @@ class RunDir:
         finished = [p for p in (self.job, self.inputs, self.shards, self.rejected) if p.exists()]
         if not finished:
             return None
-        number = 1 + max((int(p.name) for p in self.previous.glob("*") if p.name.isdigit()), default=0)
-        target = self.previous / str(number)
-        target.mkdir(parents=True)
+        # Collected under a temporary name: a kill in between leaves it to the next start to go on.
+        gathering = self.previous / ".gathering"
+        gathering.mkdir(parents=True, exist_ok=True)
         for path in finished:
-            path.rename(target / path.name)
-        return target
+            path.rename(gathering / path.name)
+        number = 1 + max((int(p.name) for p in self.previous.glob("*") if p.name.isdigit()), default=0)
+        return gathering.rename(self.previous / str(number))
 
     def write_job(self, job: dict[str, Any], inputs: dict[str, str]) -> None:
         """Write the resolved job and the texts of its template and space, each atomically."""
@@ -118,6 +124,16 @@ class RunDir:
         for name, text in inputs.items():
             _replace(self.inputs / name, text)
         _replace(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _lock(file: Any) -> None:
+    """Lock it, or raise BlockingIOError. Somebody who only looks (`is_held`) holds it for a moment."""
+    for _ in range(6):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def holder(lock: Path) -> str:

@@ -159,7 +159,8 @@ def read_manifest(folder: Path) -> Manifest:
 def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> list[Problem]:
     """Where the files in `folder` differ from its manifest. Raises DataError as read_manifest.
 
-    `records`, if given, says how many records were found in each file, by name.
+    A file with a shard's name that the manifest does not list is a difference, too. `records`, if
+    given, says how many records were found in each file, by name.
     """
     manifest = read_manifest(folder)
     problems = []
@@ -176,7 +177,20 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
                     f"$.files[{i}].records", f"{file.path} holds {found} records instead of {file.records}"
                 )
             )
-    return problems
+    return problems + _unlisted(folder, manifest)
+
+
+def _unlisted(folder: Path, manifest: Manifest) -> list[Problem]:
+    listed = {file.path for file in manifest.files}
+    try:
+        names = sorted(path.name for path in folder.iterdir() if _NAME.fullmatch(path.name))
+    except OSError as problem:
+        raise DataError(str(folder), f"it cannot be read: {problem.strerror}.") from None
+    return [
+        Problem("$.files", f"{name} has a shard's name, but is not listed")
+        for name in names
+        if name not in listed
+    ]
 
 
 def _difference(folder: Path, file: ShardFile) -> str | None:

@@ -4,7 +4,7 @@ Five dimensions, each a non-empty list of entries: a plain text, or a mapping wi
 topics, a subject and a level. A file is read whole or refused with every problem and its path.
 Values are kept to the letter: what looks like Jinja in one is text like any other. A value is one
 line without control characters or bidirectional overrides, because it ends up in prompts, records
-and terminals.
+and terminals. Two values that only a machine can tell apart count as one value listed twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -30,10 +30,14 @@ DIMENSIONS = (
     "teacher_preferences",
     "teacher_reactions",
 )
-MAX_ENTRIES = 100_000  # a dimension
+# So many are read in seconds, and are within what `loading` reads of any file.
+MAX_ENTRIES = 20_000  # a dimension
+MAX_TOTAL = 40_000  # a space
 
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # fillers and the empty Braille cell
 _LAYOUT = str.maketrans("\n\t", "  ")
 
 
@@ -109,6 +113,7 @@ def parse_space(text: str, source: str) -> Space:
     for key in ("name", "description", "source"):
         if isinstance(value.get(key), str):
             problems += _remark_problems(key, value[key])
+    problems += _total_problems(map(value.get, DIMENSIONS))
     lists = {}
     for dimension in DIMENSIONS:
         if dimension in value:
@@ -126,6 +131,7 @@ def check(space: Space) -> list[Problem]:
     for key in ("name", "description", "source"):
         if (remark := getattr(space, key)) is not None:
             problems += _remark_problems(key, remark)
+    problems += _total_problems(space.dimensions)
     for dimension, entries in zip(DIMENSIONS, space.dimensions, strict=True):
         if not entries:
             problems.append(_empty(f"$.{dimension}"))
@@ -177,6 +183,23 @@ def forbidden(char: str) -> bool:
     return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
+def blank(text: str) -> bool:
+    """Whether nothing of the text can be seen: no character but spaces, controls and format characters."""
+    return all(char in _INVISIBLE or unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in text)
+
+
+def likeness(text: str) -> str:
+    """What two values have in common that a reader cannot tell apart.
+
+    That is the text without format characters, such as a zero-width space, in Unicode's
+    compatibility form (NFKC), which makes one of an é and an e with an accent put on it.
+    """
+    if text.isascii():
+        return text
+    seen = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFKC", seen).strip()
+
+
 def _entries(values: Any, path: str, problems: list[Problem]) -> list[Entry | None]:
     """Each element as an Entry, None in the place of one that nothing can be read of."""
     if not isinstance(values, list):
@@ -225,13 +248,9 @@ def _list_problems(dimension: str, entries: Sequence[Entry | None], *, keep: boo
             continue
         path = f"$.{dimension}[{i}]"
         yield from _entry_problems(entry, path, topic=dimension == "topics")
-        if not keep and entry.value in first:
-            yield Problem(
-                path,
-                f"{_shown(entry.value)} is listed already, at $.{dimension}[{first[entry.value]}]; "
-                "remove one (or give one a higher weight)",
-            )
-        first.setdefault(entry.value, i)
+        earlier = first.setdefault(likeness(entry.value), i)
+        if not keep and earlier != i:
+            yield _duplicate(entry.value, entries[earlier], path, f"$.{dimension}[{earlier}]")
     if entries and all(entry is not None and entry.weight == 0 for entry in entries):
         yield Problem(f"$.{dimension}", "every weight is 0; give at least one entry a positive weight")
 
@@ -249,7 +268,7 @@ def _entry_problems(entry: Entry, path: str, *, topic: bool) -> Iterator[Problem
 
 
 def _text_problems(text: str, path: str) -> Iterator[Problem]:
-    if not text.strip():
+    if blank(text):
         yield Problem(path, "this text is empty or blank")
         return
     if text != text.strip():
@@ -274,6 +293,22 @@ def _empty(path: str) -> Problem:
 
 def _too_many(path: str, count: int) -> Problem:
     return Problem(path, f"{count:,} entries are too many; a list holds at most {MAX_ENTRIES:,}")
+
+
+def _total_problems(lists: Iterable[Any]) -> Iterator[Problem]:
+    total = sum(len(entries) for entries in lists if isinstance(entries, list | tuple))
+    if total > MAX_TOTAL:
+        yield Problem(
+            "$", f"{total:,} entries in all lists are too many; a space holds at most {MAX_TOTAL:,}"
+        )
+
+
+def _duplicate(value: str, earlier: Entry | None, path: str, first: str) -> Problem:
+    if earlier is not None and earlier.value == value:
+        said = f"is listed already, at {first}"
+    else:
+        said = f"differs from {first} only in invisible characters or in the Unicode form of its letters"
+    return Problem(path, f"{_shown(value)} {said}; remove one (or give one a higher weight)")
 
 
 def _shown(text: str) -> str:

@@ -8,7 +8,9 @@ groups give the same split, in whatever order they were made.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+import heapq
+import itertools
+from array import array
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal
@@ -20,8 +22,9 @@ from edgen.model import Scenario
 By = Literal["scenario", "topic", "persona"]
 Group = tuple[int, int]  # hash, conversations
 
-# So many groups are weighed against each other; all the others follow from their hash alone.
+# So many groups are weighed against each other at once.
 WINDOW = 256
+_NONE = Fraction(0)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -50,24 +53,26 @@ def group_hash(by: By, seed: int, scenario: Scenario) -> int:
 
 
 class Side(msgspec.Struct, frozen=True):
-    """The test side: all groups with a hash below `below`, and those in `chosen`."""
+    """The test side: all groups with a hash below `below` but those in `spared`, and those in `chosen`."""
 
     below: int = 0
     chosen: frozenset[int] = frozenset()
+    spared: frozenset[int] = frozenset()
     count: int = 0  # conversations on this side
 
     def is_test(self, group: int) -> bool:
         """Whether the group with this hash is on the test side."""
-        return group < self.below or group in self.chosen
+        return group in self.chosen or (group < self.below and group not in self.spared)
 
 
 def choose(groups: Iterable[Group], total: int, share: float) -> Side:
     """The test side whose count is as close to `share * total` as whole groups allow.
 
     `groups` are (hash, count) with hashes strictly ascending and counts that add up to `total`;
-    they are read once, and not further than needed. Up to WINDOW groups the choice is exactly the
-    closest; with more, groups are taken in the order of their hash until WINDOW of them hold about
-    twice what is missing, and among these the closest choice is taken.
+    they are read once and held as 16 bytes each. Up to WINDOW groups the choice is exactly the
+    closest. With more, the heavy ones, which hold over 1/WINDOW of `total` each, are weighed first;
+    the others are taken in the order of their hash, and WINDOW of them, half of these the smallest,
+    are weighed last and make up what is missing.
 
     Of two choices equally close the larger is taken. The test side never gets everything, and gets
     nothing if nothing is closer to the share than the smallest group is. Raises ValueError if the
@@ -76,42 +81,86 @@ def choose(groups: Iterable[Group], total: int, share: float) -> Side:
     target = Fraction(repr(share)) * total
     if target <= 0:
         return Side()
-    twice = int(2 * target)
-    window: deque[Group] = deque()
-    held = taken = below = 0
-    for group in _ascending(groups):
-        if len(window) == WINDOW:
-            first = window[0][1]
-            if 2 * (taken + first) + held - first > twice:
-                break
-            below = window.popleft()[0] + 1
-            taken += first
-            held -= first
-        window.append(group)
-        held += group[1]
-    counts = [count for _, count in window]
-    picked = _closest(counts, target - taken, forbidden=total - taken)
-    chosen = frozenset(window[i][0] for i in picked)
-    return Side(below, chosen, taken + sum(counts[i] for i in picked))
+    hashes, counts = _read(groups)
+    heavy = [i for i, count in enumerate(counts) if count * WINDOW > total] if len(counts) > WINDOW else []
+    picked = _heavy_side([(i, counts[i]) for i in heavy], total, target)
+    taken = sum(counts[i] for i in picked)
+
+    weighed = set(heavy)
+    spare = _spare(counts, weighed)
+    weighed.update(spare)
+    light = total - sum(counts[i] for i in heavy)
+    # These give their part of what is missing, so that they can make up for more or for less.
+    part = min(max(target - taken, _NONE), Fraction(light)) / light
+    aim = int(target - part * sum(counts[i] for i in spare))
+    end = None
+    for i, count in enumerate(counts):
+        if i in weighed:
+            continue
+        if taken + count > aim:
+            end = i if end is None else end
+            continue
+        taken += count
+        if end is not None:
+            picked.add(i)
+    last = _closest([counts[i] for i in spare], max(target - taken, _NONE), total - taken)
+    picked.update(spare[k] for k in last)
+    return Side(
+        below=hashes[-1] + 1 if end is None else hashes[end],
+        chosen=frozenset(hashes[i] for i in picked),
+        spared=frozenset(hashes[i] for i in weighed - picked),
+        count=taken + sum(counts[spare[k]] for k in last),
+    )
 
 
-def _ascending(groups: Iterable[Group]) -> Iterable[Group]:
+def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
+    """The hashes and the counts of all groups that hold something."""
+    hashes, counts = array("q"), array("q")
     previous = -1
-    for group in groups:
-        if group[0] <= previous:
+    for group, count in groups:
+        if group <= previous:
             raise ValueError("the groups' hashes must be strictly ascending")
-        previous = group[0]
-        if group[1] > 0:
-            yield group
+        previous = group
+        if count > 0:
+            hashes.append(group)
+            counts.append(count)
+    return hashes, counts
 
 
-def _closest(counts: Sequence[int], target: Fraction, forbidden: int) -> list[int]:
-    """Indexes of the counts whose sum is closest to `target` without being `forbidden`.
+def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
+    """The groups to weigh last, in order: half of them the smallest, half those with the highest hash."""
+    others = (i for i in range(len(counts)) if i not in apart)
+    spare = set(heapq.nsmallest(WINDOW // 2, others, key=counts.__getitem__))
+    highest = (i for i in reversed(range(len(counts))) if i not in apart and i not in spare)
+    spare.update(itertools.islice(highest, WINDOW // 2))
+    return sorted(spare)
 
-    Subset sum by dynamic programming: bit s of `reach[i]` says whether the first i counts can make
-    the sum s. No sum above twice the target can be closer than the empty one, so none is kept.
+
+def _heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
+    """Which of the heavy groups to take: their part of the target, if the light ones can do the rest."""
+    counts = [count for _, count in heavy]
+    part = target / total
+    light = total - sum(counts)
+    picked = _closest(counts, part * sum(counts), 0, under=light - part * light, over=part * light)
+    return {heavy[k][0] for k in picked}
+
+
+def _closest(
+    counts: Sequence[int],
+    target: Fraction,
+    forbidden: int,
+    *,
+    under: Fraction = _NONE,
+    over: Fraction = _NONE,
+) -> list[int]:
+    """Indexes of the counts whose sum is closest to `target` without being `forbidden` (0: any may be).
+
+    What is missing up to `under`, or too much up to `over`, others can make up for: such a sum comes
+    before all that miss the target by more. Subset sum by dynamic programming: bit s of `reach[i]`
+    says whether the first i counts can make the sum s. No sum beyond the mask can be closer than
+    the empty one, so none is kept.
     """
-    mask = (1 << (int(2 * target) + 1)) - 1
+    mask = (1 << (int(2 * target + over) + 1)) - 1
     reach = [1]
     for count in counts:
         reach.append((reach[-1] | reach[-1] << count) & mask)
@@ -121,7 +170,8 @@ def _closest(counts: Sequence[int], target: Fraction, forbidden: int) -> list[in
     best = low.bit_length() - 1
     if high:
         above = int(target) + 1 + (high & -high).bit_length() - 1
-        if above - target <= target - best:
+        much, little = above - target, target - best
+        if (max(much - over, 0), much) <= (max(little - under, 0), little):
             best = above
     picked = []
     for i in reversed(range(len(counts))):

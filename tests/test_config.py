@@ -136,7 +136,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
             + b"".join(
                 b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 10)) for c in range(98, 110)
             ),
-            "too large",
+            "more than 400,000 values",
         ),
     ],
     ids=[
@@ -204,3 +204,51 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     shape = shaping(load_job(job_file(tmp_path, GOOD)))
     assert set(shape) | set(KNOBS) == {field.name for field in msgspec.structs.fields(Job)}
     assert "price" not in shape["backends"]["default"]
+
+
+KEY = "sk-abcdefghijklmnop1234567890"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"api_key_env": KEY},
+        {"api_key_env": "AIzaSyABCDEFGHIJKLMNOP"},
+        {"base_url": f"https://me:{KEY}@host/v1"},
+        {"base_url": f"{KEY}"},
+    ],
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(tmp_path: Path, change: dict[str, str]) -> None:
+    backend = {"type": "openai", "model": "m"} | change
+    path = job_file(tmp_path, yaml.safe_dump(yaml.safe_load(GOOD) | {"backends": {"default": backend}}))
+    with pytest.raises(JobError) as caught:
+        load_job(path)
+    assert next(iter(change.values())) not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('name: "abc\\n"', "$.name"),
+        ("conversations: 10000000000000", "$.conversations"),
+        ("replicates: 1048577", "$.replicates"),
+        ('space: "\\ud800"', "half of a character"),
+    ],
+)
+def test_values_that_would_break_something_later_are_refused_now(
+    tmp_path: Path, change: str, said: str
+) -> None:
+    key = change.split(":")[0]
+    kept = "".join(line + "\n" for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
+    with pytest.raises(JobError) as caught:
+        load_job(job_file(tmp_path, f"{kept}{change}\n"))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [{"max_tokens": 9}, {"n": 5}, {"generationConfig": {"maxOutputTokens": 9}}])
+def test_nothing_goes_behind_a_budgets_back(tmp_path: Path, body: dict[str, object]) -> None:
+    backend = {"type": "openai", "model": "m", "max_tokens": 100, "extra_body": body}
+    job = yaml.safe_load(GOOD) | {"backends": {"default": backend}, "limits": {"max_tokens": 1000}}
+    with pytest.raises(JobError, match="extra_body"):
+        load_job(job_file(tmp_path, yaml.safe_dump(job)))

@@ -106,4 +106,4 @@ def test_the_schema_knows_the_keys_that_records_have() -> None:
     assert top["background_info"]["required"] == fields(records.BackgroundInfo)
     assert list(top["provenance"]["properties"]) == fields(records.Provenance)
     assert top["provenance"]["required"] == fields(records.Provenance)
-    assert tuple(SCHEMA["required"]) == records.ED_KEYS
+    assert tuple(SCHEMA["required"]) == ("background_info", "conversation")

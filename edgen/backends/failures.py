@@ -19,12 +19,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgen.errors import CallError, FailureKind
+from edgen.model import Reply
 
 MAX_ERROR = 1024 * 1024  # bytes of an error that are worth parsing
 MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are looked at
 MAX_MESSAGE = 300  # characters of a message as it is passed on
 MAX_WAIT = 3600.0  # seconds: a server that asks for more is obeyed up to here
 SECRET = 4  # a key shorter than this many characters is a placeholder, not a secret
+WORD = 12  # a key shorter than this many characters may be a word that a model writes
 
 T = TypeVar("T")
 
@@ -48,6 +50,18 @@ def clean(text: str, key: str | None = None) -> str:
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
 
 
+def without_key(reply: Reply, key: str | None) -> Reply:
+    """`reply` with "[key]" wherever one of its texts holds `key`: some servers echo what they were sent.
+
+    A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word.
+    """
+    if key is None or len(key) < WORD:
+        return reply
+    texts = {"text": reply.text, "refusal": reply.refusal, "model": reply.model}
+    echoes = {name: text.replace(key, "[key]") for name, text in texts.items() if text and key in text}
+    return msgspec.structs.replace(reply, **echoes) if echoes else reply
+
+
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
     """`body` as the decoder's type, None if it is not that.
 
@@ -68,7 +82,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
     """An error as a server words it. Every field may be empty.
 
     `code`, `type` and `status` are the vendor's own words ("429", "insufficient_quota",
-    "RESOURCE_EXHAUSTED"); `details` are Google's typed details.
+    "RESOURCE_EXHAUSTED"); `details` are Google's typed details, `metadata` is what OpenRouter adds.
     """
 
     message: str = ""
@@ -76,6 +90,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
     type: str = ""
     status: str = ""
     details: tuple[dict[str, Any], ...] = ()
+    metadata: dict[str, Any] = {}
 
 
 def read_error(body: bytes) -> ErrorBody | None:
@@ -97,13 +112,14 @@ def read_error(body: bytes) -> ErrorBody | None:
         return None
     if not isinstance(error, dict):
         return ErrorBody(error if isinstance(error, str) else json.dumps(error))
-    details = error.get("details")
+    details, metadata = error.get("details"), error.get("metadata")
     return ErrorBody(
         message=_word(error.get("message")) or json.dumps(error),
         code=_word(error.get("code")),
         type=_word(error.get("type")),
         status=_word(error.get("status")),
         details=tuple(d for d in details if isinstance(d, dict)) if isinstance(details, list) else (),
+        metadata=metadata if isinstance(metadata, dict) else {},
     )
 
 

@@ -65,7 +65,7 @@ class GeminiBackend:
         reply = read_reply(body)
         if reply is None:
             raise self._http.bad(body)
-        return reply
+        return self._http.without_key(reply)
 
     def _body(self, request: Request) -> bytes:
         scale = request.max_tokens_scale

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.backends.base import Backend
-from edgen.backends.failures import ErrorBody, clean, retry_after, scrub
+from edgen.backends.failures import ErrorBody, clean, retry_after, scrub, without_key
 from edgen.backends.gemini import KEY_NAMES, classify, finish, model_path
 from edgen.backends.http import find_key, identity
 from edgen.config import GoogleGenerativeAIConfig
@@ -104,7 +104,7 @@ class GoogleGenerativeAIBackend:
                 generation_config={"max_output_tokens": tokens} if tokens else None,
                 request_options={"timeout": self._timeout, "retry": None},
             )
-        return read_reply(answer)
+        return without_key(read_reply(answer), self._key)
 
     async def models(self) -> list[str] | None:
         """The models that can generate content, without the prefix "models/". Raises CallError."""

@@ -1,6 +1,6 @@
 """What the adapters that speak HTTP share: a session that makes one attempt, and reading settings.
 
-`Http.post` returns the body of a 200 or raises CallError; it never tries twice, never follows a
+`Http.post` returns the body of an answer, which is a 200, or raises CallError; it never tries twice, never follows a
 redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Keys
 and proxies come from the environment that is handed in and are read once.
 """
@@ -11,6 +11,7 @@ import base64
 import contextlib
 import ipaddress
 import logging
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +23,10 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from edgen.backends.failures import Classify, clean, failure
+from edgen.backends.failures import Classify, clean, failure, without_key
 from edgen.config import Sampling
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
+from edgen.model import Reply
 
 MAX_ANSWER = 32 * 1024 * 1024  # bytes
 
@@ -88,6 +90,12 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
     if not found:
         if not required:
             return None
+        if not all(map(_reads_as_name, names)):
+            raise ProviderError(
+                f"{service} needs an API key, and the variable that api_key_env names is not set. Its name is not "
+                "shown, because it could be a key itself: api_key_env takes the name of an environment variable, "
+                "as in api_key_env: MY_KEY, and the variable the key."
+            )
         raise ProviderError(
             f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set: "
             f"export {names[0]}=… (or name another variable with api_key_env in the job)."
@@ -104,12 +112,20 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
     return key
 
 
+def _reads_as_name(name: str) -> bool:
+    """Whether `name` can be shown: short, no long run of letters and digits but for one with KEY in it."""
+    if len(name) > 30 or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+        return False
+    return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
+
+
 def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     """How aiohttp is told of the proxy that `environ` names for `url`; empty where there is none.
 
     HTTPS_PROXY or HTTP_PROXY by the URL's scheme, either case, unless NO_PROXY names the host or
     the host is local. Read once, because aiohttp's own `trust_env` costs every call and reads
-    ~/.netrc. Raises InputError for a proxy of a kind that aiohttp cannot use.
+    ~/.netrc. Raises InputError for what is no address and for a proxy of a kind that aiohttp cannot
+    use, and never shows the value, which may hold a password.
     """
     names = (f"{url.scheme}_proxy", f"{url.scheme}_proxy".upper())
     name = next((name for name in names if environ.get(name)), None)
@@ -118,7 +134,15 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     if name is None or is_local(host) or proxy_bypass_environment(host, without):
         return {}
     value = environ[name]
-    proxy = URL(value if "://" in value else f"http://{value}")
+    try:
+        proxy = URL(value if "://" in value else f"http://{value}")
+    except ValueError:
+        proxy = URL()
+    if not proxy.host:
+        raise InputError(
+            f"{name} holds no address of a proxy: it takes one like http://host:3128, the port a number. Set it "
+            f"again, or put {host} into NO_PROXY."
+        )
     if proxy.scheme not in ("http", "https"):
         raise InputError(
             f"{name} names a {proxy.scheme} proxy; only http and https proxies can be used. Unset it, or put "
@@ -128,6 +152,14 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
         return {"proxy": proxy}
     login = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
     return {"proxy": proxy.with_user(None), "proxy_headers": {"Proxy-Authorization": f"Basic {login}"}}
+
+
+# Whether a status and a body are an answer, and no failure.
+Answers = Callable[[int, bytes], bool]
+
+
+def _only_200(status: int, _body: bytes) -> bool:
+    return status == 200
 
 
 class Http:
@@ -164,19 +196,26 @@ class Http:
         self._now = now
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, url: URL, body: bytes) -> bytes:
-        """The body of a 200 to one POST. Raises CallError; cancellation passes through."""
-        return await self._exchange("POST", url, body)
+    async def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> bytes:
+        """The body of what `answers` takes for an answer to one POST: of a 200, unless told otherwise.
+
+        Raises CallError for anything else; cancellation passes through.
+        """
+        return await self._exchange("POST", url, body, answers)
 
     async def get(self, url: URL) -> bytes:
         """The body of a 200 to one GET. Raises CallError; cancellation passes through."""
-        return await self._exchange("GET", url, None)
+        return await self._exchange("GET", url, None, _only_200)
 
     def bad(self, body: bytes) -> CallError:
         """The CallError for the body of a 200 that is not what the format promises."""
         return failure(200, {}, body, classify=self._classify, now=self._now(), key=self._key)
 
-    async def _exchange(self, method: str, url: URL, body: bytes | None) -> bytes:
+    def without_key(self, reply: Reply) -> Reply:
+        """`reply` with the key, should the server echo it, out of its texts."""
+        return without_key(reply, self._key)
+
+    async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
         session = self._session or self._open()
         try:
             response = await session.request(
@@ -189,7 +228,7 @@ class Http:
         except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
             kind, message = explain(error, self._place, self._timeout)
             raise CallError(kind, clean(message, self._key)) from None
-        if response.status == 200:
+        if answers(response.status, answer):
             return answer
         raise failure(
             response.status,

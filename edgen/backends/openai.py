@@ -3,7 +3,12 @@
 A request is written from bytes made once, around its messages; an answer is read by the few fields
 that count. `extra_body` is merged last and shallowly: a key there replaces what edgen would send
 (a `max_tokens` there is not scaled, a null is sent as null). Reasoning that a server keeps apart
-(`reasoning_content`) is no part of the text.
+(`reasoning_content`) is no part of the text. A prompt that a service's moderation turns away is a
+Reply without text whose refusal is the service's message.
+
+As with OpenAI's own client, the key in OPENAI_API_KEY is sent to whatever server `base_url` names,
+a local one included, which needs none. To keep it from a server, let `api_key_env` name another
+variable: one that holds that server's key, or for a local server one that is not set.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.backends.base import Backend
-from edgen.backends.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.backends.failures import ErrorBody, decode, kind_of_status, read_error, scrub
 from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind, InputError
@@ -59,11 +64,11 @@ class OpenAIBackend:
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._completions, self._body(request))
-        reply = read_reply(body)
+        body = await self._http.post(self._completions, self._body(request), answers=is_answer)
+        reply = read_reply(body) or read_block(body)
         if reply is None:
             raise self._http.bad(body)
-        return reply
+        return self._http.without_key(reply)
 
     def _body(self, request: Request) -> bytes:
         scale = request.max_tokens_scale
@@ -176,6 +181,7 @@ _FINISH: dict[str | None, FinishReason] = {
     "stop_sequence": "stop",
     None: "stop",
     "length": "length",
+    **dict.fromkeys(("max_tokens", "MAX_TOKENS", "model_length"), "length"),  # some gateways
     "content_filter": "content_filter",
 }
 
@@ -200,6 +206,31 @@ def read_reply(body: bytes) -> Reply | None:
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
     )
+
+
+# Azure's code and words, OpenAI's, OpenRouter's. "Your account was flagged" is none of them: that is
+# about every prompt.
+_MODERATED = re.compile(
+    r"moderation|content[_ ]?(filter|management policy|policy)|flagged_input"
+    r"|\b(input|prompt|content|text|message|request|response|output)s? (was|were|is|are|(has|have) been) flagged",
+    re.IGNORECASE,
+)
+
+
+def read_block(body: bytes) -> Reply | None:
+    """The error that a service's moderation answers one prompt with, as a Reply; None if it is none."""
+    error = read_error(body)
+    if error is None or (error.code.isdecimal() and error.code not in ("400", "403")):
+        return None
+    words = " ".join((error.code, error.type, error.message, *error.metadata, str(error.metadata.get("raw"))))
+    if classify(400, error) is not FailureKind.BAD_REQUEST or not _MODERATED.search(words):
+        return None
+    return Reply(text="", finish_reason="content_filter", refusal=scrub(error.message))
+
+
+def is_answer(status: int, body: bytes) -> bool:
+    """Whether there is a reply to read: a 200, or moderation's word on one prompt."""
+    return status == 200 or (status in (400, 403) and read_block(body) is not None)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import traceback
 from collections.abc import Callable
 
@@ -21,10 +19,12 @@ def guarded(run: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         note("edgen: interrupted.")
         return 130
-    except BrokenPipeError:
-        # Whoever read our output went away (`| head`): no fault of anybody's.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if error.filename is None:
+            traceback.print_exc()
+            return 1
+        note(f"edgen: {error.filename}: {error.strerror}.")
+        return 2
     except MemoryError:
         note("edgen: the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32).")
         return 1

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import typer
 
 from edgen.cli.load import JobArgument, JsonOption, SetOption, load_plan
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.progress import progress
 from edgen.cli.status import status_lines
-from edgen.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.errors import EdgenError, RunError, ShortError, StoppedError, UsageError
+from edgen.ledger import run_status
 from edgen.rundir import RunDir
+from edgen.shards import read_manifest
 
 if TYPE_CHECKING:
     from edgen.engine.plan import Plan
@@ -63,9 +67,13 @@ def command(
         ended = error
         if not (rundir.ledger.exists() and _is_report_worthy(error)):
             raise
-    _report(rundir, json=json, show=show, finished=ended is None or isinstance(ended, ShortError))
-    if ended is not None:
-        raise ended
+    if ended is None:
+        _remark_on_split(plan, rundir)
+    try:
+        _report(rundir, json=json, show=show, finished=ended is None or isinstance(ended, ShortError))
+    finally:
+        if ended is not None:
+            raise ended
 
 
 def _is_report_worthy(error: EdgenError) -> bool:
@@ -93,11 +101,16 @@ async def _generate(plan: Plan, rundir: RunDir) -> None:
     try:
         rundir.prepare()
         with rundir.held():
-            async with Ledger(rundir.ledger) as ledger:
+            async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
                 run = Run(plan, backends, rundir, ledger)
                 run.adopt(note)
                 await _execute(run)
     except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise StoppedError(
+                f"{rundir.path}: there is no room left on the disk ({problem.strerror}). "
+                "Make room and start the same command again."
+            ) from None
         raise RunError(f"{rundir.path}: the run folder cannot be written ({problem.strerror}).") from None
     finally:
         for backend in backends.values():
@@ -123,22 +136,23 @@ def _allow_connections(in_flight: int) -> None:
 async def _execute(run: Run) -> None:
     from edgen.engine.run import interrupted
 
-    async with progress(run.tally, run.plan.job.name, lambda: run.driver.in_flight) as display:
+    async with progress(run.tally, run.plan.job.name, run.driver) as display:
 
         def on_signal(number: int) -> None:
             if run.driver.stopped is not None:
                 run.driver.hurry()
                 return
-            if run.driver.in_flight:
-                display.note(
-                    f"Stopping: waiting for {run.driver.in_flight} calls in flight, so that what is paid for "
-                    "is kept (once more: stop at once)."
-                )
+            running = run.driver.in_flight
             run.driver.stop(interrupted(number))
+            if running:
+                display.note(
+                    f"Stopping: waiting for {running} calls in flight, so that what is paid for is kept "
+                    "(once more: stop at once)."
+                )
 
         def on_finish() -> None:
             display.stage = "writing files"
-            display.show()
+            display.refresh()
 
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -152,8 +166,6 @@ async def _execute(run: Run) -> None:
 
 
 def _report(rundir: RunDir, *, json: bool, show: int, finished: bool) -> None:
-    from edgen.ledger import run_status
-
     status = run_status(rundir.ledger)
     facts = status.as_json(str(rundir.path), held=False)
     if json:
@@ -162,22 +174,31 @@ def _report(rundir: RunDir, *, json: bool, show: int, finished: bool) -> None:
     for line in status_lines(facts):
         print_line(line)
     if finished:
+        manifest = read_manifest(rundir.shards)
+        counts = manifest.counts
+        print_line(f"split      {counts.train} train, {counts.test} test")
         print_line(f"data       {rundir.shards}")
-        if show:
-            _show(rundir, show)
-
-
-def _show(rundir: RunDir, count: int) -> None:
-    import msgspec
-
-    manifest = msgspec.json.decode((rundir.shards / "manifest.json").read_bytes())
-    shown = 0
-    for file in manifest["files"]:
-        if shown >= count:
-            return
-        for record in msgspec.json.decode((rundir.shards / file["path"]).read_bytes())[: count - shown]:
-            shown += 1
+        for record in _first_records(rundir, [file.path for file in manifest.files], show):
             _print_record(record)
+
+
+def _first_records(rundir: RunDir, names: list[str], count: int) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for name in names:
+        if len(records) < count:
+            records += msgspec.json.decode((rundir.shards / name).read_bytes())[: count - len(records)]
+    return records
+
+
+def _remark_on_split(plan: Plan, rundir: RunDir) -> None:
+    """Say so where whole groups do not allow the share of test conversations that was asked for."""
+    counts, asked = read_manifest(rundir.shards).counts, plan.job.split.test
+    total = counts.train + counts.test
+    if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):
+        note(
+            f"edgen: the test side has {counts.test} of {total} conversations, not the {asked:.0%} asked for: "
+            f"no group (split.by: {plan.job.split.by}) is divided, and whole groups come no closer."
+        )
 
 
 def _print_record(record: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -38,8 +39,9 @@ def command(
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
     print_line(f"{folder} is ready: job.yaml says what to make, prompt.j2 how to ask, space.yaml about what.")
-    print_line(f"Look:  edgen preview {folder / 'job.yaml'}")
-    print_line(f"Make:  edgen generate {folder / 'job.yaml'}")
+    job = shlex.quote(str(folder / "job.yaml"))
+    print_line(f"Look:  edgen preview {job}")
+    print_line(f"Make:  edgen generate {job}")
 
 
 def _shipped(folder: resources.Folder, name: str) -> str:

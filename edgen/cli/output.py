@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from typing import Any
 
 import msgspec
+
+from edgen.errors import UsageError
 
 
 def safe(text: str) -> str:
@@ -26,15 +30,27 @@ def _escaped(char: str) -> str:
 
 def print_json(value: Any) -> None:
     """One JSON value, and nothing else, on stdout."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    print_raw(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def print_line(text: str = "") -> None:
     """One line of a result, on stdout."""
-    sys.stdout.write(safe(text) + "\n")
+    print_raw(safe(text) + "\n")
+
+
+def print_raw(text: str) -> None:
+    """Text as it is, on stdout, at once. A reader that has gone away is no error: nobody misses it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as problem:
+        raise UsageError(f"standard output cannot be written ({problem.strerror}).") from None
 
 
 def note(text: str) -> None:
-    """A remark to the person, on stderr."""
-    sys.stderr.write(safe(text) + "\n")
-    sys.stderr.flush()
+    """A remark to the person, on stderr. Where nobody can read it, the work goes on all the same."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(safe(text) + "\n")
+        sys.stderr.flush()

@@ -6,27 +6,32 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from edgen.cli.output import note
+
 if TYPE_CHECKING:
+    from edgen.engine.drive import Driver
     from edgen.engine.tally import Tally
 
+UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
 _BAR_EVERY = 0.25  # seconds
 _LINE_EVERY = 10.0
 
 
 @contextlib.asynccontextmanager
-async def progress(tally: Tally, name: str, in_flight: Callable[[], int]) -> AsyncIterator[Display]:
+async def progress(tally: Tally, name: str, driver: Driver) -> AsyncIterator[Display]:
     """Show `tally` while the body runs, and once more at its end."""
-    display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, in_flight)
-    display.show()
+    display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, driver)
+    display.refresh()
     task = asyncio.create_task(display.follow())
     try:
         yield display
     finally:
         task.cancel()
-        display.close()
+        with contextlib.suppress(*UNREADABLE):
+            display.close()
 
 
 class Display:
@@ -34,10 +39,10 @@ class Display:
 
     every = _LINE_EVERY
 
-    def __init__(self, tally: Tally, name: str, in_flight: Callable[[], int]) -> None:
+    def __init__(self, tally: Tally, name: str, driver: Driver) -> None:
         self.tally = tally
         self.name = name
-        self.in_flight = in_flight
+        self.driver = driver
         self.stage = ""
         self._started = time.monotonic()
 
@@ -49,13 +54,17 @@ class Display:
 
     def note(self, text: str) -> None:
         """Print a remark without breaking the display."""
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+        note(text)
+
+    def refresh(self) -> None:
+        """Show, if anybody can see it: a terminal that went away is no reason to stop the work."""
+        with contextlib.suppress(*UNREADABLE):
+            self.show()
 
     async def follow(self) -> None:
         while True:
             await asyncio.sleep(self.every)
-            self.show()
+            self.refresh()
 
     def rate(self) -> float:
         """Conversations a second since the start, what earlier sessions settled left out."""
@@ -75,13 +84,15 @@ class Display:
             f"{self.rate():.1f}/s",
             f"{tally.accepted} accepted",
             f"{tally.rejected.total()} rejected",
-            f"{self.in_flight()} in flight",
+            f"{self.driver.in_flight} in flight",
             f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens",
         ]
         if tally.failed:
             parts.append(f"{tally.failed.total()} failed")
         if tally.retried:
             parts.append(f"{tally.retried} retried")
+        if (pause := self.driver.paused_for) > 1:
+            parts.append(f"told to wait {_duration(pause)}")
         if tally.cost_usd is not None:
             parts.append(f"${tally.cost_usd:.2f}")
         return " · ".join(parts)
@@ -101,8 +112,8 @@ class _Bar(Display):
 
     every = _BAR_EVERY
 
-    def __init__(self, tally: Tally, name: str, in_flight: Callable[[], int]) -> None:
-        super().__init__(tally, name, in_flight)
+    def __init__(self, tally: Tally, name: str, driver: Driver) -> None:
+        super().__init__(tally, name, driver)
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
@@ -129,7 +140,8 @@ class _Bar(Display):
         self._live.update(Group(self._progress, Text(self.figures(), overflow="fold")), refresh=True)
 
     def note(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False)
+        with contextlib.suppress(*UNREADABLE):
+            self._console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
         self.show()

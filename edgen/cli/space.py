@@ -1,7 +1,8 @@
 """`edgen space`: work with preference space files.
 
 `from-ed` counts what the records of released Education Dialogue (ED) files were drawn from and
-writes it as a space file, the counts as weights. Only `background_info` is read; conversations may
+writes it as a space file, the counts as weights. Values that a reader cannot tell apart are counted
+as the first of them. Only `background_info` is read; conversations may
 be broken in any way that leaves the file JSON.
 """
 
@@ -17,8 +18,8 @@ import typer
 
 from edgen.cli.output import note, print_line
 from edgen.errors import DataError, Problem, UsageError
-from edgen.loading import read_text
-from edgen.space import DIMENSIONS, Entry, Space, check, dump_space, forbidden
+from edgen.loading import MAX_BYTES, read_text
+from edgen.space import DIMENSIONS, Entry, Space, blank, check, dump_space, forbidden, likeness
 
 MAX_ED_BYTES = 256 * 1024 * 1024  # the largest file of the release is a tenth of it
 MAX_PROBLEMS = 20  # a file
@@ -54,6 +55,7 @@ class Observed:
         self.records = 0
         self.counts: dict[str, Counter[str]] = {dimension: Counter() for dimension in DIMENSIONS}
         self.notes: list[str] = []
+        self._first: dict[tuple[str, str], str] = {}  # (dimension, likeness) -> the value first seen
 
     def space(self, name: str, source: str) -> Space:
         """The counts as weights, the most frequent value first. Raises DataError if they make no space."""
@@ -69,6 +71,17 @@ class Observed:
         if problems := check(space):
             raise DataError(source, "it makes no space that edgen could read back:", problems)
         return space
+
+    def dump(self, name: str, source: str) -> str:
+        """The space as a file's text. Raises DataError if it is none that edgen could read back."""
+        text = dump_space(self.space(name, source))
+        if len(text.encode()) > MAX_BYTES:
+            raise DataError(
+                source,
+                f"the space file would be larger than {MAX_BYTES // 1024 // 1024} MiB, the most that edgen reads; "
+                "make it from fewer records.",
+            )
+        return text
 
     def add(self, source: str, text: str) -> None:
         """Count the records of one file. Raises DataError, the first problems of the file in it."""
@@ -101,14 +114,17 @@ class Observed:
                 problems.append(Problem(f"{path}.{key}", f"expected a string, got {type_name(value)}"))
                 continue
             text = clean(value)
-            if not text:
+            if blank(text):
                 problems.append(Problem(f"{path}.{key}", "this string is empty or blank"))
                 continue
             if text != value.strip():
                 self.notes.append(
                     f"{source}: {path}.{key}: control characters were replaced in {value[:80]!r}"
                 )
-            self.counts[dimension][text] += 1
+            first = self._first.setdefault((dimension, likeness(text)), text)
+            if text != first:
+                self.notes.append(f"{source}: {path}.{key}: {text[:80]!a} is counted as {first[:80]!a}")
+            self.counts[dimension][first] += 1
 
 
 @app.callback()
@@ -143,7 +159,7 @@ def from_ed(
         raise UsageError("--name: a space needs a name that is not blank.")
     observed = observe(files)
     listed = clean(", ".join(path.name for path in files))
-    text = dump_space(observed.space(name, f"Observed frequencies in {observed.records:,} records: {listed}"))
+    text = observed.dump(name, f"Observed frequencies in {observed.records:,} records: {listed}")
     if output is None:
         print_line(text.rstrip("\n"))
     else:

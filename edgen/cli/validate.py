@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from edgen.cli.load import JsonOption
-from edgen.cli.output import print_json, print_line
+from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
 from edgen.shards import MANIFEST, verify_manifest, write_jsonl_atomic, write_list_atomic
 from edgen.space import load_space
@@ -85,8 +85,14 @@ def command(
 
 
 def _vocabulary(found: Inputs) -> Vocabulary | None:
-    """What the space of a run allows under each key of `background_info`."""
+    """What the space of a run allows under each key of `background_info`.
+
+    None if there is none; where a run's is gone, a note says so.
+    """
     if found.space is None:
+        if found.manifest is not None:
+            missing = found.manifest.parent / "inputs" / "space.yaml"
+            note(f"{_label(missing)} is not there, so the scenario strings are not checked against it.")
         return None
     space = load_space(found.space)
     lists = {
@@ -135,6 +141,14 @@ def _as_json(report: FileReport) -> dict[str, Any]:
 
 def _targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
     """Where the copy of each file goes. Raises UsageError if anything is there or must not be."""
+    try:
+        return _checked_targets(inputs, paths, out)
+    except (OSError, RuntimeError) as problem:  # links in a circle are a RuntimeError
+        reason = getattr(problem, "strerror", None) or problem
+        raise UsageError(f"--fix {out}: the folder cannot be used ({reason}).") from None
+
+
+def _checked_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
     if out.exists() and not out.is_dir():
         raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
     for path in paths:

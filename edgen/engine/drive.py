@@ -8,7 +8,7 @@ the outcome. A bad answer is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edgen.engine.line import Line
@@ -59,6 +59,11 @@ class Driver:
     def in_flight(self) -> int:
         """Calls that the backends work on now."""
         return sum(line.admission.running for line in set(self._lines.values()))
+
+    @property
+    def paused_for(self) -> float:
+        """Seconds that a service has asked to wait, 0 if none has."""
+        return max(line.admission.paused_for for line in self._lines.values())
 
     def stop(self, reason: EdgenError) -> None:
         """Admit nothing more; calls in flight may end. The first reason counts."""
@@ -122,24 +127,29 @@ class Driver:
         protocol = self._plan.start(scenario, replicate)
         known = self._ledger.replies(scenario.index, replicate)
         spent = Spent()
-        reply: Any = None
+        step: Callable[[Any], Request] = protocol.send
+        given: Any = None
         request: Request | None = None
         try:
             while True:
                 try:
-                    request = protocol.send(reply)
+                    request = step(given)
                 except StopIteration as end:
                     result = end.value
                     break
                 line = self._line(request)
                 key = line.key(request)
                 stored = known.get(key) if known else None
-                if stored is None:
-                    reply = await self._ask(line, request, key)
-                else:
-                    reply = stored
+                try:
+                    given = stored if stored is not None else await self._ask(line, request, key)
+                except CallError as failure:
+                    # The protocol may know better than to fail: what it asked last may be what is wrong.
+                    step, given = protocol.throw, failure
+                    continue
+                if stored is not None:
                     self.tally.replayed += 1
-                spent.add(reply, key)
+                spent.add(given, key)
+                step = protocol.send
         except CallError as failure:
             self._failed(scenario, replicate, failure, spent)
             return
@@ -156,7 +166,15 @@ class Driver:
         tally = self.tally
         answer = await line.ask(request, self._on_retry, self._on_attempt)
         reply = answer.reply
-        await self._ledger.store(request.address, key, reply, answer.latency, answer.tries, answer.cost_usd)
+        await self._ledger.store(
+            request.address,
+            key,
+            reply,
+            answer.latency,
+            answer.tries,
+            charged_tokens=answer.charged_tokens,
+            cost_usd=answer.cost_usd,
+        )
         self._failures_in_a_row = 0
         tally.made += 1
         if reply.usage is not None:

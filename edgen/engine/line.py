@@ -14,12 +14,14 @@ import msgspec
 
 from edgen.backends import Backend
 from edgen.config import BackendConfig, Limits
-from edgen.errors import CallError, FailureKind
+from edgen.errors import CallError, FailureKind, ProviderError
 from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
 from edgen.model import Reply, Request
 from edgen.retry import RetryPolicy, call_with_retries
 
 CONGESTION = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
+# A service that answered unreadably, or too late, may charge for it all the same.
+_MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT})
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 _PATIENCE = 3  # refusals with Retry-After, and no answer between them, that make the whole line wait
 
@@ -27,11 +29,13 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A reply with how it was got: seconds that its attempt took, network attempts, US dollars."""
+    """A reply with how it was got: seconds that its attempt took, network attempts, what it is charged
+    at in tokens (as counted, or the most it can have been) and in US dollars."""
 
     reply: Reply
     latency: float
     tries: int
+    charged_tokens: int
     cost_usd: float | None
 
 
@@ -42,10 +46,11 @@ class _Call(msgspec.Struct):
     tries: int = 0
     queued: float = 0.0
     latency: float = 0.0
+    sent: bool = False
 
 
 class Line:
-    """A backend behind its limits. One per distinct backend of a job."""
+    """A backend behind its limits: one for each role that the protocol asks."""
 
     def __init__(
         self,
@@ -68,7 +73,12 @@ class Line:
         self._budget = budget
         self._policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._rng = rng
+        self._give_up_after = limits.give_up_after
         self._refused_in_a_row = 0
+        self._refused_since = 0.0
+        # Charged to the budget for calls that left no answer: the service may have worked on them.
+        self.lost_tokens = 0
+        self.lost_usd = 0.0
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
@@ -96,24 +106,41 @@ class Line:
         reply = await call_with_retries(
             attempt, self._policy, on_retry=on_retry, rng=self._rng, queued=lambda: call.queued
         )
-        return Answer(reply, call.latency, call.tries, self._cost(reply))
+        used = self._used(reply, request)
+        cost = None if self._price is None else self.price_of(*used)
+        return Answer(reply, call.latency, call.tries, sum(used), cost)
 
     async def _attempt(self, call: _Call) -> Reply:
         if self._budget is None:
             return await self._admitted(call)
-        bound = prompt_token_bound(call.request.messages)
-        room = (self._max_tokens or 0) * call.request.max_tokens_scale
-        reservation = await self._budget.reserve(bound + room, self._price_of(bound, room))
+        most = self._most(call.request)
+        reservation = await self._budget.reserve(sum(most), self.price_of(*most))
         used = (0, 0)
         try:
             reply = await self._admitted(call)
-            # A service that does not count is taken at its worst.
-            used = (
-                (reply.usage.prompt_tokens, reply.usage.completion_tokens) if reply.usage else (bound, room)
-            )
+            used = self._used(reply, call.request)
             return reply
+        except CallError as failure:
+            used = most if failure.kind in _MAYBE_PAID else used
+            raise
+        except asyncio.CancelledError:
+            used = most if call.sent else used
+            raise
         finally:
-            self._budget.settle(reservation, sum(used), self._price_of(*used))
+            self._budget.settle(reservation, sum(used), self.price_of(*used))
+            if used is most:
+                self.lost_tokens += sum(most)
+                self.lost_usd += self.price_of(*most)
+
+    def _most(self, request: Request) -> tuple[int, int]:
+        """The most prompt and completion tokens that a request can take."""
+        room = (self._max_tokens or 0) * request.max_tokens_scale
+        return prompt_token_bound(request.messages), room
+
+    def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
+        """Prompt and completion tokens of an answer; a service that does not count is taken at its worst."""
+        usage = reply.usage
+        return (usage.prompt_tokens, usage.completion_tokens) if usage is not None else self._most(request)
 
     async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
@@ -125,6 +152,7 @@ class Line:
         started = clock()
         call.queued += started - came
         verdict, used = Verdict.OTHER, None
+        call.sent = True
         try:
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
@@ -143,18 +171,28 @@ class Line:
             self.admission.settle(ticket, tokens=used, verdict=verdict)
 
     def _hold_back(self, failure: CallError) -> None:
-        """Where the server keeps asking for patience, everybody waits, not just the call it told."""
-        if failure.retry_after:
-            self._refused_in_a_row += 1
-            if self._refused_in_a_row >= _PATIENCE:
-                self.admission.pause(failure.retry_after)
+        """Where the server keeps asking for patience, everybody waits, not just the call it told.
 
-    def _cost(self, reply: Reply) -> float | None:
-        if self._price is None or reply.usage is None:
-            return None
-        return self._price_of(reply.usage.prompt_tokens, reply.usage.completion_tokens)
+        Raises ProviderError where it asks for more patience than `give_up_after` has.
+        """
+        if not failure.retry_after:
+            return
+        now = asyncio.get_running_loop().time()
+        if self._refused_in_a_row == 0:
+            self._refused_since = now
+        self._refused_in_a_row += 1
+        if self._refused_in_a_row < _PATIENCE:
+            return
+        if max(failure.retry_after, now - self._refused_since) > self._give_up_after:
+            raise ProviderError(
+                f"The service only refuses ({failure.message.rstrip(' .')}) and asks to come back in "
+                f"{failure.retry_after:.0f} s; limits.give_up_after is {self._give_up_after:.0f} s. "
+                "Start the same command again when it answers: it goes on where it stopped."
+            )
+        self.admission.pause(failure.retry_after)
 
-    def _price_of(self, prompt_tokens: int, completion_tokens: int) -> float:
+    def price_of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """US dollars, by the price that the job gives; 0 without one."""
         if self._price is None:
             return 0.0
         return (self._price.prompt * prompt_tokens + self._price.completion * completion_tokens) / 1e6

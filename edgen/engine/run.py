@@ -22,10 +22,11 @@ from edgen.engine.finish import finish, stamp
 from edgen.engine.line import Line
 from edgen.engine.plan import Plan
 from edgen.engine.tally import Tally
-from edgen.errors import EdgenError, ShortError, SignalError
-from edgen.ledger import Ledger, RunPlan
+from edgen.errors import DataError, EdgenError, ShortError, SignalError
+from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.limits import Budget
 from edgen.rundir import RunDir
+from edgen.shards import verify_manifest
 from edgen.space import dump_space
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
@@ -46,12 +47,12 @@ class Run:
         budget = None
         if limits.max_tokens is not None or limits.max_cost is not None:
             budget = Budget(limits.max_tokens, limits.max_cost)
-            spent = ledger.status().counts
-            budget.restore(spent.prompt_tokens + spent.completion_tokens, spent.cost_usd or 0.0)
         rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
         self._lines: dict[str, Line] = {
             role: Line(job.backends[role], backend, limits, budget, rng) for role, backend in backends.items()
         }
+        if budget is not None:
+            budget.restore(*ledger.charged(self._lines["default"].price_of))
         self.session = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
         self.driver = Driver(plan, self._lines, ledger, self.fingerprint, self.tally)
 
@@ -94,7 +95,14 @@ class Run:
             scenarios = await self._rounds()
             await self.ledger.flush()
             on_finish()
-            await asyncio.to_thread(self._finish, scenarios)
+            mark = stamp(self.plan.job, self.fingerprint, scenarios, self.tally.accepted, self.tally.ended)
+            idle = self.tally.kept == self.tally.planned and self.ledger.fact("written") == mark
+            if not (idle and await asyncio.to_thread(self._stand)):
+                # Until all of them are there, no mark says that any is.
+                self.ledger.set_fact("written", "")
+                await self.ledger.flush()
+                await asyncio.to_thread(self._finish, scenarios)
+                self.ledger.set_fact("written", mark)
             asked = self._asked
             state = "complete" if self.tally.accepted >= asked else "short"
             if state == "short":
@@ -113,6 +121,10 @@ class Run:
     async def _rounds(self) -> int:
         """Work until enough is accepted or nothing more is planned; returns the scenarios planned."""
         job = self.plan.job
+        if (sated := self._sated()) is not None:
+            self._announce(sated.plan.scenarios)
+            self.tally.take(sated.accepted, sated.rejected, sated.failed)
+            return sated.plan.scenarios
         first, end, barren = 0, job.conversations, 0
         while True:
             self._announce(end)
@@ -123,6 +135,18 @@ class Run:
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:
                 return end
             first, end = end, end + -(-missing // job.replicates)
+
+    def _sated(self) -> RunStatus | None:
+        """The status of a top-up that already has all it wants: nothing of it is tried again."""
+        if not self.plan.job.top_up:
+            return None
+        status = self.ledger.status()
+        same = (status.plan.fingerprint, status.plan.asked, status.plan.replicates) == (
+            self.fingerprint,
+            self._asked,
+            self.plan.job.replicates,
+        )
+        return status if same and status.accepted >= self._asked and not status.pending else None
 
     def _announce(self, scenarios: int) -> None:
         job = self.plan.job
@@ -152,12 +176,8 @@ class Run:
                     yield here
 
     def _finish(self, scenarios: int) -> None:
-        """Write the files, unless those that stand were written from the same outcomes."""
+        """Write the files."""
         job, tally = self.plan.job, self.tally
-        mark = stamp(job, self.fingerprint, scenarios, tally.accepted, tally.ended)
-        idle = tally.kept == tally.planned
-        if idle and self.ledger.fact("written") == mark and (self.rundir.shards / "manifest.json").exists():
-            return
         describe = {
             "job": resolved(job),
             "fingerprint": self.fingerprint,
@@ -170,7 +190,13 @@ class Run:
             "edgen": __version__,
         }
         finish(job, self.rundir, self.ledger, self.fingerprint, scenarios, describe)
-        self.ledger.set_fact("written", mark)
+
+    def _stand(self) -> bool:
+        """Whether the finished files are there, whole, as their manifest has them."""
+        try:
+            return self.rundir.rejected.exists() and not verify_manifest(self.rundir.shards)
+        except DataError:
+            return False
 
     def _shortage(self) -> str:
         tally = self.tally
@@ -195,6 +221,8 @@ class Run:
                 self.session,
                 replayed=self.tally.replayed,
                 retried=self.tally.retried,
+                lost_tokens=sum(line.lost_tokens for line in self._lines.values()),
+                lost_usd=sum(line.lost_usd for line in self._lines.values()),
                 state=state,
                 message=message,
             )

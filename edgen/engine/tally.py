@@ -33,6 +33,11 @@ class Tally(msgspec.Struct):
         else:
             self.failed[reason or "unknown"] += 1
 
+    def take(self, accepted: int, rejected: dict[str, int], failed: dict[str, int]) -> None:
+        """Count what earlier sessions settled, all of it."""
+        self.accepted, self.rejected, self.failed = accepted, Counter(rejected), Counter(failed)
+        self.kept = self.ended
+
     @property
     def ended(self) -> int:
         return self.accepted + self.rejected.total() + self.failed.total()

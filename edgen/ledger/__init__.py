@@ -9,25 +9,28 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import msgspec
 
-from edgen.ledger.schema import REPLICATES, check, connect, unit_number, unusable
+from edgen.ledger.schema import REPLICATES, check, connect, unit_number, worded
 from edgen.ledger.status import Counts, RunPlan, RunStatus, read_status
 from edgen.ledger.writer import Writer
 from edgen.model import Address, Reply, Status, Usage
 
 _PAGE = 500
 
-_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
-_SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
+_SESSION = (
+    "UPDATE sessions SET replayed=?, retried=?, lost_tokens=?, lost_usd=?, state=?, message=?, ended_at=? "
+    "WHERE id=?"
+)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -45,9 +48,9 @@ class Outcome(msgspec.Struct, frozen=True):
 class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, create: bool = True) -> None:
         self._path = path
-        self._reader = connect(path, create=True)
+        self._reader = connect(path, create=create)
         check(self._reader, path)
         last = self._one("SELECT MAX(unit) FROM replies")[0]
         self._last_unit = -1 if last is None else int(last)
@@ -82,6 +85,8 @@ class Ledger:
         reply: Reply,
         latency: float,
         tries: int,
+        *,
+        charged_tokens: int = 0,
         cost_usd: float | None = None,
     ) -> None:
         """Store a raw reply; returns when it is on the disk."""
@@ -100,6 +105,7 @@ class Ledger:
             time.time(),
             latency,
             tries,
+            charged_tokens,
             cost_usd,
             reply.text,
         )
@@ -132,20 +138,17 @@ class Ledger:
     def settle(self, outcome: Outcome, fingerprint: str, record: bytes | None) -> None:
         """Queue how a conversation ended and, if it was accepted, its record."""
         unit = unit_number(outcome.scenario, outcome.replicate)
-        if record is not None:
-            self.writer.add(_RECORD, (unit, record))
-        self.writer.add(
-            _OUTCOME,
-            (
-                unit,
-                fingerprint,
-                outcome.status,
-                outcome.reason,
-                outcome.detail,
-                outcome.group,
-                outcome.reply_key,
-            ),
+        row = (
+            unit,
+            fingerprint,
+            outcome.status,
+            outcome.reason,
+            outcome.detail,
+            outcome.group,
+            outcome.reply_key,
         )
+        kept = [] if record is None else [(_RECORD, (unit, record))]
+        self.writer.add(*kept, (_OUTCOME, row))
 
     def settled(
         self, fingerprint: str, first: int, end: int
@@ -211,7 +214,7 @@ class Ledger:
                 (time.time(), pid, host, edgen),
             )
         except sqlite3.DatabaseError as problem:
-            raise unusable(self._path, problem) from None
+            raise worded(self._path, problem) from None
         return int(cursor.lastrowid or 0)
 
     def note_session(
@@ -220,16 +223,31 @@ class Ledger:
         *,
         replayed: int,
         retried: int,
+        lost_tokens: int = 0,
+        lost_usd: float = 0.0,
         state: str = "running",
         message: str | None = None,
     ) -> None:
         """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
         ended = None if state == "running" else time.time()
-        self.writer.add(_SESSION, (replayed, retried, state, message, ended, session))
+        row = (replayed, retried, lost_tokens, lost_usd, state, message, ended, session)
+        self.writer.add((_SESSION, row))
+
+    def charged(self, price: Callable[[int, int], float]) -> tuple[int, float]:
+        """(tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
+        values replies that were stored without a cost."""
+        tokens, cost, prompt, completion = self._one(
+            "SELECT IFNULL(SUM(charged_tokens), 0), TOTAL(cost_usd), "
+            "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
+            "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
+            "FROM replies"
+        )
+        lost_tokens, lost_usd = self._one("SELECT IFNULL(SUM(lost_tokens), 0), TOTAL(lost_usd) FROM sessions")
+        return tokens + lost_tokens, cost + lost_usd + price(prompt, completion)
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact about the run."""
-        self.writer.add(_META, (name, value))
+        self.writer.add((_META, (name, value)))
 
     def fact(self, name: str) -> str | None:
         """A fact as last committed."""
@@ -241,7 +259,7 @@ class Ledger:
         try:
             return read_status(self._reader)
         except sqlite3.DatabaseError as problem:
-            raise unusable(self._path, problem) from None
+            raise worded(self._path, problem) from None
 
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
@@ -256,13 +274,13 @@ class Ledger:
         try:
             return self._reader.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as problem:
-            raise unusable(self._path, problem) from None
+            raise worded(self._path, problem) from None
 
     def _stream(self, sql: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._reader.execute(sql, values)
         except sqlite3.DatabaseError as problem:
-            raise unusable(self._path, problem) from None
+            raise worded(self._path, problem) from None
 
 
 def run_status(path: Path) -> RunStatus:
@@ -271,7 +289,7 @@ def run_status(path: Path) -> RunStatus:
     try:
         return read_status(connection)
     except sqlite3.DatabaseError as problem:
-        raise unusable(path, problem) from None
+        raise worded(path, problem) from None
     finally:
         connection.close()
 

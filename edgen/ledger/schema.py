@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from edgen.errors import RunError
+from edgen.errors import EdgenError, RunError, StoppedError
 
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 1
@@ -24,6 +24,7 @@ CREATE TABLE replies (
     answered_at REAL NOT NULL,      -- seconds since the epoch
     latency REAL NOT NULL,          -- seconds, of the attempt that succeeded
     tries INTEGER NOT NULL,         -- network attempts
+    charged_tokens INTEGER NOT NULL, -- against a budget: as counted, or the most it can have been
     cost_usd REAL,                  -- by the price that the job gave; NULL without one
     text TEXT NOT NULL
 );
@@ -41,7 +42,8 @@ CREATE TABLE sessions (
     started_at REAL NOT NULL, ended_at REAL, pid INTEGER NOT NULL, host TEXT NOT NULL, edgen TEXT NOT NULL,
     made INTEGER NOT NULL DEFAULT 0, replayed INTEGER NOT NULL DEFAULT 0, retried INTEGER NOT NULL DEFAULT 0,
     prompt_tokens INTEGER NOT NULL DEFAULT 0, completion_tokens INTEGER NOT NULL DEFAULT 0,
-    cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT
+    cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT,
+    lost_tokens INTEGER NOT NULL DEFAULT 0, lost_usd REAL NOT NULL DEFAULT 0  -- calls charged, no answer kept
 );
 CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN
     UPDATE sessions SET
@@ -74,7 +76,7 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sql
         connection.execute("PRAGMA cache_size = -4096")
     except sqlite3.DatabaseError as problem:
         connection.close()
-        raise unusable(path, problem) from None
+        raise worded(path, problem) from None
     except BaseException:
         connection.close()
         raise
@@ -91,6 +93,11 @@ def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool) -> N
             f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != APPLICATION_ID:
+        if empty and application == 0:
+            raise RunError(
+                f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
+                "answers, its log (run.db-wal) is missing: restore that beside it, or choose another run folder."
+            )
         raise RunError(
             f"{path}: this is not an edgen ledger. Nothing was changed; "
             "move it away or choose another run folder with -o."
@@ -107,13 +114,25 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
     try:
         answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.DatabaseError as problem:
-        raise unusable(path, problem) from None
+        raise worded(path, problem) from None
     if answer != "ok":
-        raise unusable(path, answer)
+        raise worded(path, answer)
 
 
-def unusable(path: Path, problem: object) -> RunError:
-    """The sentence for a ledger that is torn or foreign."""
+def worded(path: Path, problem: object) -> EdgenError:
+    """What sqlite says about the file at `path`, as a sentence with a way out."""
+    if isinstance(problem, EdgenError):
+        return problem
+    text = str(problem)
+    if "disk is full" in text or "disk I/O" in text:
+        return StoppedError(
+            f"{path}: the ledger cannot be written ({text}). Everything answered before is stored. "
+            "Make room on the disk and start the same command again: it goes on where it stopped."
+        )
+    if "locked" in text:
+        return RunError(f"{path}: another program keeps the ledger locked ({text}).")
+    if "unable to open" in text or "readonly" in text:
+        return RunError(f"{path}: the ledger cannot be opened here ({text}); is the folder writable?")
     return RunError(
         f"{path}: the ledger is damaged or no ledger at all ({problem}). Nothing was changed. "
         f"Restore it from a copy, save what can be read with `sqlite3 {path.name} .recover`, "

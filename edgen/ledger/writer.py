@@ -17,14 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edgen.errors import EdgenError, RunError, StoppedError
-from edgen.ledger.schema import connect, unusable
+from edgen.errors import EdgenError
+from edgen.ledger.schema import connect, worded
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows after which a group is committed at once
 
 Row = tuple[Any, ...]
 Sql = str
+Item = tuple[list[tuple[Sql, Row]], asyncio.Future[None] | None]  # rows that belong in one group
 
 
 class Writer:
@@ -32,26 +33,24 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: queue.SimpleQueue[tuple[Sql, Row, asyncio.Future[None] | None] | None] = (
-            queue.SimpleQueue()
-        )
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._error: EdgenError | None = None
         self._thread = threading.Thread(target=self._work, name="edgen-ledger", daemon=True)
         self._thread.start()
 
-    def add(self, sql: Sql, row: Row) -> None:
-        """Queue a row. Raises what stopped the writer, if it has stopped."""
+    def add(self, *rows: tuple[Sql, Row]) -> None:
+        """Queue rows that are stored together or not at all. Raises what stopped the writer."""
         if self._error is not None:
             raise self._error
-        self._queue.put((sql, row, None))
+        self._queue.put((list(rows), None))
 
     def put(self, sql: Sql, row: Row) -> asyncio.Future[None]:
         """Queue a row; the future is done when it is on the disk."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
-        self._queue.put((sql, row, future))
+        self._queue.put(([(sql, row)], future))
         return future
 
     async def close(self) -> None:
@@ -63,7 +62,7 @@ class Writer:
 
     def _work(self) -> None:
         connection: sqlite3.Connection | None = None
-        group: list[tuple[Sql, Row, asyncio.Future[None] | None]] = []
+        group: list[Item] = []
         more = True
         try:
             connection = connect(self._path)
@@ -74,14 +73,14 @@ class Writer:
                 self._answer(group, None)
                 group = []
         except Exception as problem:  # noqa: BLE001 - the loop's thread must hear of it, whatever it is
-            self._error = _worded(problem, self._path)
+            self._error = worded(self._path, problem)
             self._answer(group, self._error)
             self._drain()
         finally:
             if connection is not None:
                 connection.close()
 
-    def _gather(self) -> tuple[list[tuple[Sql, Row, asyncio.Future[None] | None]], bool]:
+    def _gather(self) -> tuple[list[Item], bool]:
         """The next group, and whether more may follow."""
         item = self._queue.get()
         if item is None:
@@ -99,28 +98,25 @@ class Writer:
             pass
         return group, True
 
-    def _commit(
-        self, connection: sqlite3.Connection, group: list[tuple[Sql, Row, asyncio.Future[None] | None]]
-    ) -> None:
+    def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
         """One transaction. Statements of one kind go together, kinds in the order they first came:
         a reply is queued before its outcome, so no outcome is ever stored without its reply."""
         by_sql: dict[Sql, list[Row]] = {}
-        for sql, row, _ in group:
-            by_sql.setdefault(sql, []).append(row)
+        for rows, _ in group:
+            for sql, row in rows:
+                by_sql.setdefault(sql, []).append(row)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for sql, rows in by_sql.items():
-                connection.executemany(sql, rows)
+            for sql, batch in by_sql.items():
+                connection.executemany(sql, batch)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
-    def _answer(
-        self, group: list[tuple[Sql, Row, asyncio.Future[None] | None]], error: EdgenError | None
-    ) -> None:
-        futures = [future for _, _, future in group if future is not None]
+    def _answer(self, group: list[Item], error: EdgenError | None) -> None:
+        futures = [future for _, future in group if future is not None]
         if futures:
             _in_loop(self._loop, lambda: _resolve(futures, error))
 
@@ -143,18 +139,3 @@ def _resolve(futures: list[asyncio.Future[None]], error: EdgenError | None) -> N
             future.set_result(None)
         else:
             future.set_exception(error)
-
-
-def _worded(problem: Exception, path: Path) -> EdgenError:
-    if isinstance(problem, EdgenError):
-        return problem
-    if isinstance(problem, sqlite3.OperationalError):
-        text = str(problem)
-        if "full" in text or "disk I/O" in text or "unable to open" in text:
-            return StoppedError(
-                f"{path}: the ledger cannot be written ({text}). Everything answered before is stored. "
-                "Make room on the disk and start the same command again: it goes on where it stopped."
-            )
-        if "locked" in text:
-            return RunError(f"{path}: another program keeps the ledger locked ({text}).")
-    return unusable(path, problem)

@@ -87,6 +87,13 @@ class Prompt:
         content = "".join(chunks)
         if self._template.blocks:
             content = content.strip("\n")
+        if not content.isascii():
+            try:
+                content.encode()
+            except UnicodeEncodeError:
+                raise jinja2.TemplateRuntimeError(
+                    "it renders half of a character (a lone surrogate)"
+                ) from None
         if not content or content.isspace():
             raise jinja2.TemplateRuntimeError(f"it renders to an empty {role} message")
         return Message(role, content)

@@ -1,7 +1,8 @@
 """What a protocol is: a plain generator that yields requests, is sent replies, and returns a result.
 
 It does no I/O and reads no clock, so whoever drives it is exchangeable: the online engine, a
-provider's batch API, a test that replays a list.
+provider's batch API, a test that replays a list. A call that failed for good is thrown into it as
+CallError; a protocol that has no use for that lets it through.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ STOP = re.compile(
     r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
     r"|(?P<fence>(?:```|~~~)[^\n]*)"
     r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
-    r"|(?P<special><\|[^\n|]{1,40}\|>|</s>)"
-    r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’]{1,20}[ ]){0,5}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}$)"
+    r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|$))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
@@ -29,7 +30,21 @@ STOP = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LIKELY = re.compile(r"probability|likelihood|chance|\bp\s?\(", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[:：=]|\bis\b|\bwas\b|→|\s[-–—]\s")
+_SEPARATORS = r"(?:[:：=]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
+_SEPARATOR = re.compile(_SEPARATORS)
+_NUMBERED = re.compile(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
+_SCALE = re.compile(
+    r"[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]", re.IGNORECASE
+)
+_INSIDE = re.compile(
+    r"(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
+    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b",
+    re.IGNORECASE,
+)
 _NEUTRAL = frozenset(
     {
         *(
@@ -68,18 +83,53 @@ _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 
 
 def probability_line(line: str) -> str | None:
-    """The value of a line that gives the student's probability, "" if it is on the next line; None if
-    the line is about something else."""
+    """The value of a line that speaks of the student's probability, "" if it gives none; None if the
+    line is about something else.
+
+    What it says of the contrary (`did not understand`) is no value.
+    """
     if len(line) > 600 or not _LIKELY.search(line):
         return None
+    line = _SCALE.sub("", line)
     likely = _LIKELY.search(line)
-    assert likely is not None
-    separator = _SEPARATOR.search(line, likely.end())
+    if likely is None:
+        return None
+    separator = _NUMBERED.search(line, likely.end())
+    if separator is None and (inside := _sentence(line)) is not None:
+        return inside
+    separator = separator or _SEPARATOR.search(line, likely.end())
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
     words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
     if words and not any(word.startswith(_STEMS) for word in words):
         return None
-    return "" if separator is None and words else value
+    if separator is None:
+        return "" if not words or _is_label(line) else None
+    return "" if negated(label) else value
+
+
+def negated(label: str) -> bool:
+    """Whether a label or a JSON key speaks of the contrary: not understood, failed, lack of success."""
+    return _NEGATED.search(label) is not None
+
+
+def _sentence(line: str) -> str | None:
+    """The number of `There is an 85% chance that the student understood`, "" if such a sentence has none;
+    None for any other line."""
+    lowered = line.lower()
+    if "student" not in lowered or _is_label(line):
+        return None
+    if not any(word.startswith(_STEMS) for word in re.findall(r"[a-z]+", lowered)):
+        return None
+    found = _INSIDE.search(line)
+    if found is not None:
+        return "" if negated(line) else found["value"] or found["of"]
+    likely = _LIKELY.search(line)
+    return "" if likely is not None and _SEPARATOR.search(line, likely.end()) is None else None
+
+
+def _is_label(line: str) -> bool:
+    """Whether a line is no sentence: a few words at most, without a full stop."""
+    return len(line) < 80 and line.rstrip(" \t\r\n*_#`\"”:=-–—|")[-1:].isalpha() and "." not in line
 
 
 def probabilities(text: str) -> tuple[list[Any], str]:
@@ -101,7 +151,7 @@ def probabilities(text: str) -> tuple[list[Any], str]:
         elif value.strip(_DECORATION):
             values.append(value)
         else:
-            waiting = True
+            waiting = _is_label(line) and not negated(line)
     return values, "\n".join(rest)
 
 

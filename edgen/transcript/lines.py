@@ -283,6 +283,8 @@ class _Reader:
         if first in self.openers:
             at = len(body) - len(stripped) + 1
             end = _last_closing(body, CLOSERS[first], at, stop)
+            if end < 0 and stop < len(body.rstrip()):
+                end = _later_closing(body, CLOSERS[first], at, stop)
             if end >= 0:
                 return end, True
         return stop, False
@@ -334,6 +336,21 @@ def _closed(said: str, behind: str, openers: Collection[str]) -> str:
         return said
     line = behind.partition("\n")[0]
     return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
+
+
+def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
+    """Where the first line at or behind `stop` ends that closes what was opened before `start`; -1 if
+    none does. A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing."""
+    odd = sum(body.count(c, start, stop) for c in closers) % 2
+    at = stop
+    while at < len(body):
+        newline = body.find("\n", at)
+        end = len(body) if newline < 0 else newline
+        odd ^= sum(body.count(c, at, end) for c in closers) % 2
+        if odd and closing(body, closers, at, end) >= 0:
+            return end
+        at = end + 1
+    return -1
 
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:

@@ -37,8 +37,9 @@ _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
 _BETWEEN = re.compile(r"[\s,]*")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
 _ESCAPE = re.compile(
-    r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])|t(?=imes|ext|heta|au\b|frac|riangle|ilde)"
-    r"|n(?=abla|eq\b|otin\b))|[bfnrt]|(?P<unknown>))"
+    r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])"
+    r"|t(?=imes|ext|heta|herefore|au\b|frac|riangle|ilde)|(?<!\\[nt]\\)t(?=o\b|anh?\b)"
+    r"|n(?=abla|eq\b|otin\b)|(?<=[\s$({=]\\)n(?=e\b|u\b|eg\b))|[bfnrt]|(?P<unknown>))"
 )
 
 

@@ -10,11 +10,12 @@ _WORDS = (
     r"|(?:the\s+)?conversation\s+(?:ends|ended|over|is\s+over)|end\s+conversation"
 )
 _BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
-_SQUARE = r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*[.!]?\s*\]"
+_SQUARE = r"\[\s*end[\s_-]+of[\s_-]+(?:the[\s_-]+)?conversation\s*[.!]?\s*\]"
 SQUARE = re.compile(_SQUARE, re.IGNORECASE)
 # In brackets it is the marker wherever it stands.
 _BRACKETED = re.compile(
-    rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
+    rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
+    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
     re.IGNORECASE,
 )
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.

@@ -30,6 +30,21 @@ _RANGE = re.compile(
     r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
 )
 
+# What follows a number that is no probability by itself: odds, the ends of an interval, a count.
+_PART = re.compile(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
+# Words behind the number that only explain it; their numbers are about something else.
+_EXPLAINS = re.compile(
+    r"[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
+    r"|he|she|they|students?|based|with|considering)\b",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(r"probabilit|likelihood|chance|confiden|certain", re.IGNORECASE)
+_CONTRARY = re.compile(
+    r"[\s\"'”*_`)]{0,6}(?:(?:probability|likelihood|chance)\s)?(?:that|of|for)\b[^.,;\n]{0,60}"
+    r"(?:\b(?:not|no|never|fail\w{0,9}|lack\w{0,9}|mis\w{1,20})\b|n['’]t\b)",
+    re.IGNORECASE,
+)
+
 
 def probability_of(value: Any) -> float | None:
     """The probability in a JSON value or a text; None where there is no single number in [0, 1]."""
@@ -59,8 +74,17 @@ def _of_text(text: str) -> float | None:
         return _only_likely(text) if not _BOUND.search(text) else None
     value = _value(first)
     rest = text[first.end() :]
-    if value is None or _RANGE.match(rest) or (rest[:1].isalnum()) or rest[:1] == "+":
+    if value is None or rest[:1].isalnum() or rest[:1] == "+" or _CONTRARY.match(rest):
         return None
+    if _PART.match(rest) and "." not in first["a"]:
+        return None
+    between = _RANGE.match(rest)
+    if between is not None:
+        other = _NUMBER.match(rest, between.end())
+        again = other is not None and "or" in between.group() and _value(other) == value
+        return value if again else None
+    if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
+        return value
     others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
     return value if all(_same(value, other) for other in others) else None
 
@@ -94,6 +118,8 @@ def _value(match: re.Match[str]) -> float | None:
         below = float(match["b"])
         if below == 0:
             return None
+        if number >= 10 and number + below == 100:
+            return None  # odds: 50/50, 40/60
         number /= below
     if match["percent"]:
         number = round(number / 100, 12)

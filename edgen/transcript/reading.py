@@ -226,7 +226,9 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
     """The one probability that all values agree on, and whether there was one but no such number."""
     if not values or all(value is None for value in values):
         return None, False
-    read_values = [probability_of(value) for value in values]
+    # Words are no second answer beside a number.
+    numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
+    read_values = [probability_of(value) for value in numbered or values]
     first = read_values[0]
     if first is None or any(other is None or abs(other - first) > 0.006 for other in read_values):
         return None, True

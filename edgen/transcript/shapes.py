@@ -57,6 +57,7 @@ def spoken_in(values: tuple[Any, ...]) -> Spoken:
     """The conversation in some JSON values, the longest if there are several; no entries if none."""
     result = Spoken()
     best: list[tuple[str, str]] = _turns_of(values)
+    most = _named(best)
     stack = [(value, 0) for value in reversed(values)]
     while stack:
         value, depth = stack.pop()
@@ -69,8 +70,8 @@ def spoken_in(values: tuple[Any, ...]) -> Spoken:
             elif isinstance(child, list):
                 stack.append((child, depth + 1))
         found = _turns_of(value)
-        if _named(found) > _named(best):
-            best = found
+        if found and (named := _named(found)) > most:
+            best, most = found, named
     _resolve(best, result)
     return result
 

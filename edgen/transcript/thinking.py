@@ -1,7 +1,8 @@
 """Reasoning blocks that should not have been sent, taken out of a reply.
 
-A block counts if its tag starts a line. One that is never closed runs to the end of the reply; one
-whose opening tag is missing starts at the beginning, as some chat templates have it.
+A block counts if its tag starts a line. One that is never closed runs to the end of the reply if its
+tag has angle brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading.
+One whose opening tag is missing starts at the beginning, as some chat templates have it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _ORPHAN = re.compile(
     rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|teacher|student)\*{{0,2}}:))",
     re.IGNORECASE,
 )
+_SPOKEN = re.compile(r"^(?:[^\w\n<]|_){0,20}+(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE | re.MULTILINE)
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
@@ -39,12 +41,24 @@ def without_thinking(text: str, repairs: list[str]) -> str:
         at = closed.end()
         opened = _OPEN.search(text, at)
     while opened is not None:
-        kept.append(text[at : opened.start()])
         closed = _CLOSE.search(text, opened.end())
-        at = len(text) if closed is None else closed.end()
+        if closed is None:
+            opened = _unclosed(text, at)
+            kept.append(text[at : opened.start() if opened else len(text)])
+            at = len(text)
+            break
+        kept.append(text[at : opened.start()])
+        at = closed.end()
         opened = _OPEN.search(text, at)
     kept.append(text[at:])
-    if at == 0 and len(kept) == 1:
-        return text
-    repairs.append(Repair.THINKING)
-    return "".join(kept)
+    left = "".join(kept)
+    if len(left) < len(text):
+        repairs.append(Repair.THINKING)
+    return left
+
+
+def _unclosed(text: str, start: int) -> re.Match[str] | None:
+    """The first tag at or behind `start` that opens a block which runs to the end of the text."""
+    spoken = _SPOKEN.search(text, start)
+    stop = len(text) if spoken is None else spoken.start()
+    return next((m for m in _OPEN.finditer(text, start, stop) if "<" in m.group()), None)

@@ -1,8 +1,9 @@
 """A record as it should have been written, without a word that was not in it.
 
 Each turn is cleaned, turns that then say nothing are dropped, and the end marker becomes the
-suffix of the last turn, with what came behind it dropped. The result has no errors; a record for
-which that cannot be reached is left out with the reason.
+suffix of the last turn, with what came behind it dropped. Where the marker was a turn of its own
+and the other side's, `ended_by` keeps who spoke it. The result has no errors; a record for which
+that cannot be reached is left out with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ Clean = Callable[[str], tuple[str, bool, tuple[str, ...]]]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One change. `after` is None where a turn was dropped; `path` is the one in the input."""
+    """One change. `after` is None where a turn was dropped; `path` is the one in the input.
+
+    `before` is None where the key was missing.
+    """
 
     path: str
     repairs: tuple[str, ...]
@@ -68,16 +72,15 @@ def fix(record: Any, clean: Clean, vocabulary: Vocabulary | None = None) -> Fixe
     if not _has_turns(record):
         reason = _first_error(record, vocabulary)
         return LeftOut(reason or "it has no list of turns with a role and a text")
-    turns, changes = _turns(record["conversation"], clean)
+    turns, changes, speaker = _turns(record["conversation"], clean)
     fixed = {**record, "conversation": turns}
-    if "ended_by" in record and turns:
-        marked = turns[-1]["text"].endswith(END_MARKER)
-        if not marked:
-            fixed["ended_by"] = None
-        elif record["ended_by"] not in ROLES:
-            fixed["ended_by"] = turns[-1]["role"]
-        if fixed["ended_by"] != record["ended_by"]:
-            changes.append(Change("$.ended_by", ("ended_by",), record["ended_by"], fixed["ended_by"]))
+    if turns:
+        before = record.get("ended_by")
+        after = before if speaker and before in ROLES else speaker
+        if "ended_by" in record or after not in (None, turns[-1]["role"]):
+            fixed["ended_by"] = after
+            if after != before:
+                changes.append(Change("$.ended_by", ("ended_by",), before, after))
     reason = _first_error(fixed, vocabulary)
     return LeftOut(reason) if reason else Fixed(fixed, tuple(changes))
 
@@ -99,33 +102,46 @@ def _first_error(record: Any, vocabulary: Vocabulary | None) -> str | None:
     return f"{errors[0].path}: {errors[0].problem}{more}"
 
 
-def _turns(turns: list[dict[str, Any]], clean: Clean) -> tuple[list[dict[str, Any]], list[Change]]:
-    """The turns as they should be, and what was changed on the way."""
-    kept: list[tuple[int, dict[str, Any]]] = []
+def _turns(
+    turns: list[dict[str, Any]], clean: Clean
+) -> tuple[list[dict[str, Any]], list[Change], str | None]:
+    """The turns as they should be, what was changed on the way, and which role spoke the marker."""
+    kept: dict[int, dict[str, Any]] = {}
     repairs: dict[int, tuple[str, ...]] = {}
-    marked = False
+    marker: int | None = None
     for i, turn in enumerate(turns):
-        if marked:
+        if marker is not None:
             repairs[i] = ("after_end_marker",)
             continue
         text, marked, repairs[i] = _settled(turn["text"], clean)
+        if marked:
+            marker = i
         if text:
-            kept.append((i, {**turn, "text": text}))
-    if marked and kept:
-        i, last = kept[-1]
-        kept[-1] = i, {**last, "text": f"{last['text']} {END_MARKER}"}
-    after = dict(kept)
-    changes = [
-        Change(
-            f"$.conversation[{i}]",
-            repairs[i] or (("moved_marker",) if i in after else ("empty_turn",)),
-            turn["text"],
-            after[i]["text"] if i in after else None,
-        )
-        for i, turn in enumerate(turns)
-        if i not in after or after[i]["text"] != turn["text"]
-    ]
-    return [turn for _, turn in kept], changes
+            kept[i] = {**turn, "text": text}
+    speaker = None
+    if marker is not None and kept:
+        last = max(kept)
+        kept[last]["text"] += f" {END_MARKER}"
+        role = turns[marker]["role"]
+        speaker = role if role in ROLES else kept[last]["role"]
+        if marker != last:
+            for i in (last, marker):
+                repairs[i] = (*repairs[i], "moved_marker")
+    changes = []
+    for i, turn in enumerate(turns):
+        before, after = turn["text"], kept[i]["text"] if i in kept else None
+        if after != before:
+            names = repairs[i] or (_unnamed(before, after),)
+            changes.append(Change(f"$.conversation[{i}]", names, before, after))
+    return list(kept.values()), changes, speaker
+
+
+def _unnamed(before: str, after: str | None) -> str:
+    """The name of a change in which cleaning saw no repair: white space, or the marker's form."""
+    if after is None:
+        return "empty_turn"
+    respelled = after.endswith(END_MARKER) and not before.rstrip().endswith(END_MARKER)
+    return "marker_form" if respelled else "white_space"
 
 
 def _settled(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:

@@ -36,8 +36,15 @@ class Inputs:
 def find_inputs(path: Path) -> Inputs:
     """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files.
 
-    Raises DataError if there is nothing.
+    Raises DataError if there is nothing, or if it cannot be looked at.
     """
+    try:
+        return _found(path)
+    except OSError as problem:
+        raise DataError(str(path), f"it cannot be read: {problem.strerror}.") from None
+
+
+def _found(path: Path) -> Inputs:
     if not path.is_dir():
         return Inputs((path,))
     shards = path / "shards"
@@ -143,7 +150,10 @@ def _decode(piece: bytes, type_: type[T], source: str, data: bytes, offset: int)
         found = re.fullmatch(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?", str(problem), re.DOTALL)
         detail, byte = (found[1], found[2]) if found else (str(problem), None)
         if byte is None:
-            raise DataError(source, "it is not valid JSON: it ends in the middle of a value.") from None
+            line = data.count(b"\n", 0, offset + len(piece.rstrip())) + 1
+            raise DataError(
+                source, f"it is not valid JSON: line {line} ends in the middle of a value."
+            ) from None
         at = offset + int(byte)
         line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
         raise DataError(source, f"it is not valid JSON: line {line}, column {column}: {detail}.") from None

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from tests.engine.service import ROOT, Ended, Service, edgen, end, equation, files, job_text, serve
+from tests.engine.service import ROOT, Ended, Service, edgen, end, equation, files, job_text, serve, start
 
 
 async def edgen_with_small_files(kilobytes: int, *arguments: str | Path) -> Ended:
@@ -119,3 +119,90 @@ async def test_more_calls_than_the_system_allows_open_files_is_a_sentence(tmp_pa
     assert ended.code == 2
     assert "in_flight" in ended.err
     assert not (tmp_path / "run").exists()
+
+
+async def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
+    async with serve(Service()) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=60))
+        await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        ended = await edgen_with_small_files(8, "generate", job, "-n", "90", "-o", tmp_path / "run")
+        assert ended.code == 4, ended.err
+        assert "Make room" in ended.err
+        assert "damaged" not in ended.err
+        assert (await edgen("generate", job, "-n", "90", "-o", tmp_path / "run", "--json")).code == 0
+        assert set(service.asked.values()) == {1}
+
+
+async def test_files_that_are_missing_or_torn_are_made_again(tmp_path: Path) -> None:
+    async with serve(Service()) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=40))
+        await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        whole = files(tmp_path / "run")
+        shards = tmp_path / "run" / "shards"
+        for damage in (
+            lambda: (shards / "conversations_train2.json").unlink(),
+            lambda: (shards / "conversations_train1.json").write_text("x"),
+            lambda: (shards / "manifest.json").write_text(""),
+            lambda: (tmp_path / "run" / "rejected.jsonl").unlink(),
+        ):
+            damage()
+            ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+            assert ended.code == 0
+            assert files(tmp_path / "run") == whole
+            assert (tmp_path / "run" / "rejected.jsonl").exists()
+        assert service.asked.total() == 40
+
+
+KILL_AT_THE_THIRD_RENAME = """
+import os, signal, sys
+from edgen import shards
+publish, count = shards._Part.publish, []
+def killed(part):
+    count.append(part)
+    if len(count) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    publish(part)
+shards._Part.publish = killed
+from edgen.__main__ import main
+main()
+"""
+
+
+async def test_a_publishing_that_was_killed_is_done_again(tmp_path: Path) -> None:
+    """Shards of two layouts side by side are no finished run, whatever the last mark said."""
+    async with serve(Service()) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=40))
+        await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        small = files(tmp_path / "run")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", KILL_AT_THE_THIRD_RENAME,
+            "generate", str(job), "-n", "60", "-o", str(tmp_path / "run"),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        )  # fmt: skip
+        assert (await end(process)).code == -9
+        assert files(tmp_path / "run") != small
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        assert ended.code == 0
+        assert files(tmp_path / "run") == small
+
+
+async def test_a_ledger_whose_log_is_lost_is_not_begun_anew(tmp_path: Path) -> None:
+    async with serve(Service(latency=0.02)) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=200, limits={"in_flight": 4}))
+        process = await start("generate", job, "-o", tmp_path / "run")
+        while service.answered.total() < 30:
+            await asyncio.sleep(0.01)
+        process.kill()
+        await end(process)
+        for name in ("run.db-wal", "run.db-shm"):
+            (tmp_path / "run" / name).unlink(missing_ok=True)
+        asked = service.asked.total()
+        ended = await edgen("generate", job, "-o", tmp_path / "run")
+        assert ended.code == 2
+        assert "run.db-wal" in ended.err
+        assert service.asked.total() == asked

@@ -12,19 +12,19 @@ from functools import lru_cache
 OTHER = "other"
 
 _METHODS = {
-    "hands_on": r"hands.?on|experien|experiment|real.?(?:world|life|problem|data)|everyday|\bdoing|build|touch|lab(?:s|oratory)?\b|movement|moving|physical|kinesth|outdoor|field ?trip|excursion|manipulat|craft",
+    "hands_on": r"hands.?on|experien|experiment|real.?(?:world|life|problem|data)|everyday|\bdoing|build|touch|lab(?:s|oratory)?\b|movement|moving|physical|kinesth|outdoor|demonstrat|field ?trip|excursion|manipulat|craft",
     "creative": r"creativ|stor(?:y|ies)|\bgam|\bplay|role.?play|drama|\barts?\b|music|song|imagin|humou?r|invent|puzzle",
     "assessment": r"assess|quiz|\btests?\b|testing|exam\b|exams|being asked|graded|checkpoint|retriev|recall|flash.?card",
-    "visual": r"visual|diagram|picture|drawing|chart|\bmaps?\b|mapping|mind.?map|sketch|\bgraph|illustrat|infographic|colou?r",
+    "visual": r"visual|diagram|(?<!big )picture|drawing|chart|\bmaps?\b|mapping|mind.?map|sketch|\bgraph|illustrat|infographic|colou?r",
     "reading": r"\bread|\btext|book|written|writing|note.?taking|taking notes|summar|literature|article|essay|journal|\bsource",
     "peer": r"peer|group|partner|team|collab|cooperat|jigsaw|classmate|tutoring others|teach(?:ing)? (?:it )?to (?:others|each)|pairs?\b",
-    "independent": r"independ|self.?(?:paced|directed|study|guided)|own pace|alone|autonom|research|explor|discover|by (?:him|her|them)sel|flipped|choice",
+    "independent": r"independ|self.?(?:paced|directed|study|guided)|own pace|alone|autonom|research|explor|discover(?!ed)|by (?:him|her|them)sel|flipped|choice",
     "project": r"project|problem.?(?:based|solving|first)|\bcases?\b|case.?stud|challenge|authentic|apprentic|maker",
-    "practice": r"practi[cs]|drill|exercis|worked example|step.?by.?step|repet|repeat|mastery|rehears|spaced|scaffold|\bexamples?\b|mistake|correct",
+    "practice": r"practi[cs]|drill|exercis|worked example|step.?by.?step|repet|repeat|mastery|rehears|spaced|scaffold|(?<!to )\bexamples?\b|mistake|correct",
     "technology": r"technolog|video|simulation|computer|\bapps?\b|online|digital|software|animation|multimedia|tablet|podcast|audio",
     "coaching": r"coach|one.?(?:on|to).?one|feedback|mentor|individual|guid|hint|encourag|differentiat|conferenc|\binterests",
     "discussion": r"interactiv|discuss|debat|dialog|conversation|question|inquir|enquir|socratic|seminar|talking|argu|\bback\b",
-    "lecture": r"lectur|direct instruction|explicit instruction|explain(?!ed|.*\bback\b)|explanation|explicit|listen|present(?:ing|ation)|expos|demonstrat|frontal|teacher.?led",
+    "lecture": r"lectur|direct instruction|explicit instruction|explain(?!ed|.*\bback\b)|explanation|explicit|listen|present(?:ing|ation)|expos|frontal|teacher.?led",
 }
 
 _STUDENT_REACTIONS = {

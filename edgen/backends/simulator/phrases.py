@@ -15,6 +15,7 @@ from random import Random
 Way = tuple[str, ...]
 
 _NAME = re.compile(r"\{([A-Za-z_.]+)\}")
+_ONCE = {"aspect", "quality"}  # rules named in others whose ways, too, are heard as repeated
 
 
 def compile_book(text: str) -> dict[str, tuple[Way, ...]]:
@@ -37,7 +38,7 @@ BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="
 
 
 class Voice:
-    """Says rules aloud; whole ways, and aspects, not twice in one conversation while others are left."""
+    """Says rules aloud; whole ways, aspects and qualities, not twice in one conversation while others are left."""
 
     __slots__ = ("_random", "_said", "slots")
 
@@ -63,7 +64,7 @@ class Voice:
             rule = name.lower()
             value = self.slots.get(rule)
             if value is None:
-                value = self._fill(self._fresh(BOOK[rule]) if rule == "aspect" else self._any(BOOK[rule]))
+                value = self._fill(self._fresh(BOOK[rule]) if rule in _ONCE else self._any(BOOK[rule]))
             out += (value if name == rule else _capital(value), way[i + 1])
         return "".join(out)
 

@@ -42,12 +42,18 @@ _END = (
     r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
     r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
+# A topic ends before the length of the conversation and those who hold it, too.
+_TOPIC_END = (
+    rf"(?:{_END}"
+    r"|(?=,? (?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b)"
+    r"|(?=,? between (?:an?|one|the) (?:\w+ )?(?:teacher|student)\b))"
+)
 _LABEL_OPEN = r"(?:^|\n)[ \t>*#\-\d.\"]*"
 _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 
 
-def _frames(*sentences: str, label: str) -> tuple[re.Pattern[str], ...]:
-    frames = [re.compile(sentence + r"\s*(\S.{0,399}?)" + _END) for sentence in sentences]
+def _frames(*sentences: str, label: str, end: str = _END) -> tuple[re.Pattern[str], ...]:
+    frames = [re.compile(sentence + r"\s*(\S.{0,399}?)" + end) for sentence in sentences]
     return (*frames, re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
@@ -56,38 +62,48 @@ _TEACHER = r"\b[Tt]he teacher(?:'s)?(?: really| also| strongly| usually)? "
 _LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
 _REACTS = r"(?:prefers?|likes?) to {} this\s?way,"
 
-# A heading that names somebody, and what stands below it as a list.
-_SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] "
-_FIRST = r"(?:learns|teaches|likes|prefers)[^:\n]*:"
-_SECOND = r"[^\n]*\n[ \t]*[-*] (?:when|if|reacts|otherwise)[^:\n]*:"
+# A heading that names somebody, and the items of the list below it, in any order.
+_SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] (?:[^\n]*\n[ \t]*[-*] ){{0,3}}?"
+_METHOD = r"(?:learns|teaches|likes|prefers)[^:\n]*:"
+_REACTION = r"(?:when|if|reacts|otherwise)[^:\n]*:"
+
+# What follows "about" and the like in a sentence that names no topic: "about 12 turns", "on one page".
+_NUMBER = (
+    r"(?:\d[\d–-]*|an?|single|half|dozen|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
+    r"twenty|thirty|hundred|thousand|to|or)"
+)
+_UNIT = r"(?:turn|page|line|word|sentence|minute|hour|exchange|message|entr(?:y|ie)|token)s?\b"
+_NO_LENGTH = rf"\b(?!(?:\s+{_NUMBER})+\s+{_UNIT})(?!\s+(?:for|until|it|this|that|them|which)\b)"
 
 _FRAMES = {
     "topic": _frames(
         r"\b[Tt]each(?:es|ing)? (?:the |a |his |her |their )?students? (?:all )?about",
         r"\b[Tt]opic(?: of the (?:lesson|conversation))? is",
-        r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.\n]{0,60}? (?:on|about)",
+        r"\b[Ll]essons?(?: is| focuses| (?:at|between|for|in|with)\b[^.:\n]{0,60}?)? on" + _NO_LENGTH,
+        r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.:\n]{0,60}? about" + _NO_LENGTH,
         label=r"(?:the |lesson )?topic",
+        end=_TOPIC_END,
     ),
     "student_preference": _frames(
         _STUDENT + _LIKES,
         _STUDENT + r"learns best (?:through|by|with|from)",
-        _SECTION.format("student") + _FIRST,
+        _SECTION.format("student") + _METHOD,
         label=r"(?:the )?student(?:['’]s)?[ _](?:learning[ _])?(?:preferences?|prefrences?|pref|likes)",
     ),
     "student_reaction": _frames(
         r"\b(?:[Tt]he student|He|She|They) " + _REACTS.format("learn"),
-        _SECTION.format("student") + _SECOND,
+        _SECTION.format("student") + _REACTION,
         label=r"(?:the )?student(?:['’]s)?[ _](?:reactions?|reacts)",
     ),
     "teacher_preference": _frames(
         _TEACHER + _LIKES,
         _TEACHER + r"teaches best (?:through|by|with)",
-        _SECTION.format("teacher") + _FIRST,
+        _SECTION.format("teacher") + _METHOD,
         label=r"(?:the )?teacher(?:['’]s)?[ _](?:teaching[ _])?(?:preferences?|prefrences?|pref|likes)",
     ),
     "teacher_reaction": _frames(
         r"\b(?:[Tt]he teacher|He|She|They) " + _REACTS.format("teach"),
-        _SECTION.format("teacher") + _SECOND,
+        _SECTION.format("teacher") + _REACTION,
         label=r"(?:the )?teacher(?:['’]s)?[ _](?:reactions?|reacts)",
     ),
 }

@@ -19,7 +19,7 @@ from edgen.backends.simulator.faults import NO_FAULTS, Faults, struck
 from edgen.backends.simulator.phrases import Voice
 from edgen.model import FinishReason, Message, Reply, Usage
 
-VERSION = 1
+VERSION = 2
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
