@@ -143,6 +143,22 @@ def test_a_proxy_of_another_kind_is_refused() -> None:
         proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": "socks5://p:1080"})
 
 
+@pytest.mark.parametrize("value", ["http://me:secret@h:abc", "me:secret@h:99999", "http://[me", "http://"])
+def test_a_proxy_that_is_no_address_is_refused_without_being_shown(value: str) -> None:
+    with pytest.raises(InputError, match="HTTPS_PROXY holds no address of a proxy") as caught:
+        proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": value})
+    assert "me" not in str(caught.value).replace("name", "")
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["SK_PROJ_" + "A1" * 20, "AKIAIOSFODNN7EXAMPLE", "sk-proj-1", "A_B_" * 8])
+def test_a_name_that_could_be_a_key_is_not_shown(name: str) -> None:
+    with pytest.raises(ProviderError, match="Its name is not shown") as caught:
+        find_key((name,), {}, service="s", required=True)
+    assert name not in str(caught.value)
+
+
 async def test_a_plain_call_through_a_proxy_brings_both_passwords(fake: FakeServer) -> None:
     fake.says(answer({"ok": True}))
     http = make(

@@ -12,8 +12,10 @@ import pytest
 from edgen.backends import make
 from edgen.config import BackendConfig, GeminiConfig, GoogleGenerativeAIConfig, OpenAIConfig
 from edgen.errors import CallError
+from edgen.model import Reply
+from tests.backends import gemini_grpc
 from tests.backends.fakes import Answer, FakeServer, answer, request
-from tests.backends.gemini_grpc import Certificate
+from tests.backends.gemini_grpc import Certificate, grpc_serving
 
 KEY = "AIza-this-key-must-never-be-seen-0123456789"
 PADDING = "x" * 280  # the key then lies across the place where messages are cut
@@ -76,3 +78,49 @@ async def test_no_adapter_shows_its_key(
     shown.append(caplog.text)
     # Twelve characters of it count as the key.
     assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
+
+
+ECHO = f"a\nb: {KEY} and {KEY}"
+
+
+async def asked(config: BackendConfig, text: str = "hello", key: str = KEY) -> Reply:
+    it = make(config, timeout=5, connections=1, environ={"THE_KEY": key})
+    try:
+        return await it.complete(request(text))
+    finally:
+        await it.aclose()
+
+
+@pytest.mark.parametrize("status", [200, 403])
+async def test_a_key_in_a_reply_of_openai_is_taken_out(fake: FakeServer, status: int) -> None:
+    message = {"content": ECHO, "refusal": ECHO}
+    completion = {"choices": [{"message": message}], "model": f"m/{KEY}"}
+    blocked = {"error": {"message": f"flagged by moderation {PADDING} {KEY}"}}
+    fake.says(answer(completion if status == 200 else blocked, status))
+    reply = await asked(OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"))
+    assert KEY not in repr(reply)
+    if status == 200:
+        assert (reply.text, reply.refusal, reply.model) == ("a\nb: [key] and [key]",) * 2 + ("m/[key]",)
+
+
+async def test_a_key_in_a_reply_of_gemini_is_taken_out(fake: FakeServer) -> None:
+    parts = [{"text": ECHO[:20]}, {"text": ECHO[20:]}]  # the cut goes through the key
+    candidate = {"content": {"parts": parts}, "finishReason": "SAFETY", "finishMessage": KEY}
+    fake.says(answer({"candidates": [candidate], "modelVersion": KEY}))
+    reply = await asked(GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"))
+    assert (reply.text, reply.refusal, reply.model) == ("a\nb: [key] and [key]", "SAFETY: [key]", "[key]")
+
+
+async def test_a_key_in_a_reply_of_the_sdk_is_taken_out(
+    certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(gemini_grpc._SCRIPT, "echo", {"texts": [ECHO[:20], ECHO[20:]]})
+    async with grpc_serving(certificate) as service:
+        config = GoogleGenerativeAIConfig(model="m", endpoint=service.endpoint, api_key_env="THE_KEY")
+        assert (await asked(config, "echo")).text == "a\nb: [key] and [key]"
+
+
+async def test_a_key_that_is_a_word_leaves_replies_as_they_are(fake: FakeServer) -> None:
+    fake.says(answer({"choices": [{"message": {"content": "what a secret is"}}]}))
+    config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY")
+    assert (await asked(config, key="secret")).text == "what a secret is"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from edgen.cli.space import MAX_ED_BYTES, MAX_PROBLEMS, app
 from edgen.errors import DataError, EdgenError, UsageError
-from edgen.space import Space, load_space, parse_space
+from edgen.space import MAX_ENTRIES, Space, load_space, parse_space
 
 BACKGROUND = {
     "topic": "Zeus",
@@ -112,6 +112,27 @@ def test_values_are_stripped_and_controls_in_them_replaced_and_reported(tmp_path
     assert len(remarks) == 2
 
 
+def test_values_that_look_the_same_are_counted_as_the_first_and_that_is_said(tmp_path: Path) -> None:
+    topics = ("caf\u00e9", "cafe\u0301", "caf\u00e9\u200b", "Zeus")
+    path = ed_file(tmp_path / "ed.json", *(record(topic=topic) for topic in topics))
+    result = run(path)
+    assert weights(parse_space(result.stdout, "stdout"), "topics") == {"caf\u00e9": 3, "Zeus": 1}
+    assert result.stderr.splitlines()[0] == (
+        f"{path}: $[1].background_info.topic: 'cafe\\u0301' is counted as 'caf\\xe9'"
+    )
+
+
+def test_a_space_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
+    out = tmp_path / "mine.yaml"
+    many = ed_file(tmp_path / "many.json", *(record(topic=f"t{i}") for i in range(MAX_ENTRIES + 1)))
+    assert "$.topics: 20,001 entries are too many; a list holds at most 20,000" in str(
+        failed(many, "-o", out)
+    )
+    long = ed_file(tmp_path / "long.json", *(record(topic=f"t{i}" + "x" * 10_000) for i in range(1_000)))
+    assert "the space file would be larger than 8 MiB" in str(failed(long, "-o", out))
+    assert not out.exists()
+
+
 def test_nothing_is_overwritten_unless_asked_for(tmp_path: Path) -> None:
     path, out = ed_file(tmp_path / "ed.json", record()), tmp_path / "mine.yaml"
     out.write_text("precious")
@@ -152,6 +173,10 @@ BAD_RECORDS = {
     "blank": (
         record(teacher_reactions=" \n"),
         "$[1].background_info.teacher_reactions: this string is empty",
+    ),
+    "nothing to be seen": (
+        record(topic="\u200b"),
+        "$[1].background_info.topic: this string is empty or blank",
     ),
     "controls only": (record(topic="\x1b\x07"), "$[1].background_info.topic: this string is empty or blank"),
 }

@@ -139,3 +139,15 @@ def equation(facts: Any) -> bool:
     """planned = accepted + rejected + failed + pending"""
     ended = facts["accepted"] + sum(facts["rejected"].values()) + sum(facts["failed"].values())
     return bool(facts["planned"] == ended + facts["pending"])
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file; returns where."""
+    path.write_text(text)
+    return path
+
+
+def error(status: int, message: str = "no", **headers: str) -> web.Response:
+    """An error in the format of Chat Completions."""
+    body = json.dumps({"error": {"message": message, "type": "t", "code": None}})
+    return web.Response(status=status, text=body, headers=headers, content_type="application/json")

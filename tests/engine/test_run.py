@@ -18,21 +18,13 @@ from tests.engine.service import (
     edgen,
     end,
     equation,
+    error,
     files,
     job_text,
     serve,
     start,
+    write,
 )
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
-
-
-def error(status: int, message: str = "no", **headers: str) -> web.Response:
-    body = json.dumps({"error": {"message": message, "type": "t", "code": None}})
-    return web.Response(status=status, text=body, headers=headers, content_type="application/json")
 
 
 async def test_trouble_of_every_kind_ends_with_all_that_can_be_had(tmp_path: Path) -> None:

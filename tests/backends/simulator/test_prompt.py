@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,26 +42,81 @@ def test_published_prompt(shared_data: Path) -> None:
     assert (task.layout, task.turns, task.end_marker, task.probability) == ("published", (10, 15), True, True)
 
 
+VALUES = {
+    "topic": "Proof by induction",
+    "student_preference": "games, quizzes and friendly competition",
+    "student_reaction": "and worries about making mistakes otherwise",
+    "teacher_preference": "role play and debates",
+    "teacher_reaction": "and insists on it whatever the student says",
+}
+TEMPLATES = sorted((Path(__file__).resolve().parents[3] / "prompts").glob("education_dialogue*.j2"))
+
+
+def filled(template: str) -> str:
+    for name, value in VALUES.items():
+        template = template.replace(f"{{{{ {name} }}}}", value)
+    return template
+
+
 def test_shipped_templates() -> None:
     """The templates' own frames, filled in as text: nothing of the scenario is lost."""
-    values = {
-        "topic": "Proof by induction",
-        "student_preference": "games, quizzes and friendly competition",
-        "student_reaction": "and loses focus otherwise",
-        "teacher_preference": "role play and debates",
-        "teacher_reaction": "and asks for patience otherwise",
-    }
-    folder = Path(__file__).resolve().parents[3] / "prompts"
-    templates = sorted(folder.glob("education_dialogue*.j2"))
-    assert len(templates) >= 2
-    for template in templates:
-        text = template.read_text(encoding="utf-8")
-        for name, value in values.items():
-            text = text.replace(f"{{{{ {name} }}}}", value)
-        task = read([Message("user", text)])
+    assert len(TEMPLATES) >= 2
+    for template in TEMPLATES:
+        task = read([Message("user", filled(template.read_text(encoding="utf-8")))])
         assert task is not None, template
-        assert task.brief == Brief(**values), template
+        assert task.brief == Brief(**VALUES), template
         assert task.layout == ("json" if "json" in template.name else "published")
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_template_that_forgets_a_field_loses_this_field_alone(template: Path, name: str) -> None:
+    text = template.read_text(encoding="utf-8")
+    field = f"{{{{ {name} }}}}"
+    without = re.sub(rf"^- .*{field}\n|[^.\n]*{field}\.", "", text, count=1, flags=re.MULTILINE)
+    assert field in text
+    assert field not in without
+    assert brief(filled(without)) == Brief(**VALUES)._replace(**{name: None})
+
+
+def test_items_of_a_section_come_in_any_order() -> None:
+    found = brief(
+        "Write a conversation.\n\nThe student:\n- is twelve\n- if taught otherwise: and sulks\n- likes: maps\n"
+    )
+    assert found == Brief(student_preference="maps", student_reaction="and sulks")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Write a conversation at school between one teacher and one student.",
+        "Write a conversation. Output the conversation only, nothing else.",
+        "Simulate a conversation. The conversation ends only when either side says [end of conversation].",
+        "Write a conversation on one page.",
+        "Write a conversation. The lesson goes on until the student gives up.",
+        "Write a conversation. A lesson in school goes on for as long as it takes.",
+        "Write a conversation of about 10 to 15 turns.",
+        "Write a conversation. The lesson takes about half an hour.",
+        "Write a conversation.\n- when the lesson goes another way: and asks about the weather",
+    ],
+)
+def test_sentence_that_names_no_topic_gives_none(sentence: str) -> None:
+    assert brief(sentence).topic is None
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Write a dialogue between a teacher and a student about photosynthesis in 10-15 turns.",
+        "Write a conversation about photosynthesis, in about 12 turns.",
+        "Write a dialogue about photosynthesis between a teacher and a student.",
+        "Write a conversation. The lesson is on photosynthesis.",
+        "Write a dialogue in a lesson between a teacher and a student on photosynthesis.",
+        "Write the dialogue of a lesson on photosynthesis of 6 to 8 turns.",
+    ],
+)
+def test_topic_named_in_passing(sentence: str) -> None:
+    assert brief(sentence).topic == "photosynthesis"
 
 
 def test_labelled_lines() -> None:
