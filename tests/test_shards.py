@@ -319,6 +319,17 @@ def test_what_differs_from_the_manifest_is_found(tmp_path: Path, change: Any, sa
     assert says in problem.message
 
 
+def test_shards_that_are_not_listed_are_found(tmp_path: Path) -> None:
+    write(tmp_path, tagged(8))
+    data = (tmp_path / "conversations_eval.json").read_bytes()
+    for name in ("conversations_train6.json", "conversations_eval2.json", "notes.json"):
+        (tmp_path / name).write_bytes(data)
+    assert [(p.path, p.message.split()[0]) for p in verify_manifest(tmp_path)] == [
+        ("$.files", "conversations_eval2.json"),
+        ("$.files", "conversations_train6.json"),
+    ]
+
+
 def test_record_counts_are_compared_where_they_are_known(tmp_path: Path) -> None:
     write(tmp_path, tagged(8), train=1)
     assert verify_manifest(tmp_path, {"conversations_train1.json": 6, "conversations_eval.json": 2}) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 from fractions import Fraction
+from random import Random
 
 import msgspec
 import pytest
@@ -102,7 +103,51 @@ def test_unordered_groups_are_refused() -> None:
         choose([(1, 1), (1, 1)], 2, 0.5)
 
 
-def test_memory_does_not_grow_with_the_number_of_groups() -> None:
+@pytest.mark.parametrize("position", [0, 700, 1499])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_one_group_may_hold_half_of_all(position: int, share: float) -> None:
+    counts = [1] * 1500
+    counts[position] = 1500
+    groups, total = ascending(counts), sum(counts)
+    side = choose(groups, total, share)
+    assert held(side, groups) == side.count == round(share * total)
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3, 40, 900]), min_size=WINDOW + 1, max_size=600),
+    st.lists(st.integers(100, 20_000), max_size=4),
+    st.randoms(use_true_random=False),
+    shares,
+)
+@settings(max_examples=60, deadline=None)
+def test_many_uneven_groups_come_close(
+    light: list[int], heavy: list[int], random: Random, share: float
+) -> None:
+    counts = light + heavy
+    random.shuffle(counts)
+    groups, total = ascending(counts), sum(counts)
+    side = choose(iter(groups), total, share)
+    assert held(side, groups) == side.count < total
+    target = Fraction(repr(share)) * total
+    reached = 1
+    for count in counts:
+        reached |= reached << count
+    low = (reached & ((1 << int(target) + 1) - 1)).bit_length() - 1
+    above = (reached & ~(1 << total)) >> int(target) + 1
+    high = int(target) + (above & -above).bit_length() if above else low
+    best = min(abs(low - target), abs(high - target))
+    assert abs(side.count - target) - best <= total / 200
+
+
+def test_uneven_groups_are_not_sorted_by_size_into_the_sides() -> None:
+    groups = [(i, 1 + i * 7919 % 5) for i in range(20_000)]
+    side = choose(groups, sum(count for _, count in groups), 0.2)
+    for size in range(1, 6):
+        tests = [side.is_test(group) for group, count in groups if count == size]
+        assert 0.15 < sum(tests) / len(tests) < 0.25
+
+
+def test_a_group_costs_a_few_bytes() -> None:
     def peak(number: int) -> int:
         tracemalloc.start()
         side = choose(((i * 3, 1 + i % 5) for i in range(number)), number * 3, 0.15)
@@ -111,7 +156,7 @@ def test_memory_does_not_grow_with_the_number_of_groups() -> None:
         assert side.count == round(number * 3 * 0.15)
         return used
 
-    assert peak(100_000) < max(300_000, 1.2 * peak(10_000))
+    assert peak(100_000) - peak(10_000) < 90_000 * 20
 
 
 def test_a_group_is_what_it_is_called_after() -> None:

@@ -153,6 +153,6 @@ def _settled(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
         text, held, names = clean(before)
         marked = marked or held
         repairs |= dict.fromkeys(names)
-        if text == before:
+        if text in ("", before):
             break
     return text, marked, tuple(repairs)

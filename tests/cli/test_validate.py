@@ -174,6 +174,37 @@ def test_a_run_as_it_was_written_is_valid(tmp_path: Path, capsys: pytest.Capture
     assert "together: 5 records, 5 valid, 0 errors, 0 warnings" in capsys.readouterr().out
 
 
+def test_a_shard_that_was_copied_in_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of(tmp_path / "run", [numbered(i) for i in range(5)])
+    write(run / "shards" / "conversations_train6.json", numbered(9))
+    assert call(run) == 3
+    assert "conversations_train6.json has a shard's name, but is not listed" in capsys.readouterr().out
+
+
+def test_a_run_without_its_space_is_checked_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(tmp_path / "run", [numbered(0), numbered(1, topic="Gold")])
+    space = run / "inputs" / "space.yaml"
+    space.unlink()
+    assert call(run, "--json") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["valid"] == 2
+    assert captured.err == f"{space} is not there, so the scenario strings are not checked against it.\n"
+
+
+def test_paths_that_cannot_be_looked_at_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write(tmp_path / "data.json", GOOD)
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    long = tmp_path / ("x" * 300)
+    for arguments in ((long,), (source, "--fix", long), (tmp_path, "--fix", circle / "x")):
+        assert call(*arguments) == 2, arguments
+        error = capsys.readouterr().err
+        assert "cannot be" in error
+        assert "Traceback" not in error
+
+
 def test_ids_are_compared_across_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a.json", GOOD)
     write(tmp_path / "b.json", GOOD)

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.model import END_MARKER
-from edgen.validation import Checker, Fixed, Fixer, LeftOut, fix, problems, read_records
+from edgen.transcript import clean_turn
+from edgen.validation import Change, Checker, Fixed, Fixer, LeftOut, fix, problems, read_records
 
 BACKGROUND = {
     "topic": "Rust",
@@ -92,6 +93,36 @@ def test_ended_by_follows_the_marker() -> None:
         assert [c.path for c in marked.changes] == ["$.ended_by"]
     unmarked = fixed(record("Hello.", "Bye.", ended_by="Student"))
     assert unmarked.record["ended_by"] is None
+
+
+def test_who_spoke_a_marker_of_its_own_is_kept() -> None:
+    result = fixed(record("Hello.", "Hi.", "[End of conversation]"))
+    assert texts(result) == ["Hello.", f"Hi. {END_MARKER}"]
+    assert result.record["ended_by"] == "Teacher"
+    assert result.changes[-1] == Change("$.ended_by", ("ended_by",), None, "Teacher")
+    assert fixed(result.record).changes == ()
+    for given_role, role in ((None, "Teacher"), ("Student", "Student"), ("Nobody", "Teacher")):
+        result = fixed(record("Hello.", "Hi.", END_MARKER, ended_by=given_role))
+        assert result.record["ended_by"] == role
+    assert "ended_by" not in fixed(record("Hello.", "Hi.", "...", END_MARKER)).record
+
+
+def test_only_repairs_that_happened_are_named() -> None:
+    def names(*turns: str) -> list[tuple[str, ...]]:
+        result = fix(record(*turns), clean_turn)
+        assert isinstance(result, Fixed)
+        return [change.repairs for change in result.changes if change.path != "$.ended_by"]
+
+    assert names(" Hello.", "Hi.\u200b") == [("white_space",)] * 2
+    assert names("Hello.", f"Bye.{END_MARKER} ") == [("white_space",)]
+    assert names("Hello.", "Bye. [End of conversation]") == [("marker_form",)]
+    assert names("Hello.", "Bye. (end of dialogue)") == [("marker_form",)]
+    assert names("Hello.", "Bye.", END_MARKER) == [("moved_marker",)] * 2
+    assert names("Hello.", 'Bye."",', "(end of dialogue)") == [
+        ("stray_debris", "moved_marker"),
+        ("marker_form", "moved_marker"),
+    ]
+    assert names("Hello.", "Bye.", "...") == [("empty_turn",)]
 
 
 def test_what_cannot_be_repaired_is_left_out_with_the_reason() -> None:

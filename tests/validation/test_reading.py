@@ -57,12 +57,14 @@ def test_a_list_and_lines_hold_the_same_records(
         (b"17", "holds no records"),
         (b"Teacher: Hello", "holds no records"),
         (b'[{"a": 1},\n {"a": }]', "line 2, column 8"),
-        (b'[{"a": 1},\n {"a": 2}', "ends in the middle"),
+        (b'[{"a": 1},\n {"a": 2}', "line 2 ends in the middle"),
         (b"[1] x", "trailing characters"),
         (b"[NaN]", "line 1, column 2"),
         (b'{"a": 1}\n{"a": 2}\n{"a" 3}\n', "line 3, column 6"),
         (b'{"a": 1}\n{"a": NaN}', "line 2, column 7"),
-        (b'{"a": 1}\n{"a": 2', "ends in the middle"),
+        (b'{"a": 1}\n{"a": 2', "line 2 ends in the middle"),
+        (b'{"a": 1}\n\n{"a": 2\n{"a": 3}\n', "line 3"),
+        (b'{"a": 1}\n{"a": \r\n{"a": 3}\n', "line 2 ends in the middle"),
         (b'{\n "background_info": {}\n}', "put [ and ] around it"),
         (b'["\xff"]', "byte 2 (line 1) is not UTF-8"),
         (b'[\n"' + "é".encode() * 600_000 + b'\n\xe9"]', "byte 1200004 (line 3) is not UTF-8"),
@@ -130,4 +132,16 @@ def test_folders_without_records(tmp_path: Path) -> None:
         find_inputs(tmp_path)
     (tmp_path / "run.db").touch()
     with pytest.raises(DataError, match="no shards yet"):
+        find_inputs(tmp_path)
+
+
+def test_paths_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_records(find_inputs(tmp_path / ("x" * 300)).files[0])
+
+    def refuse(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(DataError, match="cannot be read: Permission denied"):
         find_inputs(tmp_path)
