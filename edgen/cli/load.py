@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 if TYPE_CHECKING:
@@ -49,4 +50,18 @@ def plan_of(job: Job, base: Path) -> Plan:
             f"no such template{nearest(job.prompt, resources.shipped('prompts'))}; "
             "a file of your own is named by its path, as in ./my_prompt.j2.",
         )
-    return Plan(job, load_space(space), load_prompt(prompt))
+    plan = Plan(job, load_space(space), load_prompt(prompt))
+    _try_out(plan)
+    return plan
+
+
+def _try_out(plan: Plan) -> None:
+    """Render the template for a topic with and without each of what a topic may lack, before anything
+    is paid for. Raises TemplateError, with the line."""
+    from edgen.prompting import scenario_variables
+
+    scenario = plan.scenario(0)
+    kinds = {(entry.subject is None, entry.level is None): entry for entry in plan.space.topics}
+    for topic in kinds.values():
+        tried = msgspec.structs.replace(scenario, topic=topic.value, subject=topic.subject, level=topic.level)
+        plan.prompt.messages(scenario_variables(tried))

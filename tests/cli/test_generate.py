@@ -195,3 +195,19 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.stdout.startswith("scenario 0")
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+def test_a_template_that_some_topics_break_is_found_before_anything_is_asked(
+    command: Command, tmp_path: Path
+) -> None:
+    space = yaml.safe_load((ROOT / "preference_space" / "education_dialogue.yaml").read_text())
+    topics = [{"value": f"Topic {i}", "level": "primary"} for i in range(50)] + ["A topic without a level"]
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space | {"topics": topics}))
+    (tmp_path / "mine.j2").write_text("About {{ topic }}\nfor {{ level }}.")
+    ended = command(
+        "generate", job(tmp_path, space="./space.yaml", prompt="./mine.j2"), "-o", tmp_path / "run"
+    )
+    assert ended.code == 2
+    assert "mine.j2" in ended.err
+    assert "line 2" in ended.err
+    assert not (tmp_path / "run").exists()
