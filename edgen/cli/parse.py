@@ -6,6 +6,8 @@ in step. Memory does not grow with the number of lines.
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,13 +17,16 @@ from typing import Annotated, Any, BinaryIO
 import msgspec
 import typer
 
-from edgen.cli.output import print_json
+from edgen.cli.output import print_json, print_raw
 from edgen.errors import DataError
 from edgen.loading import MAX_BYTES, read_text
 from edgen.model import Rejection
 from edgen.transcript import read
 
 STDIN = Path("-")
+_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BLOCKED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -60,7 +65,7 @@ def command(
 
 def answer(text: str, finish_reason: str | None = None, refusal: str | None = None) -> dict[str, Any]:
     """What is printed for one reply, but for its id."""
-    result = read(text, finish_reason=finish_reason or "stop", refusal=refusal)
+    result = read(text, finish_reason=_finish(finish_reason), refusal=refusal)
     if isinstance(result, Rejection):
         return _rejected(result.reason, result.detail)
     return {
@@ -70,6 +75,14 @@ def answer(text: str, finish_reason: str | None = None, refusal: str | None = No
         "ended_by": result.ended_by,
         "repairs": list(result.repairs),
     }
+
+
+def _finish(reason: str | None) -> str:
+    """The reason as the reader knows it, whichever service's word it is; an unknown one means stop."""
+    lowered = (reason or "").lower()
+    if lowered in _CUT_OFF:
+        return "length"
+    return "content_filter" if lowered in _BLOCKED else "stop"
 
 
 def _rejected(reason: str, detail: str) -> dict[str, Any]:
@@ -101,8 +114,7 @@ def _lines(file: Path) -> bool:
         for data in _limited(stream):
             result = _answer_line(data)
             rejected = rejected or result["status"] != "ok"
-            sys.stdout.write(encode(result).decode() + "\n")
-            sys.stdout.flush()
+            print_raw(encode(result).decode() + "\n")
     return rejected
 
 
@@ -135,11 +147,16 @@ def _answer_line(data: bytes | None) -> dict[str, Any]:
     if data is None:
         detail = f"the line is longer than {MAX_BYTES // 1024 // 1024} MiB, the most that is read"
         return {"id": None, **_rejected("bad_line", detail)}
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        line = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Line)
+        line = msgspec.json.decode(data, type=Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        return {"id": _id_of(data), **_rejected("bad_line", _detail(problem))}
-    return {"id": line.id, **answer(line.reply, line.finish_reason, line.refusal)}
+        value = _lenient(data)
+        try:
+            line = msgspec.convert(value, Line)
+        except msgspec.MsgspecError:
+            return {"id": _id_of(value), **_rejected("bad_line", _detail(problem))}
+    return {"id": _printable(line.id), **answer(line.reply, line.finish_reason, line.refusal)}
 
 
 def _detail(problem: Exception) -> str:
@@ -150,11 +167,21 @@ def _detail(problem: Exception) -> str:
     return f'expected an object like {{"id": "…", "reply": "…"}}: {problem}'
 
 
-def _id_of(data: bytes) -> str | int | None:
-    """The id of a line that is an object with other faults; None if there is none to be had."""
+def _lenient(data: bytes) -> Any:
+    """The value of a line with half of a surrogate pair or NaN in it, which other writers allow; None if
+    the line is no JSON for all that."""
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return json.loads(data)
+    except (ValueError, RecursionError):
         return None
+
+
+def _id_of(value: Any) -> str | int | None:
+    """The id of an object with other faults; None if there is none to be had."""
     found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+    return _printable(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _printable(name: str | int | None) -> str | int | None:
+    """An id that can be written as UTF-8."""
+    return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

@@ -129,7 +129,7 @@ def _sentence(line: str) -> str | None:
 
 def _is_label(line: str) -> bool:
     """Whether a line is no sentence: a few words at most, without a full stop."""
-    return len(line) < 80 and line.rstrip(" \t\r\n*_#`\"”:=-–—|")[-1:].isalpha() and "." not in line
+    return len(line) < 80 and line.rstrip(_DECORATION.replace(".", ""))[-1:].isalnum() and "." not in line
 
 
 def probabilities(text: str) -> tuple[list[Any], str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from edgen.model import Role
 from edgen.transcript import frame
+from edgen.transcript.grouping import groups_of, headed, nested_out, until_over
 from edgen.transcript.marker import find_marker
 from edgen.transcript.quotes import CLOSERS, closing, layout_openers, name_behind, silent, unwrap
 from edgen.transcript.repairs import Repair
@@ -22,6 +23,7 @@ from edgen.transcript.rolelines import RoleLine, role_lines
 _INLINE = re.compile(r"(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:Teacher|Student):[^\S\n]{0,9}[\"“])", re.IGNORECASE)
 # Code that opens at the end of a turn's first line.
 _CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
+_BLOCKQUOTE = re.compile(r"^[^\S\n]{0,12}>[^\S\n]?", re.MULTILINE)
 _FOOT = re.compile(r"\][^\S\n]{1,9}Probability", re.IGNORECASE)
 
 
@@ -33,6 +35,7 @@ class Block:
     probabilities: list[Any] = field(default_factory=list)
     head: str = ""
     unspoken: bool = False
+    finished: bool = False  # an end marker or a probability stands behind its turns
     repairs: list[str] = field(default_factory=list)
 
     @property
@@ -56,14 +59,19 @@ def spoken_lines(text: str) -> Block | None:
         starts = role_lines(text)
     if not starts:
         return None
-    groups = _groups(text, starts)[:MAX_CONVERSATIONS]
+    quoted = all(line.prefix.lstrip().startswith(">") for line in starts)
+    if quoted:
+        text = _BLOCKQUOTE.sub("", text)
+        starts = role_lines(text)
+    groups = groups_of(text, starts)[:MAX_CONVERSATIONS]
     blocks = [_block(text, group, begin, end) for group, begin, end in groups]
-    if inline:
+    if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
-    order = blocks[1:] + blocks[:1] if len(blocks) > 1 and not _headed(text, groups[0]) else blocks
+    preface = not headed(text, groups[0]) and not blocks[0].finished
+    order = blocks[1:] + blocks[:1] if preface else blocks
     chosen = next((block for block in order if block.sides == 2), order[0])
-    for block, group in zip(blocks, groups, strict=True):
-        if block.sides == 2 and block is not chosen and (block is not blocks[0] or _headed(text, group)):
+    for block in blocks:
+        if block.sides == 2 and block is not chosen and (block is not blocks[0] or not preface):
             chosen.repairs.append(Repair.EXTRA_CONVERSATION)
             return chosen
     begin, end = groups[blocks.index(chosen)][1:]
@@ -74,40 +82,13 @@ def spoken_lines(text: str) -> Block | None:
     return chosen
 
 
-Group = tuple[list[RoleLine], int, int]
-
-
-def _groups(text: str, starts: list[RoleLine]) -> list[Group]:
-    """The role lines under each heading, with where the text of the group begins and ends."""
-    cuts = [h.start() for h in frame.HEADING.finditer(text) if h.start() > starts[0].start]
-    groups: list[Group] = []
-    begin = 0
-    current: list[RoleLine] = []
-    position = 0
-    for line in starts:
-        cut = None
-        while position < len(cuts) and cuts[position] < line.start:
-            cut = cut if cut is not None else cuts[position]
-            position += 1
-        if cut is not None and current:
-            groups.append((current, begin, cut))
-            current, begin = [], cut
-        current.append(line)
-    groups.append((current, begin, len(text)))
-    return groups
-
-
-def _headed(text: str, group: Group) -> bool:
-    return frame.HEADING.search(text, group[1], group[0][0].start) is not None
-
-
 def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
     """The conversation whose role lines are given, in text[begin:end]."""
     block = Block()
-    lines = _nested_out(text, lines, end)
+    lines, over = until_over(text, nested_out(text, lines, end), end)
     head = text[begin : lines[0].start]
     bodies = [
-        text[line.text : lines[i + 1].start if i + 1 < len(lines) else end] for i, line in enumerate(lines)
+        text[line.text : lines[i + 1].start if i + 1 < len(lines) else over] for i, line in enumerate(lines)
     ]
     departs = _departs(lines, head, bodies)
     bodies = [b.replace('\\"', '"') if b[:40].lstrip().startswith('\\"') else b for b in bodies]
@@ -132,16 +113,20 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int) -> Block:
         tail = reader.turn(line, body, last=i + 1 == len(lines))
     if bracketed and "]" not in text[lines[-1].text : end] and Repair.LAYOUT not in block.repairs:
         block.repairs.append(Repair.LAYOUT)
-    _tail(block, tail, given)
+    _tail(block, tail, text[over:end], given)
     return block
 
 
-def _tail(block: Block, tail: str, given: list[Any]) -> None:
-    """The probability, an end marker and chatter behind the last turn."""
+def _tail(block: Block, tail: str, late: str, given: list[Any]) -> None:
+    """The probability, an end marker and chatter behind the last turn; `late` is what follows at a role
+    line of its own although the conversation was over."""
     if Repair.CODE_FENCE not in block.repairs and frame.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = frame.probabilities(tail)
+    values = values or frame.probabilities(late)[0]
     block.probabilities = values or given
+    if late and any(ended for _, _, ended in block.entries):
+        block.repairs.append(Repair.AFTER_END_MARKER)
     marked = find_marker(rest)
     if marked is not None:
         rest = marked.said + rest[marked.end :]
@@ -149,6 +134,7 @@ def _tail(block: Block, tail: str, given: list[Any]) -> None:
             block.unspoken = True
             if not marked.standard:
                 block.repairs.append(Repair.MARKER_FORM)
+    block.finished = bool(values) or block.unspoken or any(ended for _, _, ended in block.entries)
     if frame.chatter(rest):
         block.repairs.append(Repair.POSTAMBLE)
 
@@ -173,49 +159,6 @@ def _departs(lines: list[RoleLine], head: str, bodies: list[str]) -> bool:
     return any(body.lstrip()[:1] != '"' for body in bodies)
 
 
-def _nested_out(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
-    """Without role lines that stand inside a turn's open quotation marks.
-
-    A turn is open if it starts with a quotation mark that its own lines do not close; role lines
-    without quotation marks belong to it if one of them closes it before the next quoted turn.
-    """
-    bounds = [line.start for line in lines[1:]] + [end]
-    quoted = [
-        text[line.text : min(line.text + 40, bound)].lstrip()[:1] in ('"', "“")
-        for line, bound in zip(lines, bounds, strict=True)
-    ]
-    if not any(quoted):
-        return lines
-    kept: list[RoleLine] = []
-    i = 0
-    while i < len(lines):
-        kept.append(lines[i])
-        following = i + 1
-        if (
-            quoted[i]
-            and following < len(lines)
-            and not quoted[following]
-            and _open(text, lines[i].text, bounds[i])
-        ):
-            j = following
-            while j < len(lines) and not quoted[j] and not _closes(text, lines[j].text, bounds[j]):
-                j += 1
-            if j < len(lines) and not quoted[j]:
-                following = j + 1
-        i = following
-    return kept
-
-
-def _open(text: str, start: int, end: int) -> bool:
-    body = text[start:end].strip()
-    return closing(body, CLOSERS[body[0]], 1, len(body)) < 0 and (body.count('"') % 2 == 1 or body[0] != '"')
-
-
-def _closes(text: str, start: int, end: int) -> bool:
-    body = text[start:end].rstrip(" \t\r\n,]")
-    return body.endswith(('"', "”")) and (body.count('"') % 2 == 1 or body.count("”") > body.count("“"))
-
-
 @dataclass(slots=True)
 class _Reader:
     """Takes the bodies of one block's turns, one after the other, and adds them to the block."""
@@ -232,6 +175,8 @@ class _Reader:
         marked = find_marker(body)
         said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
         end, closed = self._end(said, last)
+        if last and marked is not None and not closed and _attached(marked.said, body[marked.end :]):
+            end = len(said)
         between = said[end:]
         text = said[:end]
         if self.listed and marked is None and text.rstrip().endswith(","):
@@ -299,7 +244,7 @@ class _Reader:
         if line_end < 0 or line_end >= len(said):
             return len(body)
         in_code = _CODE.search(body, max(0, line_end - 24), line_end) is not None
-        held_back = -1
+        held_back = labelled = -1
         for match in frame.STOP.finditer(said, line_end + 1):
             kind, at = match.lastgroup, match.start()
             if kind == "fence":
@@ -308,9 +253,13 @@ class _Reader:
                 in_code = not in_code
                 held_back = -1
             elif held_back < 0 and self._stops(kind, said, at, last):
-                if not in_code:
-                    return at
-                held_back = at
+                if kind == "label":
+                    labelled = at if labelled < 0 else labelled
+                elif not in_code:
+                    # An assessment under a label of its own leads up to the probability.
+                    return labelled if kind == "likely" and labelled >= 0 else at
+                else:
+                    held_back = at
         return held_back if held_back >= 0 else len(body)
 
     def _stops(self, kind: str | None, said: str, at: int, last: bool) -> bool:
@@ -323,9 +272,18 @@ class _Reader:
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
             return last and frame.probability_line(line) is not None
-        if kind == "chatter":
+        if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
+
+
+def _attached(said: str, behind: str) -> bool:
+    """Whether an end marker stands at the end of words that it closes, so that they are spoken whatever
+    they look like, and not on a line of its own or behind the probability."""
+    line = said[said.rfind("\n") + 1 :]
+    if not line.strip():
+        return False
+    return not frame.probability_line(line) or bool(frame.probabilities(behind)[0])
 
 
 def _closed(said: str, behind: str, openers: Collection[str]) -> str:

@@ -27,6 +27,7 @@ class Parsed:
     after: str
     mended: bool
     escaped: bool
+    cut: bool  # the text ends inside a string
 
 
 _START = re.compile(
@@ -51,7 +52,7 @@ def parse(text: str) -> Parsed | None:
     start = at = first.end() - 1
     escaped, count = _double(text[at:]) if "\\" in text else (text[at:], 0)
     values: list[Any] = []
-    mended = False
+    mended = cut = False
     at = 0
     while at < len(escaped) and escaped[at] in "[{":
         if not mended:
@@ -60,14 +61,14 @@ def parse(text: str) -> Parsed | None:
             except (ValueError, RecursionError):
                 mended = True
         if mended:
-            value, end = _mend(escaped, at)
+            value, end, cut = _mend(escaped, at)
         values.append(value)
         at = end
         following = _BETWEEN.match(escaped, at)
         assert following is not None
         if following.end() < len(escaped) and escaped[following.end()] in "[{":
             at = following.end()
-    return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0)
+    return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0, cut)
 
 
 def misescaped(text: str) -> bool:
@@ -93,6 +94,7 @@ _TOKEN = re.compile(
     r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
+_STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = re.compile(r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)")
 _AFTER_KEY = re.compile(r"\s*+(?::|=>)")
@@ -128,9 +130,10 @@ class _Frame:
         return [value for _, value in self.items]
 
 
-def _mend(text: str, at: int) -> tuple[Any, int]:
+def _mend(text: str, at: int) -> tuple[Any, int, bool]:
     """The value that starts at `at` with a bracket, and where it ends: at the end of the text if
-    it is never closed."""
+    it is never closed; and whether the text ends inside a string of it."""
+    cut = False
     stack: list[_Frame] = []
     done: Any = []
     while at < len(text):
@@ -148,20 +151,21 @@ def _mend(text: str, at: int) -> tuple[Any, int]:
             # A bracket of the wrong kind closes as well: one of the two was forgotten.
             done = stack.pop().value()
             if not stack:
-                return done, at
+                return done, at, False
             stack[-1].add(done)
         elif kind == "colon":
             stack[-1].colon()
         elif kind == "quote":
             string, at = _string(text, at, match["quote"], is_value=stack[-1].key is not None)
             stack[-1].add(string)
+            cut = at == len(text) and text[-1] not in _STRING_ENDS
         else:
             stack[-1].add(_word(match["word"]))
     while stack:
         done = stack.pop().value()
         if stack:
             stack[-1].add(done)
-    return done, len(text)
+    return done, len(text), cut
 
 
 def _word(word: str) -> Any:

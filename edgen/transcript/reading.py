@@ -15,13 +15,14 @@ from edgen.model import Conversation, Rejection, RejectionReason, Role, Turn
 from edgen.transcript import frame
 from edgen.transcript.dumping import Exact
 from edgen.transcript.lines import spoken_lines
-from edgen.transcript.loosejson import misescaped, parse
+from edgen.transcript.loosejson import Parsed, misescaped, parse
 from edgen.transcript.marker import SQUARE, find_marker
 from edgen.transcript.probability import probability_of
 from edgen.transcript.published import read_published
 from edgen.transcript.quotes import name_behind, silent, trim
 from edgen.transcript.refusals import declines
 from edgen.transcript.repairs import Repair
+from edgen.transcript.rolelines import role_lines
 from edgen.transcript.shapes import Spoken, spoken_in
 from edgen.transcript.thinking import without_thinking
 
@@ -90,20 +91,29 @@ def read_any(text: str) -> Conversation | Rejection:
     text = without_thinking(text.removeprefix("\ufeff"), repairs)
     if not trim(text):
         return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
-    in_json = _read_json(text, list(repairs))
-    if isinstance(in_json, Conversation):
-        return in_json
+    parsed = parse(text)
+    in_json = None if parsed is None else _read_json(parsed, list(repairs))
+    if parsed is not None and isinstance(in_json, Conversation):
+        around = _around(text, parsed, in_json, repairs)
+        if around is None and parsed.cut:
+            return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
+        return around or in_json
     in_lines = _read_lines(text, repairs)
     # A list of one turn in JSON says more about what is wrong than lines that are none.
     none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
     return in_json if none and in_json is not None else in_lines
 
 
-def _read_json(text: str, repairs: list[str]) -> Conversation | Rejection | None:
-    """What JSON in the text holds; None if there is none with a turn in it."""
-    parsed = parse(text)
-    if parsed is None:
+def _around(text: str, parsed: Parsed, inner: Conversation, repairs: list[str]) -> Conversation | None:
+    """The conversation in lines that JSON in one of its turns is only a part of; None if there is none."""
+    if not role_lines(parsed.before):
         return None
+    outer = _read_lines(text, list(repairs))
+    return outer if isinstance(outer, Conversation) and len(outer.turns) > len(inner.turns) else None
+
+
+def _read_json(parsed: Parsed, repairs: list[str]) -> Conversation | Rejection | None:
+    """What JSON in the text holds; None if there is no turn in it."""
     spoken = spoken_in(parsed.values)
     if not spoken.entries:
         return _read_text_in(spoken, repairs)

@@ -56,6 +56,7 @@ class RoleLine(msgspec.Struct, frozen=True):
     kind: str
     named: bool
     aliased: bool = False
+    form: str = ""
 
 
 def role_lines(text: str) -> list[RoleLine]:
@@ -63,6 +64,7 @@ def role_lines(text: str) -> list[RoleLine]:
     found, names = _with_roles(text)
     if names:
         found = _with_names(text, found, names)
+    found = _without_odd_forms(found)
     for kind in _KINDS:
         of_kind = [line for line in found if line.kind == kind]
         if len({line.role for line in of_kind}) == 2:
@@ -73,9 +75,39 @@ def role_lines(text: str) -> list[RoleLine]:
     return aliased if len({line.role for line in aliased}) == 2 else found
 
 
+def _without_odd_forms(lines: list[RoleLine]) -> list[RoleLine]:
+    """Without `Students: 20`, `Student A: 3/4` and `Teacher, one thing:` inside a turn.
+
+    Such forms count only if they start lines in more than one turn, or if the role has no plain form.
+    """
+    if not any(line.form for line in lines):
+        return lines
+    plain_roles = {line.role for line in lines if not line.form}
+    turns: dict[tuple[str, str], set[int]] = {}
+    turn = 0
+    for line in lines:
+        turn += not line.form
+        turns.setdefault((line.role, line.form), set()).add(turn)
+    return [
+        line
+        for line in lines
+        if not line.form or line.role not in plain_roles or len(turns[line.role, line.form]) > 1
+    ]
+
+
+def _form(name: str, note: str | None) -> str:
+    """How a role is written if not as the bare word, one with a number or one with a note in brackets."""
+    if note is not None and note.lstrip()[:1] in (",", "/"):
+        return "comma"
+    if len(name) > 7 and not name[7:].strip(" #").isdigit():
+        return "plural" if name[7] in "sS" else "letter"
+    return ""
+
+
 def _without_examples(lines: list[RoleLine]) -> list[RoleLine]:
-    """Without numbered lines where most lines have no number: these are a list inside a turn."""
-    plain_lines = [line for line in lines if not any(char.isdigit() for char in line.prefix)]
+    """Without numbered lines where most lines have no number, and without objects (`{"student": `) in the
+    same way: these stand inside a turn."""
+    plain_lines = [line for line in lines if not any(c.isdigit() or c == "{" for c in line.prefix)]
     few = len(lines) - len(plain_lines) < len(plain_lines)
     return plain_lines if few and len({line.role for line in plain_lines}) == 2 else lines
 
@@ -127,7 +159,8 @@ def _line(text: str, match: re.Match[str]) -> RoleLine:
     if kind == "alone" and prefix.rstrip().endswith(("[", "<")):
         kind = "tag"
     named = note is not None or not (len(name) == 7 or plain(name))
-    return RoleLine(role, match.start(), _text_start(text, match), prefix, kind, named)
+    start = _text_start(text, match)
+    return RoleLine(role, match.start(), start, prefix, kind, named, form=_form(name, note))
 
 
 def _aliased(text: str, match: re.Match[str]) -> RoleLine | None:

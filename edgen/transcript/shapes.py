@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgen.model import Role
+from edgen.transcript.frame import negated
 from edgen.transcript.loosejson import Pairs
 from edgen.transcript.marker import find_marker
+from edgen.transcript.probability import probability_of
 from edgen.transcript.quotes import silent, unwrap
 from edgen.transcript.roles import alias, plain, side
 
@@ -33,8 +35,17 @@ _WHAT = (
     "text", "content", "message", "utterance", "line", "dialogue", "dialog", "says", "said", "speech",
     "value", "statement", "response", "words", "turn", "body",
 )  # fmt: skip
+_TITLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "turns", "messages", "chat"})
+_VALUES = frozenset({"value", "probability", "estimate", "score"})
 _PROBABILITY = re.compile(r"probab|likelihood|chance", re.IGNORECASE)
+# A key that is somebody's name, not a fact about him (`student_emotion`).
+_SPEAKER = re.compile(
+    r"(?:[\W_]|\d){0,16}(?:teacher|student)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"|[^\n]{1,80}[(\[]\s?(?:teacher|student)\s?[)\]]\W{0,8}\Z",
+    re.IGNORECASE,
+)
 _STRING = re.compile(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
+_NAMES: dict[str, Role] = {"teacher_name": "Teacher", "student_name": "Student"}
 _ENDED = ("ended_by", "endedby")
 
 
@@ -51,29 +62,57 @@ class Spoken:
     strangers: bool = False
     unspoken: bool = False
     texts: list[str] = field(default_factory=list)
+    people: dict[str, Role] = field(default_factory=dict)
+
+
+# A container still to be looked at: its depth, the key it is under, the probabilities given beside it.
+_Place = tuple[Any, int, str | None, list[Any]]
+_OBJECT, _LISTED, _TITLED, _COMPLETE = range(4)
 
 
 def spoken_in(values: tuple[Any, ...]) -> Spoken:
-    """The conversation in some JSON values, the longest if there are several; no entries if none."""
+    """The conversation in some JSON values; no entries if none.
+
+    Of several, the first in an object that gives its probability is taken, then one under a key that
+    says so, then a list before an object, then the longer.
+    """
     result = Spoken()
     best: list[tuple[str, str]] = _turns_of(values)
-    most = _named(best)
-    stack = [(value, 0) for value in reversed(values)]
+    most = (_LISTED, _named(best))
+    beside: list[Any] = []
+    stack: list[_Place] = [(value, 0, None, []) for value in reversed(values)]
     while stack:
-        value, depth = stack.pop()
+        value, depth, under, given = stack.pop()
         if not isinstance(value, list) or depth > MAX_DEPTH:
             continue
-        members = list(_members(value))
-        for key, child in members:
-            if key is not None and not isinstance(child, list):
+        children: list[_Place] = []
+        before = len(result.probabilities)
+        own: list[Any] = []
+        for key, child in _members(value):
+            if key is not None and (not isinstance(child, list) or _PROBABILITY.search(key[:80])):
                 _note(key, child, result)
-            elif isinstance(child, list):
-                stack.append((child, depth + 1))
+            if isinstance(child, list):
+                children.append((child, depth + 1, key, own))
+        own += result.probabilities[before:]
+        stack += reversed(children)
         found = _turns_of(value)
-        if found and (named := _named(found)) > most:
-            best, most = found, named
+        if found and (worth := _worth(value, found, under, given)) > most:
+            best, most, beside = found, worth, given
+    if most[0] == _COMPLETE:
+        result.probabilities = beside
     _resolve(best, result)
     return result
+
+
+def _worth(
+    value: list[Any], found: list[tuple[str, str]], under: str | None, given: list[Any]
+) -> tuple[int, int]:
+    """How likely the turns of a container are the conversation: where it stands, and how many they are."""
+    named = _named(found)
+    titled = under is not None and under.strip().lower() in _TITLES and named > 1
+    if titled and given:
+        return _COMPLETE, 0
+    return (_TITLED if titled else _OBJECT if isinstance(value, Pairs) else _LISTED), named
 
 
 def _named(found: list[tuple[str, str]]) -> int:
@@ -90,11 +129,26 @@ def _members(value: list[Any]) -> Iterator[tuple[str | None, Any]]:
 def _note(key: str, child: Any, result: Spoken) -> None:
     lowered = key.lower().replace(" ", "_")
     if _PROBABILITY.search(key[:80]):
-        result.probabilities.append(child)
+        if not negated(key[:80]):
+            result.probabilities += _sole(child) if isinstance(child, list) else [child]
     elif lowered in _ENDED and isinstance(child, str):
         result.ended_by = side(child)
     elif isinstance(child, str) and "\n" in child and "eacher" in child:
         result.texts.append(child)
+    elif isinstance(child, str) and len(child) <= 40 and lowered in _NAMES:
+        result.people.setdefault(child.strip().lower(), _NAMES[lowered])
+
+
+def _sole(value: list[Any]) -> list[Any]:
+    """The one number of a probability that is given as an object or a list: `{"value": 0.2}`, `[0.2]`."""
+    members = [
+        (key, child)
+        for key, child in _members(value)
+        if isinstance(child, float | int | str) and len(str(child)) < 20 and probability_of(child) is not None
+    ]
+    numbers = [child for key, child in members if key is None or not negated(key)]
+    titled = [child for key, child in members if key is not None and key.lower() in _VALUES]
+    return titled[:1] or (numbers if len(numbers) == 1 else [])
 
 
 def _turns_of(value: Any) -> list[tuple[str, str]]:
@@ -112,7 +166,11 @@ def _turn(item: Any) -> list[tuple[str, str]]:
     none if it is something else."""
     if isinstance(item, str):
         match = _STRING.match(item)
-        return [(match[1], unwrap(match[2], ('"', "“"), []))] if match else [("", item)]
+        if match is None:
+            return [("", item)]
+        said = match[2]
+        mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
+        return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
     if isinstance(item, Pairs):
         who = _first(item, _WHO)
         what = _first(item, _WHAT)
@@ -128,7 +186,7 @@ def _keyed(key: str, child: Any) -> tuple[str, str] | None:
     """`{"Teacher": "…"}`, also `{"Teacher (Ms. R)": "…"}` and `{"Teacher": {"text": "…"}}`."""
     if isinstance(child, Pairs):
         child = _first(child, _WHAT)
-    if isinstance(child, str) and (side(key) or alias(key)) and not _PROBABILITY.search(key[:80]):
+    if isinstance(child, str) and (_SPEAKER.match(key[:200]) or alias(key)):
         return key, child
     return None
 
@@ -146,6 +204,9 @@ def _resolve(found: list[tuple[str, str]], result: Spoken) -> None:
     sides = [side(name) for name, _ in found]
     both = {"Teacher", "Student"} <= set(sides)
     for (name, text), role in zip(found, sides, strict=True):
+        if role is None and not both:
+            role = result.people.get(name.strip().lower())
+            result.named = result.named or role is not None
         if role is None and not both:
             role = alias(name)
             result.aliased = result.aliased or role is not None

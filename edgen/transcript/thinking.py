@@ -19,7 +19,9 @@ _ORPHAN = re.compile(
     rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|teacher|student)\*{{0,2}}:))",
     re.IGNORECASE,
 )
-_SPOKEN = re.compile(r"^(?:[^\w\n<]|_){0,20}+(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE | re.MULTILINE)
+_SPOKEN = re.compile(
+    r"^(?:[^\w\n<]|_){0,20}+(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE | re.MULTILINE
+)
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 

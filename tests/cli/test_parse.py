@@ -119,6 +119,31 @@ def test_every_line_is_answered_in_its_place(tmp_path: Path) -> None:
     assert ": " not in result.stdout.splitlines()[0].replace("Teacher: ", "")
 
 
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("LENGTH", "truncated"),
+        ("max_tokens", "truncated"),
+        ("MAX_TOKENS", "truncated"),
+        ("SAFETY", "refused"),
+        ("STOP", None),
+        ("something_new", None),
+    ],
+)
+def test_a_finish_reason_is_understood_in_any_service_s_word(word: str, reason: str | None) -> None:
+    line = json.dumps({"id": "a", "reply": REPLY, "finish_reason": word})
+    assert answers(run("-", "--jsonl", stdin=line))[0].get("reason") == reason
+
+
+def test_half_a_surrogate_pair_and_nan_are_no_fault_of_the_reply() -> None:
+    half = '{"id": "a\\ud83d", "reply": "Teacher: a\\ud83d\\nStudent: b"}'
+    not_a_number = json.dumps({"id": "b", "reply": REPLY, "logprob": float("nan")})
+    first, second = answers(run("-", "--jsonl", stdin=f"{half}\n{not_a_number}\n"))
+    assert (first["id"], first["turns"][0]["text"]) == ("a\ufffd", "a\ufffd")
+    assert "bad_characters" in first["repairs"]
+    assert second == {"id": "b", **ANSWER}
+
+
 def test_lines_that_can_all_be_read_exit_with_0() -> None:
     result = run("-", "--jsonl", stdin=json.dumps({"id": "a", "reply": REPLY}) + "\r\n")
     assert (result.exit_code, answers(result)) == (0, [{"id": "a", **ANSWER}])
