@@ -32,7 +32,15 @@ async def fill(ledger: Ledger, count: int) -> None:
     ledger.begin_session(1, "host", "0")
     ledger.set_fact("plan", msgspec.json.encode(PLAN).decode())
     for i in range(count):
-        await ledger.store(Address(i, 0), key(i), Reply(f"text {i}", usage=Usage(3, 4)), 0.1, 1, charged_tokens=7, cost_usd=0.5)
+        await ledger.store(
+            Address(i, 0),
+            key(i),
+            Reply(f"text {i}", usage=Usage(3, 4)),
+            0.1,
+            1,
+            charged_tokens=7,
+            cost_usd=0.5,
+        )
         ledger.settle(outcome(i), "f", b'{"n": %d}' % i)
 
 
