@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -15,7 +16,20 @@ def main() -> None:
         from edgen.cli.errors import guarded
     except KeyboardInterrupt:
         sys.exit(130)
-    sys.exit(guarded(lambda: app(prog_name="edgen")))
+    try:
+        sys.exit(guarded(lambda: app(prog_name="edgen")))
+    finally:
+        _let_go()
+
+
+def _let_go() -> None:
+    """Have the interpreter's last flush succeed: what nobody takes any more must not change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_standard_files() -> None:
