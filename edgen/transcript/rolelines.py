@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 import msgspec
 
@@ -59,6 +60,10 @@ class RoleLine(msgspec.Struct, frozen=True):
     form: str = ""
 
 
+# No conversation has more; what follows is left in the last turn.
+MAX_LINES = 20_000
+
+
 def role_lines(text: str) -> list[RoleLine]:
     """The lines that start a turn, in the one manner that the reply uses for it."""
     found, names = _with_roles(text)
@@ -71,7 +76,7 @@ def role_lines(text: str) -> list[RoleLine]:
             return _without_examples(of_kind)
     if len({line.role for line in found}) == 2:
         return found
-    aliased = [line for match in _ALIAS.finditer(text) if (line := _aliased(text, match))]
+    aliased = [line for match in islice(_ALIAS.finditer(text), MAX_LINES) if (line := _aliased(text, match))]
     return aliased if len({line.role for line in aliased}) == 2 else found
 
 
@@ -116,7 +121,7 @@ def _with_roles(text: str) -> tuple[list[RoleLine], dict[str, Role]]:
     """The lines that name a role, and the people of whom they say which role they have."""
     found: list[RoleLine] = []
     names: dict[str, Role] = {}
-    for match in _ROLE.finditer(text):
+    for match in islice(_ROLE.finditer(text), MAX_LINES):
         line = _line(text, match)
         found.append(line)
         beside = match["person"] or match["note"]
@@ -136,7 +141,7 @@ def _with_names(text: str, found: list[RoleLine], names: dict[str, Role]) -> lis
     Where two lines only say who is who (`Teacher: Ms. R`), they are no turns themselves.
     """
     named: list[RoleLine] = []
-    for match in _NAMED.finditer(text):
+    for match in islice(_NAMED.finditer(text), MAX_LINES):
         role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())
         if role is not None:
             named.append(

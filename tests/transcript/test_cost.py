@@ -32,6 +32,7 @@ SHAPES = {
     "roles": "Teacher:",
     "role lines": "Teacher:\n",
     "both role lines": "Teacher: a\nStudent: b\n",
+    "both initials": "T: a\nS: b\n",
     "quoted role lines": 'Teacher: "a\nStudent: b\n',
     "role lines, quotes open": 'Teacher: "a\n',
     "words with role lines": "Teacher\n",
