@@ -201,7 +201,8 @@ def test_paths_that_cannot_be_looked_at_exit_2(tmp_path: Path, capsys: pytest.Ca
     for arguments in ((long,), (source, "--fix", long), (tmp_path, "--fix", circle / "x")):
         assert call(*arguments) == 2, arguments
         error = capsys.readouterr().err
-        assert "cannot be" in error
+        # Python 3.13 follows the circle as far as it leads: into the folder that is read.
+        assert "cannot be" in error or "lies inside" in error
         assert "Traceback" not in error
 
 
