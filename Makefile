@@ -1,5 +1,6 @@
 # make demo   set up, make the quickstart data set with the simulator, show one conversation
 # make test   lint, types, import contracts, all tests
+# make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make bench  print the benchmarks
 # make docs   the outputs in README.md, as they are now
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
@@ -44,3 +45,11 @@ clean:
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.readme
+
+.PHONY: test-rl
+test-rl: .venv-rl/.done
+	.venv-rl/bin/python -m pytest -q tests/rl
+
+.venv-rl/.done: .ci/setup-rl requirements.txt requirements-rl.txt pyproject.toml
+	@sh .ci/setup-rl
+	@touch $@

@@ -120,13 +120,44 @@ class Shards(msgspec.Struct, frozen=True):
     test: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
+class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
+    """How two agents talk. `closing` is who is asked for the probability of understanding at the end.
+    A detector that rejects has the turn asked for again; one that flags lets it stand, and says so."""
+
+    first: Literal["teacher", "student"] = "teacher"
+    max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
+    closing: Literal["student", "judge"] | None = None
+    leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
+    loop: Literal["reject", "flag"] = "reject"
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
+    """Replicates beyond the first leave replicate 0 at one of the turns of `role`: its `at`-th, counted
+    from 1, or one drawn from those it has."""
+
+    at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
+    role: Literal["teacher", "student"] = "teacher"
+
+
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+    """How pairs are judged and chosen. `matches`: pairs judged per scenario; None: all, but no more than
+    twice as many as there are candidates."""
+
+    votes: Annotated[int, Meta(ge=1, le=100)] = 1
+    matches: Positive | None = None
+    compare: Literal["conversation", "response"] = "conversation"
+    min_margin: Share = 0.0
+    max_per_scenario: Positive | None = None
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """What a run notes in its copy of the job; read back, it means nothing."""
 
     edgen: str
     space: str
     space_sha256: str
-    prompt: str
+    prompts: dict[str, str] = {}
+    prompt: str | None = None
     template_sha256: str
     fingerprint: str
 
@@ -141,10 +172,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     space: Text
     design: Literal["balanced", "random"] = "balanced"
-    prompt: Text
-    protocol: Literal["oneshot"] = "oneshot"
+    protocol: Literal["oneshot", "selfplay"] = "oneshot"
+    prompt: Text | None = None  # the one prompt of oneshot
+    prompts: dict[str, Text] = {}  # those of selfplay and of the judge, by what they are for
+    selfplay: Selfplay = Selfplay()
+    branch: Branch | None = None
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     backends: dict[str, BackendConfig]
+    arms: dict[str, dict[str, Any]] = {}
+    pairs: Pairs = Pairs()
     limits: Limits = Limits()
     split: Split = Split()
     shards: Shards = Shards()
@@ -152,8 +188,25 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BACKEND_ROLES = ("default", "teacher", "student", "judge")
+PROMPT_ROLES = ("teacher", "student", "closing", "oracle")  # what `prompts` may name
+ARM_STRIDE = 64  # replicates of one arm, at most, where there are arms
+MAX_ARMS = 20
 # Job keys that shape no answer: they may differ between two starts of one run.
-KNOBS = ("name", "conversations", "top_up", "replicates", "limits", "split", "shards", "resolved")
+KNOBS = (
+    "name",
+    "conversations",
+    "top_up",
+    "replicates",
+    "limits",
+    "split",
+    "shards",
+    "pairs",
+    "arms",
+    "resolved",
+)
+# What an arm cannot change: its scenarios would not be the others' any more, or its files.
+_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "space", "design", "split", "limits",
+                "shards", "pairs", "arms", "resolved")  # fmt: skip
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -172,11 +225,53 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
         raise JobError(source, "a job is a mapping of keys to values, and this file holds none.")
     for override in overrides:
         _override(value, override)
+    job = _checked(value, source)
+    arm_jobs(job, source)
+    return job
+
+
+def _checked(value: Any, source: str) -> Job:
     job = build(value, Job, source, JobError)
     problems = _cross_field(job)
     if problems:
         raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return job
+
+
+def arm_jobs(job: Job, source: str) -> dict[str, Job]:
+    """The job of each arm, by name: the job itself with the arm's keys laid over it; empty without arms.
+
+    Raises JobError as `load_job` does.
+    """
+    plain = resolved(job)
+    arms = plain.pop("arms")
+    jobs = {}
+    for name, changes in arms.items():
+        where = f"{source}, arm {name}"
+        if refused := sorted(set(changes) & set(_NOT_IN_ARMS)):
+            raise JobError(
+                where,
+                "1 problem:",
+                (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
+            )
+        jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
+    return jobs
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """`above` on top of `below`, mapping by mapping; a backend of another type starts afresh."""
+    result = dict(below)
+    for key, value in above.items():
+        under = result.get(key)
+        if (
+            isinstance(value, dict)
+            and isinstance(under, dict)
+            and value.get("type", under.get("type")) == under.get("type")
+        ):
+            result[key] = _laid_over(under, value)
+        else:
+            result[key] = value
+    return result
 
 
 # What would let an answer be longer, or more than one, behind the budget's back.
@@ -192,10 +287,74 @@ def _keys(body: dict[str, Any]) -> set[str]:
 
 
 def _cross_field(job: Job) -> list[Problem]:
-    problems = []
-    if "default" not in job.backends:
+    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job)]
+
+
+def _protocol_problems(job: Job) -> list[Problem]:
+    problems = [
+        Problem(f"$.prompts.{role}", f"unknown prompt (known: {', '.join(PROMPT_ROLES)})")
+        for role in job.prompts
+        if role not in PROMPT_ROLES
+    ]
+    if job.protocol == "oneshot" and job.prompt is None:
+        problems.append(Problem("$.prompt", "this key is missing; the oneshot protocol asks with it"))
+    if job.protocol == "selfplay" and job.prompt is not None:
         problems.append(
-            Problem("$.backends.default", "this key is missing; it answers where no other role does")
+            Problem("$.prompt", "selfplay has a prompt for each side: `prompts: {teacher: …, student: …}`")
+        )
+    if job.branch is not None and job.protocol != "selfplay":
+        problems.append(Problem("$.branch", "only selfplay can branch: `protocol: selfplay`"))
+    if job.branch is not None and job.replicates < 2:
+        problems.append(
+            Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
+        )
+    return problems
+
+
+def _arm_problems(job: Job) -> list[Problem]:
+    problems = [
+        Problem(f"$.arms.{name}", "an arm's name is made of letters, digits, - and _, 40 at most")
+        for name in job.arms
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name)
+    ]
+    if len(job.arms) > MAX_ARMS:
+        problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
+    if job.arms and job.replicates > ARM_STRIDE:
+        problems.append(Problem("$.replicates", f"with arms {ARM_STRIDE} are the most"))
+    if job.arms and job.top_up:
+        problems.append(Problem("$.top_up", "arms share their scenarios, so none of them can plan more"))
+    return problems
+
+
+def roles_asked(job: Job) -> tuple[str, ...]:
+    """The roles that the job's conversations ask."""
+    if job.protocol == "oneshot":
+        return ("default",)
+    return ("teacher", "student", "judge") if job.selfplay.closing == "judge" else ("teacher", "student")
+
+
+def backend_name(job: Job, role: str) -> str:
+    """Which of the job's backends answers for a role: its own, else the default one."""
+    return role if role in job.backends else "default"
+
+
+def prompt_names(job: Job) -> dict[str, str]:
+    """The templates that the job's conversations are asked with, by what they are for."""
+    if job.protocol == "oneshot":
+        return {"default": job.prompt or ""}
+    names = {role: job.prompts.get(role, f"selfplay_{role}") for role in ("teacher", "student")}
+    if job.selfplay.closing is not None:
+        names["closing"] = job.prompts.get("closing", f"closing_{job.selfplay.closing}")
+    return names
+
+
+def _backend_problems(job: Job) -> list[Problem]:
+    problems = []
+    missing = [role for role in roles_asked(job) if backend_name(job, role) not in job.backends]
+    if missing:
+        key = missing[0] if len(missing) < len(roles_asked(job)) else "default"
+        problems.append(
+            Problem(f"$.backends.{key}", "this key is missing; `default` answers where no other role does")
         )
     for role, backend in job.backends.items():
         if role not in BACKEND_ROLES:

@@ -41,13 +41,16 @@ class Conversation(msgspec.Struct, frozen=True):
 
     `probability` is that the student understood, in [0, 1], or None where the reply gives no such
     number. `ended_by` is who spoke the end marker, None if nobody did. `repairs` names, in order of
-    first use and without repetition, what the reader mended.
+    first use and without repetition, what the reader mended; `flags` what a detector found and let
+    stand. `branch` is the turn, counted from 0, at which it left replicate 0; None if it did not.
     """
 
     turns: tuple[Turn, ...]
     probability: float | None = None
     ended_by: Role | None = None
     repairs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    branch: int | None = None
 
 
 class RejectionReason(enum.StrEnum):
@@ -60,6 +63,16 @@ class RejectionReason(enum.StrEnum):
     ONE_SPEAKER = "one_speaker"  # turns, but all by one side
     TOO_SHORT = "too_short"  # fewer than two turns
     INVALID = "invalid"  # read, but the record breaks the schema
+    # a turn of self-play
+    SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
+    TWO_TURNS = "two_turns"  # more than one turn in one reply
+    LEAKED_SECRET = "leaked_secret"  # a side says word for word what it cannot know
+    LOOP = "loop"  # a side repeats itself
+    NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
+    # a comparison
+    UNREAD = "unread"  # a judge's answers name neither side
+    IDENTICAL = "identical"  # both sides say the same, so there is nothing to judge
+    NO_RESPONSES = "no_responses"  # they do not part in two turns of the teacher
 
 
 class Rejection(msgspec.Struct, frozen=True):

@@ -21,8 +21,13 @@ class BackgroundInfo(msgspec.Struct, frozen=True):
     teacher_reactions: str
 
 
-class Provenance(msgspec.Struct, frozen=True):
-    """Where a record comes from. `usage` adds up all calls made for it, `attempts` counts the asks."""
+class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a record comes from. `usage` adds up all calls that it rests on, `attempts` counts them.
+
+    Where several templates and models worked on it, `template_sha256` is a digest over all of them and
+    `model` the teacher's; `templates` and `models` name each. `flags` are detectors' findings that were let stand;
+    `branch` is the turn, from 0, at which it left replicate 0.
+    """
 
     scenario: int
     seed: int
@@ -37,6 +42,10 @@ class Provenance(msgspec.Struct, frozen=True):
     finish_reason: str
     usage: Usage
     repairs: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    branch: int | None = None
+    models: dict[str, str] | None = None
+    templates: dict[str, str] | None = None
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
+    pairs/pairs.jsonl  pairs/judged/<judge>.db  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
 """
@@ -34,14 +35,32 @@ class RunDir:
         self.shards = path / "shards"
         self.rejected = path / "rejected.jsonl"
         self.previous = path / "previous"
+        self.arms = path / "arms"
+        self.judged = path / "pairs" / "judged"
+        self.pairs = path / "pairs" / "pairs.jsonl"
+
+    def of(self, arm: str | None) -> RunDir:
+        """The run of one arm; this one where there are none."""
+        return self if arm is None else RunDir(self.arms / arm)
+
+    def ledgers(self) -> list[Path]:
+        """Every ledger in this run: its own or its arms', and those of its judges."""
+        found = [self.ledger, *sorted(self.arms.glob("*/run.db")), *sorted(self.judged.glob("*.db"))]
+        return [path for path in found if path.exists()]
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was asked here."""
+        return bool(self.ledgers())
 
     @property
     def exists(self) -> bool:
         """Whether a run was ever started here."""
         return self.ledger.exists() or self.job.exists()
 
-    def prepare(self) -> None:
-        """Make the folder. Raises RunError if it is something else or another program's."""
+    def prepare(self, *, arms: bool = False) -> None:
+        """Make the folder. Raises RunError if it is something else or another program's. `arms`: it is
+        to hold the runs of a job's arms, and no ledger of its own."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
@@ -58,6 +77,18 @@ class RunDir:
                 f"{self.path}: this folder holds other things ({', '.join(sorted(strangers)[:3])}) and no run. "
                 "Nothing was changed; choose another run folder with -o."
             )
+        if arms and self.ledger.exists():
+            raise RunError(
+                f"{self.path}: this folder holds a run without arms. Nothing was changed; "
+                "choose another run folder with -o."
+            )
+        if not arms and self.arms.exists():
+            raise RunError(
+                f"{self.path}: this folder holds a run with arms. Nothing was changed; "
+                "choose another run folder with -o."
+            )
+        if arms:
+            return
         if self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
             raise RunError(
                 f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is unknown. "

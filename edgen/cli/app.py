@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from edgen import __version__
-from edgen.cli import doctor, generate, init, parse, preview, simulator, space, status, validate
+from edgen.cli import (
+    doctor,
+    export,
+    generate,
+    init,
+    pairs,
+    parse,
+    preview,
+    simulator,
+    space,
+    status,
+    validate,
+)
 
 app = typer.Typer(
     name="edgen",
@@ -40,6 +52,8 @@ app.command("init", short_help="Make a folder with a job, a template and a space
 app.command("preview", short_help="Show scenarios and rendered prompts; calls nothing.")(preview.command)
 app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
 app.command("status", short_help="Show how a run stands.")(status.command)
+app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
+app.command("export", short_help="Write a run in a trainer's format.")(export.command)
 app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
 app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
 app.add_typer(space.app, name="space")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgen import __version__
-from edgen.cli.load import JobArgument, JsonOption, SetOption, load_plan
+from edgen.cli.options import JobArgument, JsonOption, SetOption
 from edgen.cli.output import print_json, print_line
 from edgen.errors import EdgenError
 
@@ -48,14 +48,14 @@ def command(
     checks.add(
         "versions", True, f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
     )
+    from edgen.engine.load import load_plan
+
     plan = load_plan(job, set_)
     checks.add("job", True, f"{plan.job.conversations} conversations, protocol {plan.job.protocol}")
     checks.add("space", True, f"{plan.job.space}: {plan.space.cells} cells")
-    checks.add(
-        "template",
-        True,
-        f"{plan.job.prompt}: uses {', '.join(sorted(plan.prompt.variables_used)) or 'nothing'}",
-    )
+    for use, prompt in plan.prompts.items():
+        what = "template" if use == "default" else use
+        checks.add(what, True, f"{prompt.name}: uses {', '.join(sorted(prompt.variables_used)) or 'nothing'}")
     for role, config in plan.job.backends.items():
         asyncio.run(_backend(checks, plan, role, config, call=call))
     well = all(row[1] for row in checks.rows)

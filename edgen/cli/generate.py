@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
-import signal
+import contextlib
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
-from edgen.cli.load import JobArgument, JsonOption, SetOption, load_plan
+from edgen.cli.options import JobArgument, JsonOption, SetOption
 from edgen.cli.output import note, print_json, print_line
-from edgen.cli.progress import progress
-from edgen.cli.status import status_lines
-from edgen.errors import EdgenError, RunError, ShortError, StoppedError, UsageError
-from edgen.ledger import run_status
+from edgen.cli.status import facts_of, status_lines
+from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
+from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
 from edgen.shards import read_manifest
 
 if TYPE_CHECKING:
+    from edgen.backends import Backend
+    from edgen.cli.progress import Display
+    from edgen.config import Job
     from edgen.engine.plan import Plan
-    from edgen.engine.run import Run
+    from edgen.space import Space
+
+    Plans = dict[str | None, Plan]
 
 
 def command(
@@ -53,8 +56,10 @@ def command(
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
-    plan = load_plan(job, overrides)
-    rundir = RunDir(output if output is not None else Path("outputs") / plan.job.name)
+    from edgen.engine.load import load_plans
+
+    whole, plans = load_plans(job, overrides)
+    rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
     if resume == "never" and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
@@ -62,15 +67,16 @@ def command(
         )
     ended: EdgenError | None = None
     try:
-        asyncio.run(_generate(plan, rundir))
+        asyncio.run(_generate(whole, plans, rundir))
     except EdgenError as error:
         ended = error
-        if not (rundir.ledger.exists() and _is_report_worthy(error)):
+        if not (rundir.begun and _is_report_worthy(error)):
             raise
     if ended is None:
-        _remark_on_split(plan, rundir)
+        for arm, plan in plans.items():
+            _remark_on_split(plan, rundir.of(arm))
     try:
-        _report(rundir, json=json, show=show, finished=ended is None or isinstance(ended, ShortError))
+        _report(rundir, plans, json=json, show=show, finished=ended is None or isinstance(ended, ShortError))
     finally:
         if ended is not None:
             raise ended
@@ -81,104 +87,89 @@ def _is_report_worthy(error: EdgenError) -> bool:
     return error.exit_code in (3, 4, 5) or error.exit_code > 128
 
 
-async def _generate(plan: Plan, rundir: RunDir) -> None:
-    from edgen.backends import make
+async def _generate(whole: Job, plans: Plans, rundir: RunDir) -> None:
+    """Make what the plans say: one, or one for each arm, arm after arm."""
+    async with contextlib.AsyncExitStack() as stack:
+        # All of them before anything is written: a missing key leaves no folder behind.
+        backends = {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
+        with worded(rundir.path):
+            rundir.prepare(arms=bool(whole.arms))
+            with rundir.held():
+                if whole.arms:
+                    await _make_arms(whole, plans, backends, rundir)
+                else:
+                    await _make(plans[None], backends[None], rundir, rundir)
+
+
+def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    from edgen.config import backend_name
+
+    job = plan.job
+    names = {backend_name(job, role) for role in plan.roles}
+    return made_backends({name: job.backends[name] for name in sorted(names)}, job.limits)
+
+
+async def _make_arms(
+    whole: Job, plans: Plans, backends: dict[str | None, dict[str, Backend]], rundir: RunDir
+) -> None:
+    """Arm after arm; one that falls short does not keep the next from being made."""
+    rundir.write_job(*_whole(whole, next(iter(plans.values())).space))
+    short = []
+    for arm, plan in plans.items():
+        own = rundir.of(arm)
+        own.prepare()
+        try:
+            with own.held():
+                await _make(plan, backends[arm], own, rundir)
+        except ShortError as error:
+            short.append(f"{arm}: {error}")
+    if short:
+        raise ShortError(" ".join(short))
+
+
+async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir, whole: RunDir) -> None:
+    """One run. `whole` is the folder whose ledgers share its budget: its own, or that of all arms."""
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
-    from edgen.protocols import PROTOCOL_ROLES
 
-    limits = plan.job.limits
-    _allow_connections(limits.in_flight)
-    backends = {
-        role: make(
-            plan.job.backends[role],
-            timeout=limits.timeout,
-            connections=limits.in_flight,
-            environ=os.environ,
-        )
-        for role in PROTOCOL_ROLES[plan.job.protocol]
-    }
-    try:
-        rundir.prepare()
-        with rundir.held():
-            async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
-                run = Run(plan, backends, rundir, ledger)
-                run.adopt(note)
-                await _execute(run)
-    except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise StoppedError(
-                f"{rundir.path}: there is no room left on the disk ({problem.strerror}). "
-                "Make room and start the same command again."
-            ) from None
-        raise RunError(f"{rundir.path}: the run folder cannot be written ({problem.strerror}).") from None
-    finally:
-        for backend in backends.values():
-            await backend.aclose()
+    async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
+        run = Run(plan, backends, rundir, ledger, used_elsewhere(whole, rundir.ledger))
+        run.adopt(note)
 
+        async def work(display: Display) -> None:
+            def on_finish() -> None:
+                display.stage = "writing files"
+                display.refresh()
 
-def _allow_connections(in_flight: int) -> None:
-    """See that the system lets us have a connection per call in flight."""
-    import resource
-
-    needed = in_flight + 64
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"limits.in_flight is {in_flight}, but this system lets a process open {hard} files. "
-            f"Lower it (--set limits.in_flight={max(1, hard - 64)}) or raise the limit (ulimit -n)."
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-
-
-async def _execute(run: Run) -> None:
-    from edgen.engine.run import interrupted
-
-    async with progress(run.tally, run.plan.job.name, run.driver) as display:
-
-        def on_signal(number: int) -> None:
-            if run.driver.stopped is not None:
-                run.driver.hurry()
-                return
-            running = run.driver.in_flight
-            run.driver.stop(interrupted(number))
-            if running:
-                display.note(
-                    f"Stopping: waiting for {running} calls in flight, so that what is paid for is kept "
-                    "(once more: stop at once)."
-                )
-
-        def on_finish() -> None:
-            display.stage = "writing files"
-            display.refresh()
-
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, on_signal, number)
-        try:
             await run.execute(on_finish)
-        finally:
-            display.stage = ""
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+
+        await supervised(run.session, plan.job.name, work, ("accepted", "rejected"))
 
 
-def _report(rundir: RunDir, *, json: bool, show: int, finished: bool) -> None:
-    status = run_status(rundir.ledger)
-    facts = status.as_json(str(rundir.path), held=False)
+def _whole(job: Job, space: Space) -> tuple[dict[str, Any], dict[str, str]]:
+    """What is kept of a job with arms as a whole; each arm keeps its own templates."""
+    from edgen.config import resolved
+    from edgen.space import dump_space
+
+    return {**resolved(job), "space": "inputs/space.yaml"}, {"space.yaml": dump_space(space)}
+
+
+def _report(rundir: RunDir, plans: dict[str | None, Plan], *, json: bool, show: int, finished: bool) -> None:
+    facts = facts_of(rundir, held=False)
     if json:
         print_json(facts)
         return
     for line in status_lines(facts):
         print_line(line)
-    if finished:
-        manifest = read_manifest(rundir.shards)
+    for arm in plans if finished else ():
+        own = rundir.of(arm)
+        manifest = read_manifest(own.shards)
         counts = manifest.counts
+        if arm is not None:
+            print_line(f"arm        {arm}")
         print_line(f"split      {counts.train} train, {counts.test} test")
-        print_line(f"data       {rundir.shards}")
-        for record in _first_records(rundir, [file.path for file in manifest.files], show):
+        print_line(f"data       {own.shards}")
+        for record in _first_records(own, [file.path for file in manifest.files], show):
             _print_record(record)
 
 

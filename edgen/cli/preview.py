@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from edgen.cli.load import JobArgument, JsonOption, SetOption, load_plan
+from edgen.cli.options import JobArgument, JsonOption, SetOption
 from edgen.cli.output import print_json, print_line
+
+if TYPE_CHECKING:
+    from edgen.engine.plan import Plan
 
 
 def command(
@@ -21,29 +24,50 @@ def command(
 
     Example: edgen preview jobs/quickstart.yaml -n 1
     """
-    plan = load_plan(job, set_)
-    shown = []
-    for index in range(min(count, plan.job.conversations)):
-        scenario = plan.scenario(index)
-        protocol = plan.start(scenario, 0)
-        request = next(protocol)
-        protocol.close()
-        shown.append(
-            {"scenario": msgspec.to_builtins(scenario), "messages": msgspec.to_builtins(request.messages)}
-        )
+    from edgen.engine.load import load_plans
+
+    _, plans = load_plans(job, set_)
+    shown = [
+        _shown(arm, plan, index)
+        for arm, plan in plans.items()
+        for index in range(min(count, plan.job.conversations))
+    ]
+    plan = next(iter(plans.values()))
     if json:
         print_json({"job": plan.job.name, "cells": plan.space.cells, "previews": shown})
         return
     for preview in shown:
-        scenario = preview["scenario"]
-        print_line(f"scenario {scenario.pop('index')}")
-        for key, value in scenario.items():
-            if value is not None:
-                print_line(f"  {key}: {value}")
-        for message in preview["messages"]:
-            print_line(f"--- {message['role']}")
-            print_line(message["content"])
-        print_line()
+        _print(preview)
     print_line(
         f"{plan.job.conversations} scenarios are planned, of {plan.space.cells} cells in {plan.job.space}."
     )
+
+
+def _shown(arm: str | None, plan: Plan, index: int) -> dict[str, Any]:
+    """A scenario, and the messages of each prompt rendered for it."""
+    from edgen.engine.load import sample_variables
+
+    scenario = plan.scenario(index)
+    rendered = {
+        use: msgspec.to_builtins(prompt.messages(sample_variables(plan, use, scenario)))
+        for use, prompt in plan.prompts.items()
+    }
+    facts: dict[str, Any] = {} if arm is None else {"arm": arm}
+    facts["scenario"] = msgspec.to_builtins(scenario)
+    if "default" in rendered:
+        return {**facts, "messages": rendered["default"]}
+    return {**facts, "prompts": rendered}
+
+
+def _print(preview: dict[str, Any]) -> None:
+    scenario = preview["scenario"]
+    arm = f", arm {preview['arm']}" if "arm" in preview else ""
+    print_line(f"scenario {scenario['index']}{arm}")
+    for key, value in scenario.items():
+        if value is not None and key != "index":
+            print_line(f"  {key}: {value}")
+    for use, messages in preview.get("prompts", {"": preview.get("messages")}).items():
+        for message in messages:
+            print_line(f"--- {use + ': ' if use else ''}{message['role']}")
+            print_line(message["content"])
+    print_line()

@@ -21,9 +21,12 @@ _LINE_EVERY = 10.0
 
 
 @contextlib.asynccontextmanager
-async def progress(tally: Tally, name: str, driver: Driver) -> AsyncIterator[Display]:
-    """Show `tally` while the body runs, and once more at its end."""
+async def progress(
+    tally: Tally, name: str, driver: Driver, words: tuple[str, str] = ("accepted", "rejected")
+) -> AsyncIterator[Display]:
+    """Show `tally` while the body runs, and once more at its end; `words` name its two outcomes."""
     display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, driver)
+    display.words = words
     display.refresh()
     task = asyncio.create_task(display.follow())
     try:
@@ -38,6 +41,7 @@ class Display:
     """What both displays share: the figures, and the rate since the start."""
 
     every = _LINE_EVERY
+    words = ("accepted", "rejected")
 
     def __init__(self, tally: Tally, name: str, driver: Driver) -> None:
         self.tally = tally
@@ -67,7 +71,7 @@ class Display:
             self.refresh()
 
     def rate(self) -> float:
-        """Conversations a second since the start, what earlier sessions settled left out."""
+        """Outcomes a second since the start, what earlier sessions settled left out."""
         seconds = time.monotonic() - self._started
         return (self.tally.ended - self.tally.kept) / seconds if seconds > 0 else 0.0
 
@@ -82,8 +86,8 @@ class Display:
         tally = self.tally
         parts = [
             f"{self.rate():.1f}/s",
-            f"{tally.accepted} accepted",
-            f"{tally.rejected.total()} rejected",
+            f"{tally.accepted} {self.words[0]}",
+            f"{tally.rejected.total()} {self.words[1]}",
             f"{self.driver.in_flight} in flight",
             f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens",
         ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from edgen.cli.load import JsonOption
+from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
 from edgen.shards import MANIFEST, verify_manifest, write_jsonl_atomic, write_list_atomic

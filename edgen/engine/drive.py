@@ -1,8 +1,8 @@
-"""Drives conversations online: a bounded set of workers, each running one protocol at a time.
+"""Drives tasks online: a bounded set of workers, each running one task's generator at a time.
 
-A worker takes the next conversation, feeds its protocol from the ledger where the ledger knows the
-answer and from the backend where not, stores every answer before the protocol sees it, and settles
-the outcome. A bad answer is data; only bugs raise.
+A worker takes the next task, feeds it from the ledger where the ledger knows the answer and from the
+backend where not, stores every answer before the task sees it, and settles the outcome. A bad answer
+is data; only bugs raise.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edgen.engine.line import Line
-from edgen.engine.plan import Plan, Spent
 from edgen.engine.tally import Tally
+from edgen.engine.task import Settled, Spent, Task, Tasks
 from edgen.errors import FATAL, CallError, EdgenError, FailureKind, ProviderError
 from edgen.ledger import Ledger, Outcome
-from edgen.limits import AdmissionClosed
-from edgen.model import Conversation, Rejection, RejectionReason, Reply, Request, Scenario, Status
-from edgen.validation import is_valid
+from edgen.limits import Admission, AdmissionClosed
+from edgen.model import Reply, Request, Status
 
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
 SLACK = 256  # workers beyond the calls in flight: their answers wait for the disk
 
 
 class Driver:
-    """Runs conversations until they are all settled or something stops the run."""
+    """Runs tasks until they are all settled or something stops the run."""
 
     def __init__(
         self,
-        plan: Plan,
+        tasks: Tasks,
         lines: Mapping[str, Line],
         ledger: Ledger,
         fingerprint: str,
@@ -38,17 +37,19 @@ class Driver:
         grace: float = GRACE,
     ) -> None:
         self.tally = tally
-        self._plan = plan
+        self._tasks = tasks
         self._lines = lines
         self._ledger = ledger
         self._fingerprint = fingerprint
         self._grace = grace
-        self._stop_after = plan.job.limits.stop_after_failures
+        self._stop_after = tasks.job.limits.stop_after_failures
         self._failures_in_a_row = 0
         self._simulated = False
         self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
         self._backing_off: set[asyncio.Task[Any]] = set()
+        # Shared requests that are being asked now, each with those who wait for the same answer.
+        self._asking: dict[bytes, list[asyncio.Future[Reply]]] = {}
 
     @property
     def stopped(self) -> EdgenError | None:
@@ -58,12 +59,16 @@ class Driver:
     @property
     def in_flight(self) -> int:
         """Calls that the backends work on now."""
-        return sum(line.admission.running for line in set(self._lines.values()))
+        return sum(admission.running for admission in self._admissions)
 
     @property
     def paused_for(self) -> float:
         """Seconds that a service has asked to wait, 0 if none has."""
-        return max(line.admission.paused_for for line in self._lines.values())
+        return max(admission.paused_for for admission in self._admissions)
+
+    @property
+    def _admissions(self) -> set[Admission]:
+        return {line.admission for line in self._lines.values()}
 
     def stop(self, reason: EdgenError) -> None:
         """Admit nothing more; calls in flight may end. The first reason counts."""
@@ -71,8 +76,8 @@ class Driver:
             return
         self._reason = reason
         self._stopping.set()
-        for line in self._lines.values():
-            line.admission.close()
+        for admission in self._admissions:
+            admission.close()
         for task in list(self._backing_off):
             task.cancel()
 
@@ -81,8 +86,8 @@ class Driver:
         self._grace = 0.0
 
     async def run(self, units: Iterator[tuple[int, int]]) -> None:
-        """Work through (scenario, replicate) pairs. Raises the reason if the run was stopped."""
-        count = self._plan.job.limits.in_flight * len(self._lines) + SLACK
+        """Work through (index, replicate) pairs. Raises the reason if the run was stopped."""
+        count = self._tasks.job.limits.in_flight * len(self._admissions) + SLACK
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
@@ -112,7 +117,7 @@ class Driver:
             if self._reason is not None:
                 return
             try:
-                await self._converse(self._plan.scenario(index), replicate)
+                await self._do(index, replicate)
             except AdmissionClosed:
                 return
             except asyncio.CancelledError:
@@ -123,13 +128,13 @@ class Driver:
                 self.stop(error)
                 return
 
-    async def _converse(self, scenario: Scenario, replicate: int) -> None:
-        protocol = self._plan.start(scenario, replicate)
-        known = self._ledger.replies(scenario.index, replicate)
+    async def _do(self, index: int, replicate: int) -> None:
+        task = self._tasks.task(index, replicate)
+        protocol = task.protocol
+        known = self._ledger.replies(index, replicate)
         spent = Spent()
         step: Callable[[Any], Request] = protocol.send
         given: Any = None
-        request: Request | None = None
         try:
             while True:
                 try:
@@ -137,29 +142,57 @@ class Driver:
                 except StopIteration as end:
                     result = end.value
                     break
-                line = self._line(request)
+                line = self._lines[request.role]
                 key = line.key(request)
                 stored = known.get(key) if known else None
                 try:
-                    given = stored if stored is not None else await self._ask(line, request, key)
+                    if stored is not None:
+                        given = stored
+                    elif self._tasks.shares:
+                        given = await self._ask_once(line, request, key)
+                    else:
+                        given = await self._ask(line, request, key)
                 except CallError as failure:
                     # The protocol may know better than to fail: what it asked last may be what is wrong.
                     step, given = protocol.throw, failure
                     continue
                 if stored is not None:
                     self.tally.replayed += 1
-                spent.add(given, key)
+                spent.add(given, key, request.role, line.kind, line.backend.model)
                 step = protocol.send
         except CallError as failure:
-            self._failed(scenario, replicate, failure, spent)
+            self._failed(index, replicate, task, failure, spent)
             return
         finally:
             protocol.close()
-        self._settle(scenario, replicate, result, spent, self._line(request))
+        if spent.simulated and not self._simulated:
+            self._simulated = True
+            self._ledger.set_fact("simulated", self._fingerprint)
+        self._note(index, replicate, task, task.settled(result, spent), spent)
 
-    def _line(self, request: Request | None) -> Line:
-        role = "default" if request is None else request.role
-        return self._lines.get(role) or self._lines["default"]
+    async def _ask_once(self, line: Line, request: Request, key: bytes) -> Reply:
+        """Ask what several tasks may want to know: whoever comes first asks, the others get the answer."""
+        if (waiting := self._asking.get(key)) is not None:
+            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            waiting.append(answer)
+            return await answer
+        if (stored := self._ledger.reply(request.address, key)) is not None:
+            return stored
+        waiting = self._asking[key] = []
+        try:
+            reply = await self._ask(line, request, key)
+        except BaseException as problem:
+            told = problem if isinstance(problem, CallError) else AdmissionClosed()
+            for other in waiting:
+                if not other.done():
+                    other.set_exception(told)
+            raise
+        finally:
+            del self._asking[key]
+        for other in waiting:
+            if not other.done():
+                other.set_result(reply)
+        return reply
 
     async def _ask(self, line: Line, request: Request, key: bytes) -> Reply:
         """Ask and store. Returns when the answer is on the disk."""
@@ -196,60 +229,28 @@ class Driver:
         if self._backing_off:
             self._backing_off.discard(asyncio.current_task())
 
-    def _settle(
-        self, scenario: Scenario, replicate: int, result: Conversation | Rejection, spent: Spent, line: Line
-    ) -> None:
-        record = None
-        if spent.simulated and not self._simulated:
-            self._simulated = True
-            self._ledger.set_fact("simulated", self._fingerprint)
-        if isinstance(result, Conversation):
-            record = self._plan.record(
-                scenario,
-                replicate,
-                result,
-                spent,
-                backend=line.kind,
-                model=line.backend.model,
-            )
-            if not is_valid(record):
-                record = None
-                result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
-        if isinstance(result, Rejection):
-            status, reason, detail = Status.REJECTED, str(result.reason), result.detail
-        else:
-            status, reason, detail = Status.ACCEPTED, None, None
-        self._note(scenario, replicate, status, reason, detail, spent.key, record)
-
-    def _failed(self, scenario: Scenario, replicate: int, failure: CallError, spent: Spent) -> None:
+    def _failed(self, index: int, replicate: int, task: Task, failure: CallError, spent: Spent) -> None:
         if failure.kind in FATAL:
             self.stop(ProviderError(f"{advice(failure)} {_GO_ON}"))
             return
         self._failures_in_a_row += 1
-        self._note(scenario, replicate, Status.FAILED, str(failure.kind), failure.message, spent.key, None)
+        settled = Settled(Status.FAILED, str(failure.kind), failure.message)
+        self._note(index, replicate, task, settled, spent)
         if self._failures_in_a_row >= self._stop_after:
             self.stop(
                 ProviderError(
-                    f"{self._failures_in_a_row} conversations in a row got no answer, the last with "
+                    f"{self._failures_in_a_row} {self._tasks.noun} in a row got no answer, the last with "
                     f"{_clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
                     f"`edgen doctor JOB`. {_GO_ON}"
                 )
             )
 
-    def _note(
-        self,
-        scenario: Scenario,
-        replicate: int,
-        status: Status,
-        reason: str | None,
-        detail: str | None,
-        reply_key: bytes | None,
-        record: bytes | None,
-    ) -> None:
-        group = self._plan.group(scenario)
-        outcome = Outcome(scenario.index, replicate, status, reason, detail, group, reply_key)
-        self._ledger.settle(outcome, self._fingerprint, record)
-        self.tally.settle(status, reason)
+    def _note(self, index: int, replicate: int, task: Task, settled: Settled, spent: Spent) -> None:
+        outcome = Outcome(
+            index, replicate, settled.status, settled.reason, settled.detail, task.group, spent.key
+        )
+        self._ledger.settle(outcome, self._fingerprint, settled.record)
+        self.tally.settle(settled.status, settled.reason)
 
 
 _GO_ON = "Then start the same command again: it goes on where it stopped."

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from edgen.backends import Backend
-from edgen.config import BackendConfig, Limits
+from edgen.config import BackendConfig, Job, Limits, backend_name
 from edgen.errors import CallError, FailureKind, ProviderError
 from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
 from edgen.model import Reply, Request
@@ -26,6 +27,30 @@ _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 _PATIENCE = 3  # refusals with Retry-After, and no answer between them, that make the whole line wait
 
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def lines(
+    job: Job, backends: Mapping[str, Backend], budget: Budget | None, roles: Iterable[str]
+) -> dict[str, Line]:
+    """The line of each role. `backends` are by their names in the job; roles that one backend answers
+    share its line, and lines to one service share its admission."""
+    rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
+    limits = job.limits
+    admissions: dict[Any, Admission] = {}
+    made: dict[str, Line] = {}
+    for role in roles:
+        name = backend_name(job, role)
+        if name not in made:
+            identity = backends[name].identity
+            service = (identity["type"], identity.get("base_url"))
+            if service not in admissions:
+                admissions[service] = Admission(
+                    in_flight=limits.in_flight,
+                    requests_per_minute=limits.requests_per_minute,
+                    tokens_per_minute=limits.tokens_per_minute,
+                )
+            made[name] = Line(job.backends[name], backends[name], limits, budget, rng, admissions[service])
+    return {role: made[backend_name(job, role)] for role in roles}
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -59,14 +84,11 @@ class Line:
         limits: Limits,
         budget: Budget | None,
         rng: random.Random,
+        admission: Admission,
     ) -> None:
         self.backend = backend
         self.kind = str(config.__struct_config__.tag)
-        self.admission = Admission(
-            in_flight=limits.in_flight,
-            requests_per_minute=limits.requests_per_minute,
-            tokens_per_minute=limits.tokens_per_minute,
-        )
+        self.admission = admission
         self._price = config.price
         self._max_tokens = config.max_tokens
         self._meters_tokens = limits.tokens_per_minute is not None

@@ -13,68 +13,83 @@ from typing import Any
 import msgspec
 
 from edgen import __version__
-from edgen.config import Job, shaping
-from edgen.model import Conversation, Reply, Scenario, Usage
+from edgen.config import Job, roles_asked, shaping
+from edgen.engine.task import Answered, Settled, Spent, Task
+from edgen.model import Conversation, Rejection, RejectionReason, Usage
 from edgen.prompting import Prompt
-from edgen.protocols import PROTOCOLS, Conversing, Rules
+from edgen.protocols import PROTOCOLS, Result, Rules
+from edgen.protocols.stage import Stage
 from edgen.records import Provenance, encode, make_record
 from edgen.sampling import Sampler
 from edgen.space import Space, content_sha256
 from edgen.splits import group_hash
-
-
-class Spent(msgspec.Struct):
-    """What one conversation's calls added up to, and how its last answer ended."""
-
-    asks: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    finish_reason: str = "stop"
-    model: str | None = None
-    key: bytes | None = None
-    simulated: bool = False
-
-    def add(self, reply: Reply, key: bytes) -> None:
-        self.asks += 1
-        if reply.usage is not None:
-            self.prompt_tokens += reply.usage.prompt_tokens
-            self.completion_tokens += reply.usage.completion_tokens
-        self.finish_reason = reply.finish_reason
-        self.model = reply.model
-        self.key = key
-        self.simulated |= reply.simulated
+from edgen.validation import is_valid
 
 
 class Plan:
-    """A job with its template and space read. `scenario`, `start`, `group` and `record` are pure."""
+    """A job with its templates and space read. Its tasks are conversations; all of it is pure.
 
-    def __init__(self, job: Job, space: Space, prompt: Prompt) -> None:
+    `prompts` holds the templates by what they are for; `extra_prompts` those that shape no conversation,
+    to be kept with the run.
+    """
+
+    noun = "conversations"
+
+    def __init__(
+        self,
+        job: Job,
+        space: Space,
+        prompts: Mapping[str, Prompt],
+        extra_prompts: Mapping[str, Prompt] | None = None,
+    ) -> None:
         self.job = job
-        self.prompt = prompt
+        self.prompts = prompts
+        self.extra_prompts = extra_prompts or {}
         self.space = space
         self.space_sha256 = content_sha256(space)
+        self.template_sha256 = _sha256_of(prompts)
         self.scenario = Sampler(space, job.seed, job.design).scenario
+        # Whether conversations ask one another's requests.
+        self.shares = job.branch is not None
+        self.roles = roles_asked(job)
         self._start = PROTOCOLS[job.protocol]
-        self._rules = Rules(asks=job.asks, seed=job.seed)
+        self._rules = Rules(asks=job.asks, seed=job.seed, selfplay=job.selfplay, branch=job.branch)
 
-    def start(self, scenario: Scenario, replicate: int) -> Conversing:
-        """The protocol's generator for one conversation."""
-        return self._start(scenario, replicate, self.prompt, self._rules)
+    def task(self, index: int, replicate: int) -> Task:
+        """The work on one conversation: its protocol's generator, and what becomes of its result."""
+        scenario = self.scenario(index)
 
-    def group(self, scenario: Scenario) -> int:
-        """The hash of the group that the split keeps on one side."""
-        return group_hash(self.job.split.by, self.job.seed, scenario)
+        def settled(result: Result, spent: Spent) -> Settled:
+            if isinstance(result, Conversation):
+                record = encode(
+                    make_record(
+                        self.job.name, scenario, result, self._provenance(index, replicate, result, spent)
+                    )
+                )
+                if is_valid(record):
+                    return Settled.accepted(record)
+                result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
+            return Settled.rejected(result)
+
+        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        return Task(self._start(scenario, replicate, self.prompts, self._rules), group, settled)
+
+    def stage(self, index: int) -> Stage:
+        """Both agents of a scenario, as selfplay has them."""
+        return Stage(self.scenario(index), self.prompts, self._rules)
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys, the
-        texts of template and space, the backends' identities, the split's grouping, edgen itself."""
+        texts of templates and space, the backends' identities, the split's grouping, edgen itself."""
         shape = shaping(self.job)
-        for key in ("space", "prompt", "backends"):
+        for key in ("space", "prompt", "prompts", "backends"):
             del shape[key]
+        if self.job.protocol != "selfplay":
+            del shape["selfplay"]
         facts = {
             "shape": shape,
             "name": self.job.name,
-            "template": self.prompt.sha256,
+            "template": self.template_sha256,
             "space": self.space_sha256,
             "backends": {role: dict(identity) for role, identity in identities.items()},
             "split_by": self.job.split.by,
@@ -82,30 +97,34 @@ class Plan:
         }
         return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
 
-    def record(
-        self,
-        scenario: Scenario,
-        replicate: int,
-        conversation: Conversation,
-        spent: Spent,
-        *,
-        backend: str,
-        model: str,
-    ) -> bytes:
-        """The record of an accepted conversation, as compact JSON."""
-        provenance = Provenance(
-            scenario=scenario.index,
+    def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
+        # The side that a record names first: the one prompt's, or the teacher's.
+        answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
+        several = len(self.roles) > 1
+        return Provenance(
+            scenario=index,
             seed=self.job.seed,
             replicate=replicate,
             protocol=self.job.protocol,
-            backend=backend,
-            model=spent.model or model,
+            backend=answered.backend,
+            model=answered.model,
             simulated=spent.simulated,
-            template_sha256=self.prompt.sha256,
+            template_sha256=self.template_sha256,
             space_sha256=self.space_sha256,
             attempts=spent.asks,
             finish_reason=spent.finish_reason,
             usage=Usage(spent.prompt_tokens, spent.completion_tokens),
             repairs=conversation.repairs,
+            flags=conversation.flags,
+            branch=conversation.branch,
+            models={role: who.model for role, who in sorted(spent.by_role.items())} if several else None,
+            templates={use: prompt.sha256 for use, prompt in self.prompts.items()} if several else None,
         )
-        return encode(make_record(self.job.name, scenario, conversation, provenance))
+
+
+def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
+    """The digest of one template, or one over the digests of several."""
+    if list(prompts) == ["default"]:
+        return prompts["default"].sha256
+    parts = {use: prompt.sha256 for use, prompt in prompts.items()}
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()

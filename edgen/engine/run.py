@@ -7,54 +7,46 @@ scenarios as are still missing, so that what is made depends on outcomes alone, 
 from __future__ import annotations
 
 import asyncio
-import os
-import random
-import socket
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from edgen import __version__
 from edgen.backends import Backend
 from edgen.config import resolved
-from edgen.engine.drive import Driver
 from edgen.engine.finish import finish, stamp
-from edgen.engine.line import Line
 from edgen.engine.plan import Plan
-from edgen.engine.tally import Tally
-from edgen.errors import DataError, EdgenError, ShortError, SignalError
+from edgen.engine.session import Charged, Session
+from edgen.errors import DataError, ShortError
 from edgen.ledger import Ledger, RunPlan, RunStatus
-from edgen.limits import Budget
 from edgen.rundir import RunDir
 from edgen.shards import verify_manifest
 from edgen.space import dump_space
 
-_NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 _HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted: no more are planned
 
 
 class Run:
-    """A plan, its backends and its folder. `execute` does it all; `driver` is there to be stopped."""
+    """A plan, its backends (by their names in the job) and its folder. `execute` does it all; `driver`
+    is there to be stopped. `elsewhere`: see Session."""
 
-    def __init__(self, plan: Plan, backends: Mapping[str, Backend], rundir: RunDir, ledger: Ledger) -> None:
-        job = plan.job
+    def __init__(
+        self,
+        plan: Plan,
+        backends: Mapping[str, Backend],
+        rundir: RunDir,
+        ledger: Ledger,
+        elsewhere: Iterable[Charged] = (),
+    ) -> None:
         self.plan = plan
         self.rundir = rundir
         self.ledger = ledger
-        self.tally = Tally(planned=job.conversations * job.replicates)
-        self.fingerprint = plan.fingerprint({role: b.identity for role, b in backends.items()})
-        limits = job.limits
-        budget = None
-        if limits.max_tokens is not None or limits.max_cost is not None:
-            budget = Budget(limits.max_tokens, limits.max_cost)
-        rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
-        self._lines: dict[str, Line] = {
-            role: Line(job.backends[role], backend, limits, budget, rng) for role, backend in backends.items()
-        }
-        if budget is not None:
-            budget.restore(*ledger.charged(self._lines["default"].price_of))
-        self.session = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
-        self.driver = Driver(plan, self._lines, ledger, self.fingerprint, self.tally)
+        self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere)
+        self.driver = self.session.driver
+        self.tally = self.session.tally
+        self.tally.planned = plan.job.conversations * plan.job.replicates
+        self.fingerprint = self.session.fingerprint
 
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
@@ -65,33 +57,36 @@ class Run:
                 "The job, its template or space, or edgen itself has changed since this run was last worked on: "
                 f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
             )
-        job, prompt, space = self.plan.job, self.plan.prompt, self.plan.space
-        template_name = f"{prompt.name}.j2"
-        self.rundir.write_job(
-            {
-                **resolved(job),
-                "space": "inputs/space.yaml",
-                "prompt": f"inputs/{template_name}",
-                "resolved": {
-                    "edgen": __version__,
-                    "space": job.space,
-                    "space_sha256": self.plan.space_sha256,
-                    "prompt": job.prompt,
-                    "template_sha256": prompt.sha256,
-                    "fingerprint": self.fingerprint,
-                },
+        plan, job = self.plan, self.plan.job
+        prompts = {**plan.prompts, **plan.extra_prompts}
+        # Files of one name from different folders keep apart.
+        names = {use: f"{p.name}.j2" for use, p in prompts.items()}
+        if len(set(names.values())) < len({p.sha256 for p in prompts.values()}):
+            names = {use: f"{use}-{p.name}.j2" for use, p in prompts.items()}
+        paths = {use: f"inputs/{name}" for use, name in names.items()}
+        facts = {
+            **resolved(job),
+            "space": "inputs/space.yaml",
+            "prompt": paths.pop("default", None),
+            "prompts": paths,
+            "resolved": {
+                "edgen": __version__,
+                "space": job.space,
+                "space_sha256": plan.space_sha256,
+                "prompts": {use: prompt.source for use, prompt in prompts.items()},
+                "template_sha256": plan.template_sha256,
+                "fingerprint": self.fingerprint,
             },
-            {"space.yaml": dump_space(space), template_name: prompt.text},
-        )
+        }
+        texts = {names[use]: prompt.text for use, prompt in prompts.items()}
+        self.rundir.write_job(facts, {"space.yaml": dump_space(plan.space), **texts})
 
     async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
         """Make everything, then write the files.
 
         Raises ShortError if less was accepted than asked for, and whatever stopped the run.
         """
-        noting = asyncio.create_task(self._note_regularly())
-        state, message = "stopped", None
-        try:
+        async with self.session.noted():
             scenarios = await self._rounds()
             await self.ledger.flush()
             on_finish()
@@ -103,16 +98,8 @@ class Run:
                 await self.ledger.flush()
                 await asyncio.to_thread(self._finish, scenarios)
                 self.ledger.set_fact("written", mark)
-            asked = self._asked
-            state = "complete" if self.tally.accepted >= asked else "short"
-            if state == "short":
+            if self.tally.accepted < self._asked:
                 raise ShortError(self._shortage())
-        except EdgenError as error:
-            message = str(error)
-            raise
-        finally:
-            noting.cancel()
-            self._note(state, message)
 
     @property
     def _asked(self) -> int:
@@ -129,7 +116,8 @@ class Run:
         while True:
             self._announce(end)
             before = self.tally.accepted
-            await self.driver.run(self._pending(first, end))
+            units = itertools.product(range(first, end), range(job.replicates))
+            await self.driver.run(self.session.pending(units, first, end))
             missing = self._asked - self.tally.accepted
             barren = 0 if self.tally.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:
@@ -150,30 +138,8 @@ class Run:
 
     def _announce(self, scenarios: int) -> None:
         job = self.plan.job
-        self.tally.planned = scenarios * job.replicates
-        plan = RunPlan(
-            name=job.name,
-            fingerprint=self.fingerprint,
-            scenarios=scenarios,
-            replicates=job.replicates,
-            asked=self._asked,
-        )
-        self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
-
-    def _pending(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """(scenario, replicate) pairs without an outcome that still stands; the others are counted."""
-        settled = self.ledger.settled(self.fingerprint, first, end)
-        known = next(settled, None)
-        for scenario in range(first, end):
-            for replicate in range(self.plan.job.replicates):
-                here = (scenario, replicate)
-                while known is not None and known[:2] < here:
-                    known = next(settled, None)
-                if known is not None and known[:2] == here:
-                    self.tally.settle(known[2], known[3])
-                    self.tally.kept += 1
-                else:
-                    yield here
+        planned = scenarios * job.replicates
+        self.session.announce(job.name, scenarios, job.replicates, self._asked, planned)
 
     def _finish(self, scenarios: int) -> None:
         """Write the files."""
@@ -182,7 +148,7 @@ class Run:
             "job": resolved(job),
             "fingerprint": self.fingerprint,
             "simulated": self.ledger.fact("simulated") == self.fingerprint,
-            "template_sha256": self.plan.prompt.sha256,
+            "template_sha256": self.plan.template_sha256,
             "space_sha256": self.plan.space_sha256,
             "planned": tally.planned,
             "rejected": dict(sorted(tally.rejected.items())),
@@ -209,30 +175,3 @@ class Run:
             "" if self.plan.job.top_up else " `top_up: true` in the job plans more until enough are accepted."
         )
         return f"{tally.accepted} of {self._asked} conversations were accepted ({reasons}).{again}{more}"
-
-    async def _note_regularly(self) -> None:
-        while True:
-            await asyncio.sleep(_NOTE_EVERY)
-            self._note("running", None)
-
-    def _note(self, state: str, message: str | None) -> None:
-        try:
-            self.ledger.note_session(
-                self.session,
-                replayed=self.tally.replayed,
-                retried=self.tally.retried,
-                lost_tokens=sum(line.lost_tokens for line in self._lines.values()),
-                lost_usd=sum(line.lost_usd for line in self._lines.values()),
-                state=state,
-                message=message,
-            )
-        except EdgenError:  # the ledger stopped; that error is already on its way
-            return
-
-
-def interrupted(signal_number: int) -> SignalError:
-    """The reason to stop with when a signal came."""
-    return SignalError(
-        signal_number,
-        "Interrupted. Everything answered is stored; start the same command again and it goes on where it stopped.",
-    )

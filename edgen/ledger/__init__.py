@@ -17,11 +17,16 @@ from typing import Any
 import msgspec
 
 from edgen.ledger.schema import REPLICATES, check, connect, unit_number, worded
-from edgen.ledger.status import Counts, RunPlan, RunStatus, read_status
+from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
+from edgen.ledger.view import View
 from edgen.ledger.writer import Writer
-from edgen.model import Address, Reply, Status, Usage
+from edgen.model import Address, FinishReason, Reply, Status, Usage
 
 _PAGE = 500
+_REPLIES = (
+    "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens, simulated "
+    "FROM replies WHERE unit = ?"
+)
 
 _REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
@@ -116,22 +121,16 @@ class Ledger:
         unit = unit_number(scenario, replicate)
         if unit > self._last_unit:
             return {}
+        rows = self._all(_REPLIES, (unit,))
+        return {key: _reply(*row) for key, *row in rows}
+
+    def reply(self, address: Address, key: bytes) -> Reply | None:
+        """What was answered to one request by now, whichever session asked it."""
+        unit = unit_number(address.scenario, address.replicate)
         rows = self._all(
-            "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens, simulated "
-            "FROM replies WHERE unit = ?",
-            (unit,),
+            f"{_REPLIES} AND step = ? AND attempt = ? AND key = ?", (unit, address.step, address.attempt, key)
         )
-        return {
-            key: Reply(
-                text,
-                finish,
-                refusal,
-                None if prompt is None else Usage(prompt, completion),
-                model,
-                bool(simulated),
-            )
-            for key, text, finish, refusal, model, prompt, completion, simulated in rows
-        }
+        return _reply(*rows[0][1:]) if rows else None
 
     # -- outcomes
 
@@ -236,14 +235,7 @@ class Ledger:
     def charged(self, price: Callable[[int, int], float]) -> tuple[int, float]:
         """(tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
         values replies that were stored without a cost."""
-        tokens, cost, prompt, completion = self._one(
-            "SELECT IFNULL(SUM(charged_tokens), 0), TOTAL(cost_usd), "
-            "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
-            "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
-            "FROM replies"
-        )
-        lost_tokens, lost_usd = self._one("SELECT IFNULL(SUM(lost_tokens), 0), TOTAL(lost_usd) FROM sessions")
-        return tokens + lost_tokens, cost + lost_usd + price(prompt, completion)
+        return charged(self._reader, price)
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact about the run."""
@@ -283,6 +275,32 @@ class Ledger:
             raise worded(self._path, problem) from None
 
 
+def _reply(
+    text: str,
+    finish_reason: FinishReason,
+    refusal: str | None,
+    model: str | None,
+    prompt_tokens: int | None,
+    completion_tokens: int | None,
+    simulated: int,
+) -> Reply:
+    usage = None if prompt_tokens is None else Usage(prompt_tokens, completion_tokens or 0)
+    return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
+
+
+def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
+    """What `Ledger.charged` says of the ledger at `path`, read only; nothing if there is none."""
+    if not path.exists():
+        return 0, 0.0
+    connection = connect(path, read_only=True)
+    try:
+        return charged(connection, price)
+    except sqlite3.DatabaseError as problem:
+        raise worded(path, problem) from None
+    finally:
+        connection.close()
+
+
 def run_status(path: Path) -> RunStatus:
     """The status of the ledger at `path`, read only: a run in progress is not disturbed."""
     connection = connect(path, read_only=True)
@@ -294,4 +312,15 @@ def run_status(path: Path) -> RunStatus:
         connection.close()
 
 
-__all__ = ["Counts", "Ledger", "Outcome", "RunPlan", "RunStatus", "run_status", "unit_number"]
+__all__ = [
+    "REPLICATES",
+    "Counts",
+    "Ledger",
+    "Outcome",
+    "RunPlan",
+    "RunStatus",
+    "View",
+    "charged_at",
+    "run_status",
+    "unit_number",
+]

@@ -6,6 +6,7 @@ At every moment planned = accepted + rejected + failed + pending.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -31,7 +32,8 @@ class RunPlan(msgspec.Struct, frozen=True):
     fingerprint: str
     scenarios: int
     replicates: int
-    asked: int  # conversations that the job wants accepted
+    asked: int  # how many are wanted
+    planned: int | None = None  # where it is not scenarios times replicates
 
 
 class RunStatus(msgspec.Struct, frozen=True):
@@ -51,7 +53,8 @@ class RunStatus(msgspec.Struct, frozen=True):
 
     @property
     def planned(self) -> int:
-        return self.plan.scenarios * self.plan.replicates
+        product = self.plan.scenarios * self.plan.replicates
+        return product if self.plan.planned is None else self.plan.planned
 
     @property
     def pending(self) -> int:
@@ -123,6 +126,20 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
         cost_usd=totals[4],
     )
     return RunStatus(plan, accepted, rejected, failed, counts, last[1], last[2])
+
+
+def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) -> tuple[int, float]:
+    """(tokens, US dollars) used by all sessions; `price` values replies that were stored without a cost."""
+    tokens, cost, prompt, completion = connection.execute(
+        "SELECT IFNULL(SUM(charged_tokens), 0), TOTAL(cost_usd), "
+        "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
+        "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
+        "FROM replies"
+    ).fetchone()
+    lost_tokens, lost_usd = connection.execute(
+        "SELECT IFNULL(SUM(lost_tokens), 0), TOTAL(lost_usd) FROM sessions"
+    ).fetchone()
+    return tokens + lost_tokens, cost + lost_usd + price(prompt, completion)
 
 
 def _plan(connection: sqlite3.Connection) -> RunPlan:

@@ -1,12 +1,14 @@
-"""How a scenario becomes a conversation, one file a kind. `PROTOCOLS` is the table of them."""
+"""How a scenario becomes a conversation, one file a kind. `PROTOCOLS` is the table of them.
+
+`oracle` judges two conversations: it is driven like the others, and returns verdicts.
+"""
 
 from __future__ import annotations
 
 from edgen.protocols.base import Conversing, Prompting, Result, Rules, Start
 from edgen.protocols.oneshot import oneshot
+from edgen.protocols.selfplay import selfplay
 
-PROTOCOLS: dict[str, Start] = {"oneshot": oneshot}
-# The backends' roles that a protocol asks.
-PROTOCOL_ROLES: dict[str, tuple[str, ...]] = {"oneshot": ("default",)}
+PROTOCOLS: dict[str, Start] = {"oneshot": oneshot, "selfplay": selfplay}
 
-__all__ = ["PROTOCOLS", "PROTOCOL_ROLES", "Conversing", "Prompting", "Result", "Rules", "Start"]
+__all__ = ["PROTOCOLS", "Conversing", "Prompting", "Result", "Rules", "Start"]

@@ -10,6 +10,8 @@ import math
 import re
 from typing import Any
 
+from edgen.transcript.thinking import without_thinking
+
 _MAX = 400  # a value longer than this is prose
 _NUMBER = re.compile(
     r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
@@ -124,3 +126,8 @@ def _value(match: re.Match[str]) -> float | None:
     if match["percent"]:
         number = round(number / 100, 12)
     return _within(number)
+
+
+def read_probability(text: str) -> float | None:
+    """The probability in an answer to a question for it; None where there is no single number."""
+    return probability_of(without_thinking(text, []).strip().strip("`"))

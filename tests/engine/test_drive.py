@@ -68,7 +68,7 @@ def plan(**changes: Any) -> Plan:
     return Plan(
         Job(**(values | changes)),
         load_space(find("preference_space", "education_dialogue")),
-        load_prompt(find("prompts", "education_dialogue")),
+        {"default": load_prompt(find("prompts", "education_dialogue"))},
     )
 
 

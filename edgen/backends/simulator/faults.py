@@ -3,7 +3,8 @@
 `refusal=0.02,429=0.1:2` says that 2% of the answers refuse and 10% of the attempts meet an HTTP 429
 that asks for 2 seconds. Content faults shape the answer and follow from the request alone, so the
 same request always meets the same one. Transport faults shape no answer: they are drawn anew each
-time a request is tried, so that trying again can help. At most one fault of each class strikes.
+time a request is tried, so that trying again can help. At most one fault of each class strikes; a
+content fault that does not fit what is asked for has no effect there.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
-from edgen.backends.simulator import defects
+from edgen.backends.simulator import defects, judge, turns
 from edgen.errors import InputError
 
 CONTENT = {
     "refusal": "the model declines, in its text or in a refusal field",
     "truncated": "the answer is cut off, finish reason length",
-    "garbage": "text that is no conversation",
+    "garbage": "text that is no conversation, no turn and no verdict",
     "empty": "no text at all",
     "filtered": "blocked by a content filter",
     "one_speaker": "only one of the two speaks",
     "defects": "a conversation with any one of the layout defects below",
+    **turns.FAULTS,
+    **judge.FAULTS,
 }
 # name -> (what it does, the value that `:value` changes)
 TRANSPORT: dict[str, tuple[str, float | None]] = {

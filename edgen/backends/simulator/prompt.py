@@ -38,13 +38,13 @@ class Task(NamedTuple):
 
 # A phrase ends at a full stop before a word that opens a sentence, or with its line, so that the
 # stop in "Martin Luther King Jr. and the law" is no end.
-_END = (
+END = (
     r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
     r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
 # A topic ends before the length of the conversation and those who hold it, too.
 _TOPIC_END = (
-    rf"(?:{_END}"
+    rf"(?:{END}"
     r"|(?=,? (?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b)"
     r"|(?=,? between (?:an?|one|the) (?:\w+ )?(?:teacher|student)\b))"
 )
@@ -52,7 +52,7 @@ _LABEL_OPEN = r"(?:^|\n)[ \t>*#\-\d.\"]*"
 _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 
 
-def _frames(*sentences: str, label: str, end: str = _END) -> tuple[re.Pattern[str], ...]:
+def _frames(*sentences: str, label: str, end: str = END) -> tuple[re.Pattern[str], ...]:
     frames = [re.compile(sentence + r"\s*(\S.{0,399}?)" + end) for sentence in sentences]
     return (*frames, re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
@@ -118,6 +118,7 @@ _RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
 _TURNS = re.compile(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
 DEFAULT_TURNS = (10, 15)
 MOST_TURNS = 60
+MARKER = "end of conversation"
 
 
 def read(messages: Sequence[Message]) -> Task | None:
@@ -130,8 +131,8 @@ def read(messages: Sequence[Message]) -> Task | None:
     return Task(
         brief=Brief(**{field: _find(frames, text) for field, frames in _FRAMES.items()}),
         layout=layout,
-        turns=_turns(text),
-        end_marker="end of conversation" in lower,
+        turns=turns(text),
+        end_marker=MARKER in lower,
         probability="probability" in lower,
     )
 
@@ -151,7 +152,18 @@ def _find(frames: tuple[re.Pattern[str], ...], text: str) -> str | None:
     return None
 
 
-def _turns(text: str) -> tuple[int, int]:
+def topic(text: str) -> str | None:
+    """The topic that a text names."""
+    return _find(_FRAMES["topic"], text)
+
+
+def wanted(text: str) -> bool:
+    """Whether a text asks for a whole conversation."""
+    return _layout(text) is not None
+
+
+def turns(text: str) -> tuple[int, int]:
+    """How many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
     found = _TURNS.search(text)
     if found is None:
         return DEFAULT_TURNS

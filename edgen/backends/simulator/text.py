@@ -13,13 +13,13 @@ from random import Random
 
 import msgspec
 
-from edgen.backends.simulator import defects, layout, prompt
+from edgen.backends.simulator import closing, defects, judge, layout, prompt, side, turns
 from edgen.backends.simulator.dialogue import converse
 from edgen.backends.simulator.faults import NO_FAULTS, Faults, struck
 from edgen.backends.simulator.phrases import Voice
 from edgen.model import FinishReason, Message, Reply, Usage
 
-VERSION = 2
+VERSION = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
@@ -53,7 +53,7 @@ def respond(
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
-    text, finish, refusal = _answer(prompt.read(messages), fault.name if fault else None, rng, json_mode)
+    text, finish, refusal = _answer(messages, fault.name if fault else None, rng, json_mode)
     for sequence in stop:
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
@@ -70,7 +70,7 @@ def tokens(text: str) -> int:
 
 
 def _answer(
-    task: prompt.Task | None, fault: str | None, rng: Random, json_mode: bool
+    messages: Sequence[Message], fault: str | None, rng: Random, json_mode: bool
 ) -> tuple[str, FinishReason, str | None]:
     if fault == "empty":
         return "", "stop", None
@@ -79,18 +79,37 @@ def _answer(
     if fault == "refusal":
         words = Voice(rng, {}).say("refusal")
         return ("", "stop", words) if rng.random() < 0.3 else (words, "stop", None)
-    if fault == "garbage":
-        voice = Voice(rng, {})
-        return " ".join(voice.say("garbage") for _ in range(1 + int(rng.random() * 4))), "stop", None
-    text = _plain(rng, json_mode) if task is None else _conversation(task, fault, rng)
+    text = _text(messages, fault, rng, json_mode)
     if fault == "truncated":
         return text[: int(len(text) * (0.2 + 0.6 * rng.random()))], "length", None
     return text, "stop", None
 
 
+def _text(messages: Sequence[Message], fault: str | None, rng: Random, json_mode: bool) -> str:
+    """What the messages ask for: a verdict, a number, a turn, a conversation, or just any answer."""
+    place = side.read(messages)
+    # A turn may say anything, so what a side hears is never taken for a judge's prompt.
+    comparison = judge.read(messages) if place is None or not place.said else None
+    if comparison is not None:
+        return _as_json("answer", judge.answer(comparison, fault, rng), json_mode)
+    if fault == "garbage":
+        voice = Voice(rng, {})
+        return " ".join(voice.say("garbage") for _ in range(1 + int(rng.random() * 4)))
+    asked = closing.read(messages, place)
+    if asked is not None:
+        return _as_json("probability", closing.answer(asked, rng), json_mode)
+    if place is not None:
+        return _as_json("text", turns.speak(place, fault, rng), json_mode)
+    task = prompt.read(messages)
+    return _plain(rng, json_mode) if task is None else _conversation(task, fault, rng)
+
+
+def _as_json(key: str, words: str, json_mode: bool) -> str:
+    return msgspec.json.encode({key: words}).decode() if json_mode else words
+
+
 def _plain(rng: Random, json_mode: bool) -> str:
-    words = Voice(rng, {}).say("plain")
-    return msgspec.json.encode({"answer": words}).decode() if json_mode else words
+    return _as_json("answer", Voice(rng, {}).say("plain"), json_mode)
 
 
 def _conversation(task: prompt.Task, fault: str | None, rng: Random) -> str:

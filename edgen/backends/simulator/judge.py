@@ -1,0 +1,158 @@
+"""The simulated judge: two numbered transcripts in, `1` or `2` out.
+
+A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses
+or the like and the prompt asks for 1 or 2, or which is better. What the judge prefers is `quality`, a
+function of one transcript's text alone. Planted faults make it prefer a slot or length instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+from edgen.backends.simulator.phrases import Voice
+from edgen.backends.simulator.tone import tone
+from edgen.model import Message
+
+FAULTS = {
+    "judge_first": "the judge picks the first slot whatever is there",
+    "judge_second": "the judge picks the second slot whatever is there",
+    "judge_longer": "the judge picks the longer text, in words",
+    "judge_noise": "the judge picks the worse one",
+    "judge_prose": "the judge answers in prose that picks none",
+    "judge_both": "the judge finds both good",
+}
+
+
+class Comparison(NamedTuple):
+    """Two texts to choose from, and what the prompt calls them (`Interaction`)."""
+
+    noun: str
+    first: str
+    second: str
+
+
+_ONE = re.compile(r"[ _#]1\b")
+_HEADING = (
+    r"(?im:^[^\w\n]{{0,8}}(?:the )?({noun})[ _#]{{1,2}}{number}\b[^\w\n:]{{0,8}}(?::[^\w\n]{{0,8}}|$|(?=\n)))"
+)
+_NOUNS = "interaction|conversation|response|dialogue|dialog|lesson|transcript|reply|answer|option|candidate"
+_FIRST = re.compile(_HEADING.format(noun=_NOUNS, number=1))
+_SECOND = {noun: re.compile(_HEADING.format(noun=noun, number=2)) for noun in _NOUNS.split("|")}
+_ASKED = re.compile(
+    r"\b1\W{0,4} ?(?:or|/|,) ?\W{0,4}2\b|\bwhich\b[^\n]{0,120}\b(?:better|prefer|best|worse)", re.IGNORECASE
+)
+_ASKING = re.compile(
+    r"\n(?![^\n]{0,12}(?:teacher|student)\b[^\n]{0,40}:)(?=[^\n]*(?:\bwhich\b|\b1\b[^\n]{0,8}\b2\b))",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
+_TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
+_CACHED = 8_000  # characters
+
+
+def read(messages: Sequence[Message]) -> Comparison | None:
+    """The comparison that the messages ask for, None if they ask for none."""
+    if not messages or messages[-1].role != "user":
+        return None
+    text = messages[-1].content
+    if _ONE.search(text) is None or (first := _FIRST.search(text)) is None:
+        return None
+    noun = first[1].lower()
+    second = _SECOND[noun].search(text, first.end())
+    if second is None:
+        return None
+    end = _end(text, second.end())
+    outside = text[: first.start()] + text[end:]
+    if not any(_ASKED.search(part) for part in (outside, *_others(messages))):
+        return None
+    shown = (text[first.end() : second.start()], text[second.end() : end])
+    return Comparison(first[1].capitalize(), *[_RULE.sub("", part).strip() for part in shown])
+
+
+def _others(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages[:-1] if message.role != "assistant"]
+
+
+def _end(text: str, start: int) -> int:
+    """Where the second transcript ends: at the last rule, else before the line that asks, else at the text's end."""
+    ends = [found.start() for found in _RULE.finditer(text, start)]
+    if not ends:
+        ends = [found.start() for found in _ASKING.finditer(text, start)]
+    return ends[-1] if ends else len(text)
+
+
+def turns_of(text: str) -> list[str]:
+    """The turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
+    turns: list[list[str]] = []
+    for line in text.split("\n"):
+        label = _TURN.match(line)
+        if label is not None:
+            turns.append([line[label.end() :]])
+        elif turns:
+            turns[-1].append(line)
+        elif line.strip():
+            turns.append([line])
+    return ["\n".join(turn).strip() for turn in turns]
+
+
+def quality(text: str) -> float:
+    """How good one shown transcript is: the mean tone of its turns, in [-1, 1].
+
+    A mean, so that a longer conversation is not a better one. A hash of the text decides between
+    texts that would otherwise be on a par, by a millionth.
+    """
+    return _cached(text) if len(text) <= _CACHED else _quality(text)
+
+
+def _quality(text: str) -> float:
+    turns = turns_of(text)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    share = int.from_bytes(digest, "big") / 2**32
+    mean = sum([tone(turn) for turn in turns]) / len(turns) if turns else -1.0
+    return mean * (1 - 1e-6) + (share - 0.5) * 1e-6
+
+
+_cached = lru_cache(maxsize=1_024)(_quality)
+
+
+def answer(comparison: Comparison, fault: str | None, rng: Random) -> str:
+    """What the judge says; every choice of words is drawn from `rng`."""
+    better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
+    if fault in ("judge_prose", "garbage"):
+        return Voice(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
+    if fault == "judge_both":
+        return "Both are good."
+    if fault == "judge_first":
+        better = 1
+    elif fault == "judge_second":
+        better = 2
+    elif fault == "judge_noise":
+        better = 3 - better
+    elif fault == "judge_longer":
+        words = len(comparison.first.split()), len(comparison.second.split())
+        better = better if words[0] == words[1] else 1 if words[0] > words[1] else 2
+    return _dressed(better, comparison.noun, rng)
+
+
+_DRESSES = (
+    "{noun} {number}",
+    "**{number}**",
+    "{number}.",
+    "Answer: {number}",
+    '"{number}"',
+    "{noun} {number} is better.",
+    "I choose {number}.",
+    "**{noun} {number}**",
+)
+
+
+def _dressed(number: int, noun: str, rng: Random) -> str:
+    """The bare number, or about one time in seven a little more around it."""
+    if rng.random() >= 0.15:
+        return str(number)
+    return _DRESSES[int(rng.random() * len(_DRESSES))].format(noun=noun, number=number)

@@ -1,0 +1,148 @@
+"""Comparisons as the driver's tasks: which pairs of a run a judge is asked about, and what is kept.
+
+A comparison's unit is (scenario, slot); its record holds every verdict. A judge, that is a backend, a
+template and a way of comparing, has a ledger of its own, so that no judge overwrites another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen import __version__
+from edgen.config import Job
+from edgen.engine.session import Session
+from edgen.engine.task import Settled, Spent, Task
+from edgen.errors import ShortError
+from edgen.ledger import REPLICATES
+from edgen.model import Rejection, RejectionReason, Status, Turn
+from edgen.pairing.model import Candidate, OracleSignal, Verdict
+from edgen.pairing.signals import oracle_signal
+from edgen.pairing.tournament import matches, sides, slot
+from edgen.prompting import Prompt
+from edgen.protocols import Rules
+from edgen.protocols.oracle import Comparison, oracle
+from edgen.runreader import RunReader
+from edgen.splits import group_hash
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge's ledger keeps of a comparison. `texts` is a digest of what was compared: where the
+    run was made anew since, the judgement does not hold any more."""
+
+    signal: OracleSignal
+    texts: str
+    simulated: bool
+
+
+class Judge(msgspec.Struct, frozen=True, kw_only=True):
+    """Who judges, and how it is asked. `id` names backend, template and way of comparing: 16 hex digits."""
+
+    id: str
+    model: str
+    prompt: Prompt
+
+
+def judge_id(job: Job, identity: Mapping[str, Any], prompt: Prompt) -> str:
+    """A name for everything that shapes a judge's answer but the conversations."""
+    facts = (dict(identity), prompt.sha256, job.pairs.compare)
+    return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
+
+
+def texts_digest(a: tuple[Turn, ...], b: tuple[Turn, ...]) -> str:
+    """16 hex digits that stand for what two conversations say."""
+    return hashlib.blake2b(_encode((a, b)), digest_size=8).hexdigest()
+
+
+class Judging:
+    """The comparisons of a run by one judge. `job` is the run's, with the settings of this command."""
+
+    noun = "pairs"
+    shares = False
+
+    def __init__(self, reader: RunReader, job: Job, judge: Judge) -> None:
+        self.job = job
+        self.judge = judge
+        self._reader = reader
+        self._rules = Rules(asks=job.asks, seed=job.seed)
+        self._unread_in_a_row = 0
+        digest = hashlib.blake2b(digest_size=8)
+        self.planned = 0
+        self.scenarios = 0
+        for unit in self.units():
+            digest.update(b"%d %d\n" % unit)
+            self.planned += 1
+            self.scenarios = unit[0] + 1
+        self._units_digest = digest.hexdigest()
+
+    def units(self) -> Iterator[tuple[int, int]]:
+        """(scenario, slot) of every comparison, ascending."""
+        for index, numbers in self._reader.scenarios():
+            if len(numbers) > 1:
+                chosen = matches(numbers, self.job.pairs.matches, self.job.seed, index)
+                for number in sorted(slot(*pair) for pair in chosen):
+                    yield index, number
+
+    def task(self, index: int, replicate: int) -> Task:
+        """The work on one comparison; `replicate` is its slot."""
+        first, second = sides(replicate)
+        a, b = self._reader.candidate(index, first), self._reader.candidate(index, second)
+        scenario = self._reader.scenario(index)
+        pairs = self.job.pairs
+        protocol = oracle(
+            Comparison(scenario, replicate, a, b), self.judge.prompt, pairs.compare, pairs.votes, self._rules
+        )
+        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        return Task(protocol, group, lambda result, spent: self._settled(a, b, result, spent))
+
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """A name, 16 hex digits, for the judge, the votes and the comparisons."""
+        facts = {
+            "judge": self.judge.id,
+            "identities": {role: dict(identity) for role, identity in identities.items()},
+            "votes": self.job.pairs.votes,
+            "asks": self.job.asks,
+            "units": self._units_digest,
+            "edgen": __version__,
+        }
+        return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
+
+    def _settled(
+        self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent
+    ) -> Settled:
+        if isinstance(result, Rejection):
+            return Settled.rejected(result)
+        model = spent.by_role["judge"].model
+        signal = oracle_signal(self.judge.id, model, self.job.pairs.compare, result)
+        record = _encode(
+            Judgement(signal=signal, texts=texts_digest(a.turns, b.turns), simulated=spent.simulated)
+        )
+        if not signal.abstain:
+            self._unread_in_a_row = 0
+            return Settled.accepted(record)
+        self._unread_in_a_row += 1
+        unread = [verdict.text for verdict in result if verdict.choice is None]
+        detail = f"an answer names neither side: {(unread[0] or '').strip()[:80] or '(empty)'}"
+        if self._unread_in_a_row >= self.job.limits.stop_after_failures:
+            raise ShortError(
+                f"The judge's answers to {self._unread_in_a_row} pairs in a row name neither side, so the rest was "
+                f"not asked: {detail.partition(': ')[2]!r} was the last. Its template should end in a question "
+                "that 1 or 2 answers; see that max_tokens leaves room for it, or name another judge with --judge."
+            )
+        return Settled(Status.REJECTED, str(RejectionReason.UNREAD), detail, record)
+
+
+async def work_through(judging: Judging, session: Session) -> None:
+    """Judge what has no judgement yet. Raises what stopped it."""
+    async with session.noted():
+        session.announce(
+            judging.job.name, judging.scenarios, REPLICATES, asked=judging.planned, planned=judging.planned
+        )
+        pending = session.pending(judging.units(), 0, judging.scenarios)
+        await session.driver.run(pending)
+        await session.ledger.flush()

@@ -1,0 +1,166 @@
+"""From judged comparisons, votes and probabilities to pairs.jsonl: every pair with all its signals.
+
+Each line has a label, or the reason why none can be defended. The file is made anew, whole, from what
+the ledgers hold; nothing is asked here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgen import __version__
+from edgen.engine.judging import Judgement, texts_digest
+from edgen.errors import DataError
+from edgen.ledger import View
+from edgen.loading import read_text
+from edgen.model import RejectionReason, Scenario, Status
+from edgen.pairing.labels import label_scenario
+from edgen.pairing.model import Candidate, Pair, Side, Signals, Source
+from edgen.pairing.signals import human_signal, probability_signal
+from edgen.pairing.tournament import slot
+from edgen.pairing.votes import Votes, read_votes, votes_on
+from edgen.protocols.oracle import shared_prefix
+from edgen.runreader import RunReader
+from edgen.shards import write_jsonl_atomic
+
+_judgement = msgspec.json.Decoder(Judgement).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which signal makes the labels, and which pairs are kept."""
+
+    by: Source
+    judge: str | None = None
+    min_margin: float = 0.0
+    max_per_scenario: int | None = None
+
+
+class Made(msgspec.Struct):
+    """What a pairs file holds: labelled pairs by side, and the others by reason."""
+
+    train: int = 0
+    test: int = 0
+    left_out: Counter[str] = msgspec.field(default_factory=Counter)
+
+    @property
+    def labelled(self) -> int:
+        return self.train + self.test
+
+
+def write_pairs(reader: RunReader, choice: Choice, votes: Votes) -> Made:
+    """Write pairs.jsonl in the run's folder, in place of an earlier one."""
+    made = Made()
+    path = reader.rundir.pairs
+    path.parent.mkdir(exist_ok=True)
+    judged = {db.stem: View(db) for db in sorted(reader.rundir.judged.glob("*.db"))}
+    try:
+        pairs = _labelled(reader, choice, votes, judged)
+        write_jsonl_atomic(path, (_encode(_counted(pair, made)) for pair in pairs))
+    finally:
+        for view in judged.values():
+            view.close()
+    return made
+
+
+def _counted(pair: Pair, made: Made) -> Pair:
+    if pair.label is None:
+        made.left_out[pair.left_out or "unknown"] += 1
+    elif pair.split == "test":
+        made.test += 1
+    else:
+        made.train += 1
+    return pair
+
+
+def _labelled(reader: RunReader, choice: Choice, votes: Votes, judged: Mapping[str, View]) -> Iterator[Pair]:
+    for index, numbers in reader.scenarios():
+        if len(numbers) > 1:
+            pairs = list(_of_scenario(reader, index, numbers, choice, votes, judged))
+            yield from label_scenario(
+                pairs, choice.by, choice.judge, choice.min_margin, choice.max_per_scenario
+            )
+
+
+def _of_scenario(
+    reader: RunReader,
+    index: int,
+    numbers: list[int],
+    choice: Choice,
+    votes: Votes,
+    judged: Mapping[str, View],
+) -> Iterator[Pair]:
+    """Every pair of a scenario that some source was asked about, with all that is known of it."""
+    scenario = reader.scenario(index)
+    candidates = {number: reader.candidate(index, number) for number in numbers}
+    verdicts = {judge: view.outcomes(index) for judge, view in judged.items()}
+    asked = set().union(*verdicts.values())
+    for a, b in itertools.combinations(numbers, 2):
+        number = slot(a, b)
+        one, other = candidates[a], candidates[b]
+        human = votes_on(votes, one.id, other.id)
+        if choice.by != "probability" and number not in asked and not human:
+            continue
+        heard = [_signal(outcomes.get(number), one, other) for outcomes in verdicts.values()]
+        judgements = [judgement for judgement in heard if judgement is not None]
+        signals = Signals(
+            probability=probability_signal(one.probability, other.probability),
+            oracle=tuple(judgement.signal for judgement in judgements),
+            human=human_signal(human),
+        )
+        simulated = any(j.simulated for j in judgements) or one.simulated or other.simulated
+        yield _pair(reader, scenario, one, other, signals, simulated)
+
+
+def _signal(
+    outcome: tuple[str, str | None, bytes | None] | None, a: Candidate, b: Candidate
+) -> Judgement | None:
+    """What a judge said of a pair, if it was about these very conversations."""
+    if outcome is None:
+        return None
+    status, reason, record = outcome
+    if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
+        return None
+    judgement = _judgement(record)
+    return judgement if judgement.texts == texts_digest(a.turns, b.turns) else None
+
+
+def _pair(
+    reader: RunReader, scenario: Scenario, a: Candidate, b: Candidate, signals: Signals, simulated: bool
+) -> Pair:
+    prefix = shared_prefix(a, b)
+    both_go_on = min(len(a.turns), len(b.turns)) > prefix
+    speakers = {c.turns[prefix].role for c in (a, b)} if both_go_on else set()
+    return Pair(
+        id=f"{reader.name}-{scenario.index:06d}-{_side_name(a)}-{_side_name(b)}",
+        scenario=scenario.index,
+        split=reader.split(scenario),
+        origin=reader.origin,
+        a=Side(id=a.id, replicate=a.replicate, arm=a.arm),
+        b=Side(id=b.id, replicate=b.replicate, arm=b.arm),
+        prefix_turns=prefix,
+        differs_at=speakers.pop() if len(speakers) == 1 else None,
+        signals=signals,
+        label=None,
+        left_out="identical" if a.turns == b.turns else None,
+        provenance={"run": reader.name, "edgen": __version__, "simulated": simulated},
+    )
+
+
+def _side_name(candidate: Candidate) -> str:
+    """How a pair's id names a side: its replicate, with its arm where there are arms."""
+    return f"r{candidate.replicate}" if candidate.arm is None else f"{candidate.arm}.r{candidate.replicate}"
+
+
+def read_votes_file(path: Path, reader: RunReader) -> Votes:
+    """The votes in a file, by the ids of sides a and b. Raises DataError with every problem, by line."""
+    known = {}
+    for index, numbers in reader.scenarios():
+        for number in numbers:
+            known[reader.id_of(index, number)] = index
+    return read_votes(read_text(path, DataError).splitlines(), str(path), known)

@@ -1,0 +1,87 @@
+"""One unit of work as the driver sees it: a generator to run, and what becomes of its result.
+
+Conversations and comparisons are both tasks; the driver knows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from edgen.config import Job
+from edgen.model import Rejection, Reply, Request, Status
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Who answered: the backend's kind and the model's name."""
+
+    backend: str
+    model: str
+
+
+class Spent(msgspec.Struct):
+    """What one task's calls added up to, who answered, and how the last answer ended."""
+
+    asks: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    finish_reason: str = "stop"
+    key: bytes | None = None
+    simulated: bool = False
+    by_role: dict[str, Answered] = {}
+
+    def add(self, reply: Reply, key: bytes, role: str, backend: str, model: str) -> None:
+        """Count an answer. `model` serves where the reply does not name its own."""
+        self.asks += 1
+        if reply.usage is not None:
+            self.prompt_tokens += reply.usage.prompt_tokens
+            self.completion_tokens += reply.usage.completion_tokens
+        self.finish_reason = reply.finish_reason
+        self.key = key
+        self.simulated |= reply.simulated
+        self.by_role[role] = Answered(backend, reply.model or model)
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """How a task ended: a record, or a reason why there is none."""
+
+    status: Status
+    reason: str | None = None
+    detail: str | None = None
+    record: bytes | None = None
+
+    @classmethod
+    def accepted(cls, record: bytes) -> Settled:
+        return cls(Status.ACCEPTED, record=record)
+
+    @classmethod
+    def rejected(cls, rejection: Rejection) -> Settled:
+        return cls(Status.REJECTED, str(rejection.reason), rejection.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`protocol` yields requests and returns a result; `settled` makes an outcome of that.
+
+    `group` is the hash of the group that the split keeps on one side.
+    """
+
+    protocol: Generator[Request, Reply, Any]
+    group: int
+    settled: Callable[[Any, Spent], Settled]
+
+
+class Tasks(Protocol):
+    """Where the driver's tasks come from. `shares`: tasks may ask one another's requests; `noun` is what
+    they are called."""
+
+    job: Job
+    shares: bool
+    noun: str
+
+    def task(self, index: int, replicate: int) -> Task: ...
+
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str: ...

@@ -1,0 +1,107 @@
+"""What every format is made of: the run it reads, the rows it gives, and what it cannot express.
+
+A format is a generator over a run: for each conversation or pair it gives rows, or an Unfit with the
+reason why there is none. Nothing is dropped without an Unfit, and nothing here touches the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from edgen.exporters.voice import Voice
+
+if TYPE_CHECKING:
+    from edgen.config import Job
+    from edgen.runreader import Compared, Lesson
+
+SplitName = Literal["train", "test"]
+SPLITS: tuple[SplitName, SplitName] = ("train", "test")
+DEFAULT = "default"
+
+# Why something is not in an export. The first group comes with the pairs themselves.
+REASONS: Mapping[str, str] = {
+    "not_judged": "the source of the labels says nothing about this pair",
+    "abstained": "a verdict could not be read, and an unread verdict is no label",
+    "tie": "neither side is the better one",
+    "contradicted": "the verdict goes against the strengths that all verdicts together give",
+    "margin": "the preference is weaker than the margin asked for",
+    "surplus": "the scenario has as many pairs as were asked for",
+    "no_label": "the pair has no label",
+    "identical": "both sides say the same",
+    "differs_at_other_side": "the two conversations differ first at a turn of the side that is not trained",
+    "one_ends": "one conversation goes on where the other ends, so there are no two turns to compare",
+    "contradictory": "chosen in one pair and rejected in another, after the same prompt",
+    "repeated": "the same row is there already",
+    "assistant_first": "the first message is not the user's, which this format cannot express",
+    "system_message": "the first message is a system message, which this format cannot express",
+    "invalid": "the record breaks the schema of the released data",
+}
+
+
+class Run(Protocol):
+    """What an export reads; `edgen.runreader.RunReader` is one. Every call of lessons and compared
+    starts from the beginning."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def job(self) -> Job: ...
+
+    @property
+    def simulated(self) -> bool: ...
+
+    def lessons(self) -> Iterator[Lesson]: ...
+
+    def compared(self) -> Iterator[Compared]: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: which split of which config it belongs to, and its columns."""
+
+    split: SplitName
+    value: dict[str, Any]
+    config: str = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """What a format cannot express, by a reason of REASONS or one that the pair itself gives."""
+
+    reason: str
+
+
+Item = Row | Unfit
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One table of a data set: its name and what its columns hold."""
+
+    name: str
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One format. `rows` reads the run; `of` is what is counted when something is left out.
+
+    `use` shows how to load and train in a few lines, `notes` what a user has to know. `voiced` is
+    False where the format holds both sides as they are, so that no side is the trained one.
+    """
+
+    name: str
+    of: Literal["conversations", "pairs"]
+    summary: str
+    rows: Callable[[Run, Voice], Iterator[Item]]
+    configs: tuple[Config, ...]
+    use: str
+    notes: tuple[str, ...] = ()
+    files: Literal["jsonl", "parquet", "ed"] = "jsonl"
+    voiced: bool = True
+    tags: tuple[str, ...] = ()

@@ -1,0 +1,109 @@
+"""Rows for multi-turn preference optimisation (MTPO, arXiv 2405.14655): two whole conversations of one
+scenario and a soft preference, ties included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.preferences import same
+from edgen.exporters.voice import Voice
+from edgen.model import Scenario
+from edgen.pairing.model import Pair
+
+if TYPE_CHECKING:
+    from edgen.runreader import Compared
+
+TIE = 0.5
+
+
+def rows(run: Run, voice: Voice) -> Iterator[Item]:
+    """A row a pair."""
+    for compared in run.compared():
+        yield _row(compared, voice)
+
+
+def soft_preference(pair: Pair) -> float | None:
+    """How probable it is that side a is the better one, by the source that labels the pairs; None where that
+    source does not say. A tie is one half; a preference that is only too weak for a label counts as it is."""
+    if pair.label is not None:
+        return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
+    if pair.left_out == "tie":
+        return TIE
+    return _weak(pair) if pair.left_out == "margin" else None
+
+
+def _weak(pair: Pair) -> float | None:
+    """The preference of the source that found the margin too small, which the pair's provenance names."""
+    by, judge = pair.provenance.get("by"), pair.provenance.get("judge")
+    signals = pair.signals
+    if by == "probability":
+        return signals.probability.p
+    if by == "human":
+        return signals.human.p if signals.human is not None else None
+    judged = [signal for signal in signals.oracle if judge in (None, signal.judge)]
+    return judged[0].p if by == "oracle" and len(judged) == 1 else None
+
+
+def _row(compared: Compared, voice: Voice) -> Item:
+    pair = compared.pair
+    p = soft_preference(pair)
+    if p is None:
+        return Unfit(pair.left_out or "no_label")
+    first = voice.messages(compared.a.turns, compared.scenario)
+    second = voice.messages(compared.b.turns, compared.scenario)
+    if same(first, second):
+        return Unfit("identical")
+    value = {
+        "first": first,
+        "second": second,
+        "p": p,
+        "scenario": _scenario(compared.scenario),
+        "id": pair.id,
+    }
+    return Row(pair.split, value)
+
+
+def _scenario(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "index": scenario.index,
+        "topic": scenario.topic,
+        "student_preference": scenario.student_preference,
+        "student_reaction": scenario.student_reaction,
+        "teacher_preference": scenario.teacher_preference,
+        "teacher_reaction": scenario.teacher_reaction,
+        # A column that is null in one file and text in another cannot be loaded.
+        "subject": scenario.subject or "",
+        "level": scenario.level or "",
+    }
+
+
+FORMAT = Format(
+    name="mtpo",
+    of="pairs",
+    summary="Two whole conversations of a scenario and a soft preference, for MTPO and other methods that learn from p.",
+    rows=rows,
+    configs=(
+        Config(
+            DEFAULT,
+            {
+                "first": "all messages of one conversation",
+                "second": "all messages of the other one",
+                "p": "how probable it is that the first is the better one; 0.5 is a tie",
+                "scenario": "what both were asked for; subject and level are empty where there are none",
+                "id": "the pair",
+            },
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+row = load_dataset("THIS_FOLDER", split="train")[0]
+loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ...)""",
+    notes=(
+        "Which conversation stands first has nothing to do with which is better.",
+        "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
+        "A preference that is too weak for a label is here with its own p, where the pair says whose it is.",
+    ),
+    tags=("mtpo", "preference"),
+)

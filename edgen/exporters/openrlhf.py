@@ -1,0 +1,96 @@
+"""OpenRLHF's rows: preference pairs for train_dpo and train_rm, and single replies with a score.
+
+Pairs are as `openrlhf/datasets/reward_dataset.py` reads them without `--data.prompt_key`: two message lists
+that are the same but for the last message. Its keys are options, so the second table names its own;
+they are plain texts, laid out as OpenRLHF's usual input template does it ("User: ...\\nAssistant: ").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.exporters.base import Config, Format, Item, Row, Run
+from edgen.exporters.preferences import OF_COMPLETIONS, Completion, TurnPair, completions, turn_level
+from edgen.exporters.voice import Message, Voice
+
+PAIRS = "pairs"
+SCORED = "scored"
+
+
+def rows(run: Run, voice: Voice) -> Iterator[Item]:
+    """A row a pair, then a row a completion."""
+    for compared in run.compared():
+        found = turn_level(compared, voice)
+        yield _pair(found) if isinstance(found, TurnPair) else found
+    for completion in completions(run, voice):
+        if isinstance(completion, Completion):
+            yield _scored(completion)
+        elif completion.reason in OF_COMPLETIONS:  # the pairs' own reasons are counted above
+            yield completion
+
+
+def text(prompt: list[Message]) -> str:
+    """Messages as one text that the assistant goes on with."""
+    return "".join(f"{m['role'].capitalize()}: {m['content']}\n" for m in prompt) + "Assistant: "
+
+
+def _pair(pair: TurnPair) -> Row:
+    value = {
+        "chosen": [*pair.prompt, pair.chosen],
+        "rejected": [*pair.prompt, pair.rejected],
+        "margin": pair.whole.label.margin,
+        "id": pair.id,
+    }
+    return Row(pair.split, value, PAIRS)
+
+
+def _scored(found: Completion) -> Row:
+    value = {
+        "in_text": text(found.prompt),
+        "out_text": found.completion["content"],
+        # OpenRLHF's unpaired losses ask for exactly 1 and 0; another number would count for neither.
+        "score": 1.0 if found.label else 0.0,
+        "id": found.id,
+    }
+    return Row(found.split, value, SCORED)
+
+
+FORMAT = Format(
+    name="openrlhf",
+    of="pairs",
+    summary="Preference pairs and scored replies, as OpenRLHF takes them.",
+    rows=rows,
+    configs=(
+        Config(
+            PAIRS,
+            {
+                "chosen": "messages, the better last message included",
+                "rejected": "the same messages, the other last message included",
+                "margin": "how strong the preference is, in (0, 1]",
+                "id": "the pair",
+            },
+        ),
+        Config(
+            SCORED,
+            {
+                "in_text": "everything before the reply, as one text",
+                "out_text": "the reply",
+                "score": "1.0: chosen; 0.0: rejected",
+                "id": "the first pair that it comes from, and its part in it",
+            },
+        ),
+    ),
+    use="""\
+python -m openrlhf.cli.train_dpo --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template ...
+python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template \\
+  --model.margin_loss_enable ...""",
+    notes=(
+        "Leave --data.prompt_key away: the prompt is all but the last message.",
+        (
+            "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
+            "--label_key score in the releases that have train_kto)."
+        ),
+        "A reply that is chosen in one pair and rejected in another is not among the scored ones.",
+    ),
+    tags=("openrlhf", "preference"),
+)

@@ -1,0 +1,61 @@
+"""TRL's prompt-only rows: for GRPOTrainer, RLOOTrainer and other online methods.
+
+https://huggingface.co/docs/trl/dataset_formats#prompt-only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import msgspec
+
+from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.voice import Voice
+
+
+def rows(run: Run, voice: Voice) -> Iterator[Item]:
+    """A row for each turn of the trained side: what stands before it, once a scenario.
+
+    Conversations of one scenario share their beginnings, which would otherwise weigh more than the rest.
+    """
+    scenario: int | None = None
+    given: set[bytes] = set()
+    for lesson in run.lessons():
+        if lesson.scenario.index != scenario:
+            scenario, given = lesson.scenario.index, set()
+        messages = voice.messages(lesson.candidate.turns, lesson.scenario)
+        spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+        for turn, at in enumerate(spoken):
+            prompt = messages[:at]
+            key = blake2b(msgspec.json.encode(prompt), digest_size=16).digest()
+            if key in given:
+                yield Unfit("repeated")
+            else:
+                given.add(key)
+                yield Row(lesson.split, {"prompt": prompt, "id": lesson.candidate.id, "turn": turn})
+
+
+FORMAT = Format(
+    name="trl-prompts",
+    of="conversations",
+    summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
+    rows=rows,
+    configs=(
+        Config(
+            DEFAULT,
+            {
+                "prompt": "messages up to a turn of the trained side",
+                "id": "the conversation",
+                "turn": "which turn of the trained side comes next, counted from 0",
+            },
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+from trl import GRPOTrainer
+data = load_dataset("THIS_FOLDER", split="train")
+GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
+    notes=("What is left out as repeated is counted in prompts, not in conversations.",),
+    tags=("trl", "grpo", "prompts"),
+)

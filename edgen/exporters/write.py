@@ -1,0 +1,141 @@
+"""An export from start to end: rows counted and written to a folder that appears whole or not at all.
+
+Everything is written to a hidden folder beside the target and renamed at the end. A target that holds anything
+is refused. An export without a row is an error and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.errors import ShortError, StoppedError, UsageError
+from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run
+from edgen.exporters.card import card
+from edgen.exporters.files import open_files
+from edgen.exporters.voice import Voice
+from edgen.exporters.witness import Witness
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+CARD = "README.md"
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What an export wrote: rows of each config by split, and what was left out by reason."""
+
+    rows: dict[str, dict[str, int]]
+    left_out: dict[str, int]
+
+
+def export(run: Run, format_: Format, voice: Voice, target: Path, license_: str | None = None) -> Exported:
+    """Write the run in a format to the folder `target`, with its card.
+
+    Raises UsageError if the target holds something or cannot be written, ShortError if there is no
+    row to write, StoppedError if the disk is full, and what reading the run raises.
+    """
+    check_target(target)
+    with _worded(target), _staged(target) as stage, contextlib.ExitStack() as end:
+        files = open_files(format_, run, stage)
+        end.callback(files.close)
+        witness = Witness(run)
+        counts: Counter[tuple[str, str]] = Counter()
+        left_out: Counter[str] = Counter()
+        for item in format_.rows(witness, voice):
+            if isinstance(item, Row):
+                files.add(item)
+                counts[item.config, item.split] += 1
+            else:
+                left_out[item.reason] += 1
+        exported = Exported(_by_config(format_, counts), dict(sorted(left_out.items())))
+        if not counts:
+            raise ShortError(_nothing(run, format_, exported.left_out))
+        patterns = files.finish()
+        text = card(format_, witness, voice, exported.rows, exported.left_out, patterns, license_)
+        (stage / CARD).write_text(text, encoding="utf-8")
+    return exported
+
+
+def check_target(target: Path) -> None:
+    """Raises UsageError if the folder cannot be one that is made now: it is a file, or holds something."""
+    try:
+        if target.is_dir():
+            if any(target.iterdir()):
+                raise UsageError(
+                    f"{target}: the folder is not empty, and nothing is overwritten; name a new one with -o."
+                )
+        elif target.exists():
+            raise UsageError(f"{target}: this is no folder; name a new one with -o.")
+    except OSError as problem:
+        raise UsageError(f"{target}: it cannot be looked at ({problem.strerror}).") from None
+
+
+def _by_config(format_: Format, counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    return {
+        config.name: {split: counts[config.name, split] for split in SPLITS} for config in format_.configs
+    }
+
+
+def _nothing(run: Run, format_: Format, left_out: dict[str, int]) -> str:
+    if not left_out:
+        where = "accepted conversations" if format_.of == "conversations" else "pairs"
+        return f"{run.name}: the run has no {where}, so there is nothing to export as {format_.name}."
+    reasons = "; ".join(
+        f"{reason} {count}{f' ({REASONS[reason]})' if reason in REASONS else ''}"
+        for reason, count in left_out.items()
+    )
+    return f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
+
+
+@contextlib.contextmanager
+def _staged(target: Path) -> Iterator[Path]:
+    """A new folder that becomes `target` if all goes well, and else is removed with all it holds."""
+    place = Path(os.path.realpath(target))
+    made = [parent for parent in place.parents if not parent.exists()]
+    # The process's number keeps two exports apart; what has this name already is of one that was killed.
+    stage = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if stage.exists():
+            shutil.rmtree(stage)
+        stage.mkdir()
+        yield stage
+        stage.replace(place)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+    with contextlib.suppress(OSError):
+        _sync(place.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _worded(target: Path) -> Iterator[None]:
+    """The operating system's errors as sentences."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in _FULL:
+            raise StoppedError(
+                f"{target}: there is no room left on the disk ({problem.strerror}); nothing was written. "
+                "Make room and start the same command again."
+            ) from None
+        raise UsageError(
+            f"{target}: it cannot be written ({problem.strerror}); nothing was written."
+        ) from None

@@ -1,0 +1,94 @@
+"""A ledger read only: what was accepted, without disturbing whoever may be writing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edgen.ledger.schema import REPLICATES, connect, unit_number, worded
+from edgen.ledger.status import RunPlan, RunStatus, read_status
+
+_PAGE = 500
+
+
+class View:
+    """The accepted outcomes of a ledger's present plan. Close it, or use it as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = connect(path, read_only=True)
+        try:
+            self.status: RunStatus = read_status(self._connection)
+        except sqlite3.DatabaseError as problem:
+            self._connection.close()
+            raise worded(path, problem) from None
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def plan(self) -> RunPlan:
+        return self.status.plan
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulator had a part in what the present plan made."""
+        row = self._all("SELECT value FROM meta WHERE name = 'simulated'", ())
+        return bool(row) and row[0][0] == self.plan.fingerprint
+
+    def accepted(self) -> Iterator[tuple[int, int]]:
+        """(index, replicate) of what was accepted, in order, read in pages."""
+        unit, stop = -1, unit_number(self.plan.scenarios, 0)
+        while True:
+            rows = self._all(
+                "SELECT unit FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? AND status = 'accepted' "
+                "AND fingerprint = ? ORDER BY unit LIMIT ?",
+                (unit, stop, REPLICATES, self.plan.replicates, self.plan.fingerprint, _PAGE),
+            )
+            for (unit,) in rows:
+                yield unit // REPLICATES, unit % REPLICATES
+            if len(rows) < _PAGE:
+                return
+
+    def record(self, index: int, replicate: int) -> bytes | None:
+        """The record of one accepted outcome, None if there is none."""
+        rows = self._all(
+            "SELECT r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
+            "WHERE o.unit = ? AND o.status = 'accepted' AND o.fingerprint = ?",
+            (unit_number(index, replicate), self.plan.fingerprint),
+        )
+        return bytes(rows[0][0]) if rows else None
+
+    def outcomes(self, index: int) -> dict[int, tuple[str, str | None, bytes | None]]:
+        """(status, reason, record) of every outcome of one index, by replicate."""
+        rows = self._all(
+            "SELECT o.unit, o.status, o.reason, r.data FROM outcomes o LEFT JOIN records r ON r.unit = o.unit "
+            "WHERE o.unit >= ? AND o.unit < ? AND o.fingerprint = ? ORDER BY o.unit",
+            (unit_number(index, 0), unit_number(index + 1, 0), self.plan.fingerprint),
+        )
+        return {
+            unit % REPLICATES: (status, reason, None if status != "accepted" else bytes(data))
+            for unit, status, reason, data in rows
+        }
+
+    def groups(self) -> Iterator[tuple[int, int]]:
+        """(group hash, accepted outcomes), by ascending hash."""
+        yield from self._all(
+            "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
+            "AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
+            (self.plan.fingerprint, unit_number(self.plan.scenarios, 0), REPLICATES, self.plan.replicates),
+        )
+
+    def _all(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as problem:
+            raise worded(self._path, problem) from None

@@ -1,0 +1,187 @@
+"""The bias report: what a judge's verdicts hang on besides the conversations.
+
+Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in
+both orders, where each side is first as often as second, so that the first slot wins half of them unless
+the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone.
+Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`; slope: `logistic`).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.pairing.agreement import agreement
+from edgen.pairing.calibration import calibration
+from edgen.pairing.intervals import Z95, Estimate, scaled, share
+from edgen.pairing.labels import favoured
+from edgen.pairing.logistic import fit
+from edgen.pairing.model import OracleSignal, Pair
+
+Words = Callable[[Pair], tuple[int, int] | None]
+Floats = NDArray[np.float64]
+
+SLOPE_WORDS = 100
+_SLOPE_PRIOR_SD = 10.0  # logits for 100 words: says next to nothing, and keeps a separated slope finite
+
+
+class _Judge:
+    """What is kept of one judge's signals: a few numbers a pair."""
+
+    def __init__(self, signal: OracleSignal) -> None:
+        self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
+        self.scenario = array("q")
+        self.wins_ab, self.wins_ba = array("d"), array("d")  # nan: none read
+        self.words_a, self.words_b = array("d"), array("d")  # nan: not known
+        self.favours = array("b")  # 1 side a, -1 side b, 0 neither
+        self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
+        self.ties = self.abstentions = self.verdicts = self.unread = 0
+
+    def add(self, pair: Pair, signal: OracleSignal, words: tuple[int, int] | None) -> None:
+        self.scenario.append(pair.scenario)
+        self.wins_ab.append(math.nan if signal.wins_ab is None else signal.wins_ab)
+        self.wins_ba.append(math.nan if signal.wins_ba is None else signal.wins_ba)
+        a, b = words if words is not None else (math.nan, math.nan)
+        self.words_a.append(a)
+        self.words_b.append(b)
+        self.favours.append(_sign(favoured(signal)))
+        said = pair.signals.probability.p
+        self.probability.append(math.nan if said is None else said)
+        self.ties += signal.tie
+        self.abstentions += signal.abstain
+        self.verdicts += len(signal.verdicts)
+        self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
+
+
+def bias_report(pairs: Iterable[Pair], words: Words) -> dict[str, Any]:
+    """The report as values for JSON; `render` words it for a person.
+
+    `words` gives the words of side a and of side b, of what the judge was shown, or None where they
+    are not known. Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
+    """
+    judges: dict[str, _Judge] = {}
+    ratings: dict[str, array[int]] = {"probability": array("b"), "human": array("b")}
+    left_out: Counter[str] = Counter()
+    labelled: Counter[str] = Counter()
+    scenarios: set[int] = set()
+    count = 0
+    for pair in pairs:
+        scenarios.add(pair.scenario)
+        ratings["probability"].append(_sign(favoured(pair.signals.probability)))
+        ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
+        lengths = words(pair) if pair.signals.oracle else None
+        for signal in pair.signals.oracle:
+            judge = judges.setdefault(signal.judge, _Judge(signal))
+            judge.add(pair, signal, lengths)
+            column = ratings.setdefault(f"oracle {signal.judge}", array("b"))
+            column.extend([0] * (count - len(column)))
+            column.append(judge.favours[-1])
+        if pair.label is not None:
+            labelled[pair.label.by] += 1
+        elif pair.left_out is not None:
+            left_out[pair.left_out] += 1
+        count += 1
+    for column in ratings.values():
+        column.extend([0] * (count - len(column)))
+    report: dict[str, Any] = {
+        "pairs": count,
+        "scenarios": len(scenarios),
+        "labelled": dict(sorted(labelled.items())),
+        "left_out": dict(sorted(left_out.items())),
+        "judges": [_judge_report(judge) for judge in judges.values()],
+        "agreement": agreement({name: ratings[name] for name in sorted(ratings)}),
+    }
+    rounded: dict[str, Any] = _rounded(report)
+    return rounded
+
+
+def _sign(p: float | None) -> int:
+    return 0 if p is None or p == 0.5 else (1 if p > 0.5 else -1)
+
+
+def _judge_report(judge: _Judge) -> dict[str, Any]:
+    scenario = np.array(judge.scenario)
+    ab, ba = np.array(judge.wins_ab), np.array(judge.wins_ba)
+    both = ~(np.isnan(ab) | np.isnan(ba))
+    favours, said = np.array(judge.favours), np.array(judge.probability)
+    known = (favours != 0) & ~np.isnan(said)
+    tied = np.array((ab[both] - 0.5) * (ba[both] - 0.5) <= 0, dtype=np.float64)
+    return {
+        "judge": judge.name,
+        "model": judge.model,
+        "compare": judge.compare,
+        "pairs": len(scenario),
+        "judged": int(np.count_nonzero(both)),
+        "verdicts": {"n": judge.verdicts, "unread": judge.unread},
+        "ties": {"n": judge.ties, "share": _plain(share(tied, scenario[both]))},
+        "abstentions": {
+            "n": judge.abstentions,
+            "share": _plain(share((~both).astype(np.float64), scenario)),
+        },
+        "position": _position(ab[both], ba[both], scenario[both]),
+        "length": _length(
+            (ab[both] + ba[both]) / 2,
+            np.array(judge.words_a)[both],
+            np.array(judge.words_b)[both],
+            scenario[both],
+        ),
+        "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
+    }
+
+
+def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
+    """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
+    flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
+    first = share((ab + (1 - ba)) / 2, scenario)
+    return {
+        "flips": _plain(share(flips, scenario)),
+        "first_slot": _plain(first),
+        "points": _plain(scaled(first, 200.0, -100.0)),
+    }
+
+
+def _length(p: Floats, words_a: Floats, words_b: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
+    ahead = words_a - words_b
+    apart = ~np.isnan(ahead) & (ahead != 0)
+    longer = share(np.where(ahead > 0, p, 1 - p)[apart], scenario[apart])
+    return {
+        "longer": _plain(longer),
+        "points": _plain(scaled(longer, 200.0, -100.0)),
+        "slope": _plain(_slope(p[~np.isnan(ahead)], ahead[~np.isnan(ahead)], scenario[~np.isnan(ahead)])),
+        "slope_words": SLOPE_WORDS,
+    }
+
+
+def _slope(p: Floats, ahead: Floats, scenario: NDArray[np.int64]) -> Estimate | None:
+    """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead."""
+    if ahead.size == 0 or not np.any(ahead):
+        return None
+    # The constant stands for what sets side a apart otherwise, as where sides are arms.
+    rows = np.column_stack([np.ones(ahead.size), ahead / SLOPE_WORDS])
+    fitted = fit(rows, p, prior_sd=_SLOPE_PRIOR_SD, clusters=scenario)
+    value = float(fitted.coefficients[1])
+    groups = len(np.unique(scenario))
+    if fitted.robust is None:
+        return Estimate(value=value, low=None, high=None, n=ahead.size, scenarios=groups)
+    half = Z95 * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
+    return Estimate(value=value, low=value - half, high=value + half, n=ahead.size, scenarios=groups)
+
+
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else msgspec.to_builtins(estimate)
+
+
+def _rounded(value: Any) -> Any:
+    """The report with its numbers rounded, so that another machine's arithmetic does not show."""
+    if isinstance(value, dict):
+        return {key: _rounded(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_rounded(child) for child in value]
+    return round(value, 6) + 0.0 if isinstance(value, float) else value

@@ -1,0 +1,103 @@
+"""Logistic regression by maximum a posteriori, for soft outcomes.
+
+Each coefficient has a normal prior around 0, so that there is one finite answer even where the outcomes
+are separated or columns depend on each other. Newton's method with step halving on the log posterior,
+which is concave. An outcome p in [0, 1] counts as p wins and 1 - p losses (a quasi-likelihood: Papke and
+Wooldridge 1996, J. Appl. Econometrics 11). The robust covariance is the sandwich over clusters with the
+factor G / (G - 1) (Liang and Zeger 1986, Biometrika 73).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+_STEPS = 100
+_HALVINGS = 40
+_ENOUGH = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`coefficients` (k); `covariance` (k, k), the inverse Hessian; `robust` (k, k), None without clusters."""
+
+    coefficients: Array
+    covariance: Array
+    robust: Array | None
+
+
+def fit(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    prior_sd: float | ArrayLike,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> Fit:
+    """Coefficients for rows `x` (n, k) and outcomes `y` (n) in [0, 1].
+
+    `prior_sd` is the prior's standard deviation, finite and positive, one or one a coefficient;
+    `weights` (n) count rows; `clusters` (n) name the group of each row, at least two for `robust`.
+    """
+    rows = np.asarray(x, dtype=np.float64)
+    outcome = np.asarray(y, dtype=np.float64)
+    weight = np.ones(len(outcome)) if weights is None else np.asarray(weights, dtype=np.float64)
+    precision = 1.0 / np.broadcast_to(np.asarray(prior_sd, dtype=np.float64), rows.shape[1]) ** 2
+    beta = np.zeros(rows.shape[1])
+    value = _log_posterior(rows, outcome, weight, precision, beta)
+    for _ in range(_STEPS):
+        gradient, hessian = _derivatives(rows, outcome, weight, precision, beta)
+        step = np.linalg.solve(hessian, gradient)
+        for _ in range(_HALVINGS):
+            reached = _log_posterior(rows, outcome, weight, precision, beta + step)
+            if reached >= value:
+                break
+            step = step / 2
+        else:
+            break
+        beta, value = beta + step, reached
+        if float(np.max(np.abs(step), initial=0.0)) < _ENOUGH:
+            break
+    _, hessian = _derivatives(rows, outcome, weight, precision, beta)
+    covariance = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+    robust = None
+    if clusters is not None:
+        scores = rows * (weight * (outcome - sigmoid(rows @ beta)))[:, None]
+        robust = _sandwich(scores, np.asarray(clusters), covariance)
+    return Fit(beta, covariance, robust)
+
+
+def sigmoid(logits: Array) -> Array:
+    """1 / (1 + exp(-logits)), without overflow."""
+    smaller = np.exp(-np.abs(logits))
+    return np.where(logits >= 0, 1.0, smaller) / (1.0 + smaller)
+
+
+def _log_posterior(rows: Array, outcome: Array, weight: Array, precision: Array, beta: Array) -> float:
+    logits = rows @ beta
+    likelihood = weight @ (outcome * logits - np.logaddexp(0.0, logits))
+    return float(likelihood - 0.5 * precision @ beta**2)
+
+
+def _derivatives(
+    rows: Array, outcome: Array, weight: Array, precision: Array, beta: Array
+) -> tuple[Array, Array]:
+    """The gradient of the log posterior and the Hessian of its negative."""
+    p = sigmoid(rows @ beta)
+    gradient = rows.T @ (weight * (outcome - p)) - precision * beta
+    hessian = (rows * (weight * p * (1.0 - p))[:, None]).T @ rows + np.diag(precision)
+    return gradient, hessian
+
+
+def _sandwich(scores: Array, clusters: NDArray[np.generic], bread: Array) -> Array | None:
+    groups, member = np.unique(clusters, return_inverse=True)
+    if len(groups) < 2:
+        return None
+    sums = np.zeros((len(groups), scores.shape[1]))
+    np.add.at(sums, member, scores)
+    meat = sums.T @ sums * (len(groups) / (len(groups) - 1))
+    result: Array = bread @ meat @ bread
+    return result

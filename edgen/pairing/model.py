@@ -1,0 +1,149 @@
+"""The values of preference pairs: candidates, signals, labels.
+
+A signal is one source's opinion of a pair; several stand beside each other and none replaces another.
+`p` is always the soft preference, in [0, 1], that side a is the better one; a signal that abstains has
+none. A label is made from one signal and says which side is chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.model import Role, Turn
+
+SideName = Literal["a", "b"]
+Source = Literal["oracle", "probability", "human"]
+Origin = Literal["replicates", "branch", "arms"]
+Order = Literal["ab", "ba"]
+Compare = Literal["conversation", "response"]
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted conversation of a scenario, to be compared with others of the same scenario.
+
+    `number` is stable within the scenario: the replicate, plus `ARM_STRIDE` times the arm's position
+    where there are arms. `branch` is the turn, counted from 0, at which it left replicate 0. Turns hold no end marker.
+    """
+
+    id: str
+    scenario: int
+    number: int
+    replicate: int
+    turns: tuple[Turn, ...]
+    arm: str | None = None
+    probability: float | None = None
+    ended_by: Role | None = None
+    branch: int | None = None
+    simulated: bool = False
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of a judge. `order` is how the sides were shown; `choice` is None where the answer
+    could not be read, and `text` then its beginning."""
+
+    order: Order
+    vote: int
+    choice: SideName | None
+    text: str | None = None
+
+
+class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What one judge said. `judge` names backend, template and way of asking (16 hex digits).
+
+    `wins_ab` and `wins_ba` are side a's share of the read verdicts in each order, `p` their mean;
+    `tie`: the orders do not favour the same side; `abstain`: an order has no verdict that can be read.
+    """
+
+    judge: str
+    model: str
+    compare: Compare
+    verdicts: tuple[Verdict, ...]
+    wins_ab: float | None
+    wins_ba: float | None
+    p: float | None
+    tie: bool
+    abstain: bool
+
+
+class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversations' own probabilities of understanding. p = 0.5 + (a - b) / 2."""
+
+    a: float | None
+    b: float | None
+    p: float | None
+    tie: bool
+    abstain: bool
+
+
+class HumanVote(msgspec.Struct, frozen=True, kw_only=True):
+    """One person's choice."""
+
+    rater: str
+    choice: Literal["a", "b", "tie"]
+
+
+class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What people said: p is the mean of their votes, a tie counting one half."""
+
+    votes: tuple[HumanVote, ...]
+    p: float
+    tie: bool
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known about a pair, each source by itself."""
+
+    probability: ProbabilitySignal
+    oracle: tuple[OracleSignal, ...] = ()
+    human: HumanSignal | None = None
+
+
+class Strength(msgspec.Struct, frozen=True):
+    """A candidate's Bradley-Terry strength among its scenario's, in logits, with a 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation of a pair."""
+
+    id: str
+    replicate: int
+    arm: str | None = None
+    strength: Strength | None = None
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """Which side is chosen, by which source. `p` is the source's preference for the chosen side, in
+    (0.5, 1]; `margin` in (0, 1] is 2p - 1, or what the strengths of a tournament make of it."""
+
+    by: Source
+    chosen: SideName
+    p: float
+    margin: float
+    judge: str | None = None
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of pairs.jsonl. `label` is None where no label can be defended; `left_out` then says why.
+
+    `prefix_turns` counts the turns that both sides share from the start, `differs_at` is who speaks
+    first where they part (None: one ends there).
+    """
+
+    id: str
+    scenario: int
+    split: Literal["train", "test"]
+    origin: Origin
+    a: Side
+    b: Side
+    prefix_turns: int
+    differs_at: Role | None
+    signals: Signals
+    label: Label | None
+    left_out: str | None
+    provenance: dict[str, Any]

@@ -1,0 +1,183 @@
+"""Runs in memory, to export from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from edgen import resources
+from edgen.config import Job, parse_job
+from edgen.errors import RunError
+from edgen.exporters import OPENING_VARIABLES, Opening, Voice
+from edgen.model import END_MARKER, Role, Scenario, Turn
+from edgen.pairing.model import (
+    Candidate,
+    HumanSignal,
+    HumanVote,
+    Label,
+    OracleSignal,
+    Pair,
+    ProbabilitySignal,
+    Side,
+    SideName,
+    Signals,
+    Verdict,
+)
+from edgen.prompting import load_prompt
+from edgen.runreader import Compared, Lesson
+
+HALF = Scenario(
+    index=0,
+    topic="fractions",
+    student_preference="drawings",
+    student_reaction="sulks in a corner",
+    teacher_preference="long lectures",
+    teacher_reaction="speaks louder",
+)
+NO_LABELS = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
+
+
+@dataclass
+class MemoryRun:
+    """A run whose conversations and pairs are lists; None for pairs: they were never made."""
+
+    taught: Sequence[Lesson] = ()
+    pairs: Sequence[Compared] | None = ()
+    simulated: bool = True
+    name: str = "tiny"
+    breaks_after: int | None = None
+
+    @property
+    def job(self) -> Job:
+        return job()
+
+    def lessons(self) -> Iterator[Lesson]:
+        yield from self.taught
+
+    def compared(self) -> Iterator[Compared]:
+        if self.pairs is None:
+            raise RunError("tiny: there are no pairs; make them with 'edgen pairs'.")
+        for i, compared in enumerate(self.pairs):
+            if i == self.breaks_after:
+                raise RunError("tiny: the ledger cannot be read.")
+            yield compared
+
+    def describe(self) -> dict[str, Any]:
+        return {"job": msgspec.to_builtins(self.job), "simulated": self.simulated, "accepted": {"tiny": 3}}
+
+
+def job() -> Job:
+    value = {
+        "name": "tiny",
+        "seed": 7,
+        "conversations": 3,
+        "space": "education_dialogue",
+        "protocol": "oneshot",
+        "prompt": "education_dialogue",
+        "backends": {"default": {"type": "openai", "model": "m-1", "base_url": "http://10.9.8.7:1/v1"}},
+        "shards": {"train": 2, "test": 1},
+    }
+    return parse_job(value, "job")
+
+
+def voice(train: Role = "Teacher", opening: Opening = "user") -> Voice:
+    path = resources.find("prompts", "export_opening")
+    return Voice(train, opening, load_prompt(path, OPENING_VARIABLES))
+
+
+def turns(*lines: str) -> tuple[Turn, ...]:
+    """`"T hello", "S hi"`."""
+    roles: dict[str, Role] = {"T": "Teacher", "S": "Student"}
+    return tuple(Turn(roles[line[0]], line[2:]) for line in lines)
+
+
+def scenario(index: int) -> Scenario:
+    return msgspec.structs.replace(HALF, index=index)
+
+
+def candidate(index: int, number: int, said: tuple[Turn, ...], probability: float | None = None) -> Candidate:
+    return Candidate(
+        id=f"tiny-{index:06d}-r{number}",
+        scenario=index,
+        number=number,
+        replicate=number,
+        turns=said,
+        probability=probability,
+        ended_by=said[-1].role,
+        simulated=True,
+    )
+
+
+def lesson(index: int, number: int, said: tuple[Turn, ...], split: str = "train") -> Lesson:
+    who = scenario(index)
+    texts = [{"role": turn.role, "text": turn.text} for turn in said]
+    texts[-1]["text"] += f" {END_MARKER}"
+    record = {
+        "background_info": {
+            "topic": who.topic,
+            "student_prefrences": who.student_preference,
+            "teacher_prefrences": who.teacher_preference,
+            "student_reactions": who.student_reaction,
+            "teacher_reactions": who.teacher_reaction,
+        },
+        "conversation": texts,
+        "id": f"tiny-{index:06d}-r{number}",
+        "probability": None,
+        "ended_by": said[-1].role,
+    }
+    return Lesson(candidate(index, number, said), who, split, record)  # type: ignore[arg-type]
+
+
+def oracle(p: float, *, tie: bool = False, judge: str = "0123456789abcdef") -> OracleSignal:
+    return OracleSignal(
+        judge=judge,
+        model="judge-1",
+        compare="conversation",
+        verdicts=(Verdict(order="ab", vote=0, choice="a"), Verdict(order="ba", vote=0, choice=None)),
+        wins_ab=p,
+        wins_ba=p,
+        p=p,
+        tie=tie,
+        abstain=False,
+    )
+
+
+def human(p: float) -> HumanSignal:
+    return HumanSignal(votes=(HumanVote(rater="r", choice="a"),), p=p, tie=False)
+
+
+def compared(
+    index: int,
+    a: tuple[Turn, ...],
+    b: tuple[Turn, ...],
+    *,
+    chosen: SideName | None = "a",
+    p: float = 0.75,
+    left_out: str | None = None,
+    split: str = "train",
+    numbers: tuple[int, int] = (0, 1),
+    signals: Signals | None = None,
+    by: str = "oracle",
+) -> Compared:
+    label = None
+    if chosen is not None:
+        label = Label(by=by, chosen=chosen, p=p, margin=2 * p - 1, judge="0123456789abcdef" if by == "oracle" else None)  # type: ignore[arg-type]  # fmt: skip
+    sides = [candidate(index, number, said) for number, said in zip(numbers, (a, b), strict=True)]
+    pair = Pair(
+        id=f"tiny-{index:06d}-r{numbers[0]}-r{numbers[1]}",
+        scenario=index,
+        split=split,  # type: ignore[arg-type]
+        origin="replicates",
+        a=Side(id=sides[0].id, replicate=numbers[0]),
+        b=Side(id=sides[1].id, replicate=numbers[1]),
+        prefix_turns=0,
+        differs_at=None,
+        signals=signals or Signals(probability=NO_LABELS, oracle=(oracle(p),)),
+        label=label,
+        left_out=left_out,
+        provenance={"by": by, "judge": "0123456789abcdef"},
+    )
+    return Compared(pair, sides[0], sides[1], scenario(index))

@@ -1,0 +1,158 @@
+"""`edgen export` on a run that the simulator made, from the command line to the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from edgen.cli.app import app
+from edgen.cli.errors import guarded
+from edgen.exporters import EXPORTERS
+from edgen.runreader import RunReader
+from tests.cli.command import Command
+
+JOB = """\
+name: tiny
+seed: 7
+conversations: 6
+replicates: 3
+space: education_dialogue
+protocol: selfplay
+branch: {at: sampled}
+backends: {default: {type: simulator}}
+split: {test: 0.34}
+"""
+
+
+def _run(*arguments: str | Path) -> int:
+    try:
+        return guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with conversations and no pairs."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "job.yaml").write_text(JOB)
+    assert _run("generate", folder / "job.yaml", "-o", folder / "run") == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with pairs."""
+    folder = tmp_path_factory.mktemp("paired")
+    (folder / "job.yaml").write_text(JOB)
+    assert _run("generate", folder / "job.yaml", "-o", folder / "run") == 0
+    assert _run("pairs", folder / "run", "--by", "oracle") == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, command: Command) -> None:
+    ended = command("export", paired, "--to", name, "-o", tmp_path / "out", "--json")
+    assert ended.code == 0, ended.err
+    facts = json.loads(ended.out)
+    assert facts["format"] == name
+    assert facts["dir"] == str(tmp_path / "out")
+    assert facts["rows"]["train"] > 0
+    assert (tmp_path / "out" / "README.md").exists()
+    with RunReader(paired) as reader:
+        pairs, lessons = list(reader.compared()), list(reader.lessons())
+    total = sum(facts["rows"].values()) + sum(facts["left_out"].values())
+    if EXPORTERS[name].of == "pairs" and name not in ("trl-kto", "openrlhf"):
+        assert total == len(pairs)
+    elif name != "trl-prompts" and EXPORTERS[name].of == "conversations":
+        assert total == len(lessons) == 18
+
+
+def test_no_scenario_is_on_both_sides(paired: Path, tmp_path: Path, command: Command) -> None:
+    for name in ("trl-dpo", "trl-sft"):
+        command("export", paired, "--to", name, "-o", tmp_path / name)
+        sides = []
+        for split in ("train", "test"):
+            lines = (tmp_path / name / f"{split}.jsonl").read_text().splitlines()
+            sides.append({json.loads(line)["id"].split("-")[1] for line in lines})
+        assert all(sides)
+        assert not sides[0] & sides[1]
+
+
+def test_the_student_can_be_trained(paired: Path, tmp_path: Path, command: Command) -> None:
+    command("export", paired, "--to", "trl-sft", "-o", tmp_path / "out", "--train", "student")
+    row = json.loads((tmp_path / "out" / "train.jsonl").read_text().splitlines()[0])
+    with RunReader(paired) as reader:
+        said = next(lesson for lesson in reader.lessons() if lesson.candidate.id == row["id"]).candidate.turns
+    assert said[0].role == "Teacher"
+    assert row["messages"][0] == {"role": "user", "content": said[0].text, "train": False}
+
+
+def test_a_person_reads_counts_and_reasons(paired: Path, tmp_path: Path, command: Command) -> None:
+    ended = command("export", paired, "--to", "trl-prompts", "-o", tmp_path / "out")
+    assert ended.code == 0
+    assert f"{tmp_path / 'out'} is ready" in ended.out
+    assert "repeated: the same row is there already" in ended.out
+    assert "README.md" in ended.out
+
+
+def test_a_template_of_ones_own(paired: Path, tmp_path: Path, command: Command) -> None:
+    (tmp_path / "mine.j2").write_text("Teach me about {{ topic }}, {{ role }}!")
+    arguments = ("export", paired, "--to", "trl-sft", "--opening-prompt", tmp_path / "mine.j2")
+    assert command(*arguments, "-o", tmp_path / "out").code == 0
+    row = json.loads((tmp_path / "out" / "train.jsonl").read_text().splitlines()[0])
+    assert row["messages"][0]["content"].startswith("Teach me about ")
+    assert row["messages"][0]["content"].endswith(", teacher!")
+    ended = command(*arguments, "-o", tmp_path / "two", "--opening", "system")
+    assert ended.code == 2
+    assert "mine.j2" in ended.err
+    assert not (tmp_path / "two").exists()
+
+
+class TestBadInput:
+    def _refused(self, command: Command, code: int, words: str, *arguments: str | Path) -> None:
+        ended = command("export", *arguments)
+        assert ended.code == code, ended
+        assert words in ended.err
+        assert ended.out == ""
+
+    def test_an_unknown_format(self, generated: Path, tmp_path: Path, command: Command) -> None:
+        self._refused(
+            command, 2, "did you mean 'trl-dpo'?", generated, "--to", "trl_dpo", "-o", tmp_path / "out"
+        )
+
+    def test_no_run(self, tmp_path: Path, command: Command) -> None:
+        self._refused(command, 2, "no run", tmp_path / "none", "--to", "trl-sft", "-o", tmp_path / "out")
+
+    @pytest.mark.parametrize("name", [n for n, f in EXPORTERS.items() if f.of == "pairs"])
+    def test_no_pairs(self, name: str, generated: Path, tmp_path: Path, command: Command) -> None:
+        self._refused(command, 2, "edgen pairs", generated, "--to", name, "-o", tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_that_holds_something(self, generated: Path, tmp_path: Path, command: Command) -> None:
+        (tmp_path / "kept").write_text("mine")
+        self._refused(command, 2, "not empty", generated, "--to", "trl-sft", "-o", tmp_path)
+        self._refused(command, 2, "not empty", generated, "--to", "trl-sft", "-o", generated)
+
+    def test_every_pair_left_out(self, paired: Path, tmp_path: Path, command: Command) -> None:
+        """Branches part at a teacher's turn, so there is nothing to learn for a student's turn."""
+        self._refused(
+            command,
+            3,
+            "differs_at_other_side",
+            *(paired, "--to", "trl-dpo", "-o", tmp_path / "out", "--train", "student"),
+        )
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("option", [("--train", "student"), ("--opening", "both")])
+    def test_ed_has_no_trained_side(
+        self, option: tuple[str, str], generated: Path, tmp_path: Path, command: Command
+    ) -> None:
+        self._refused(command, 2, "as they are", generated, "--to", "ed", "-o", tmp_path / "out", *option)

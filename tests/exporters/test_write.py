@@ -1,0 +1,278 @@
+"""A folder that appears whole or not at all, its card, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgen.errors import RunError, ShortError, StoppedError, TemplateError, UsageError
+from edgen.exporters import EXPORTERS, OPENING_VARIABLES, Exported, Voice, export
+from edgen.prompting import load_prompt
+from edgen.validation import Checker, find_inputs, read_records
+from tests.exporters.runs import MemoryRun, compared, lesson, turns, voice
+
+GOOD = turns("T What is half of 4?", "S No idea.", "T Draw four dots.", "S Two!")
+BAD = turns("T What is half of 4?", "S No idea.", "T Think.")
+RUN = MemoryRun(
+    taught=[
+        lesson(index, number, said, "test" if index == 2 else "train")
+        for index in range(3)
+        for number, said in enumerate((GOOD, BAD))
+    ],
+    pairs=[compared(0, GOOD, BAD), compared(1, GOOD, GOOD), compared(2, GOOD, BAD, split="test")],
+)
+
+
+def _export(name: str, run: MemoryRun, target: Path, **how: Any) -> Exported:
+    return export(run, EXPORTERS[name], how.pop("voice", voice()), target, how.pop("license_", None))
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("---\n")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert isinstance(head, dict)
+    return head
+
+
+def _read(path: Path) -> list[Any]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        rows: list[Any] = pyarrow.parquet.read_table(path).to_pylist()
+        return rows
+    if path.suffix == ".json":
+        return list(json.loads(path.read_text(encoding="utf-8")))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class TestFolder:
+    @pytest.mark.parametrize("name", EXPORTERS)
+    def test_the_card_names_every_file_and_nothing_else_is_there(self, name: str, tmp_path: Path) -> None:
+        target = tmp_path / "not" / "there" / "yet"
+        exported = _export(name, RUN, target)
+        named = {}
+        for i, config in enumerate(_head(target)["configs"]):
+            assert config.get("default", False) == (i == 0)
+            for part in config["data_files"]:
+                files = sorted(target.glob(part["path"]))
+                named.update(dict.fromkeys(files))
+                rows = [row for file in files for row in _read(file)]
+                assert len(rows) == exported.rows[config["config_name"]][part["split"]] > 0
+                columns = next(c for c in EXPORTERS[name].configs if c.name == config["config_name"]).columns
+                assert all(list(row) == list(columns) for row in rows)
+        there = {path for path in target.rglob("*") if path.is_file()}
+        assert there == {*named, target / "README.md"}
+        assert [path.name for path in target.parent.iterdir()] == ["yet"]
+
+    @pytest.mark.parametrize("name", EXPORTERS)
+    def test_an_empty_split_has_no_file_and_is_not_named(self, name: str, tmp_path: Path) -> None:
+        run = MemoryRun(taught=[lesson(0, 0, GOOD)], pairs=[compared(0, GOOD, BAD)])
+        _export(name, run, tmp_path / "out")
+        for config in _head(tmp_path / "out")["configs"]:
+            assert [part["split"] for part in config["data_files"]] == ["train"]
+        assert not [p for p in (tmp_path / "out").rglob("*") if "test" in p.name or "eval" in p.name]
+
+    def test_an_empty_folder_is_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        _export("trl-sft", RUN, tmp_path / "out")
+        assert (tmp_path / "out" / "train.jsonl").exists()
+
+    def test_a_link_to_an_empty_folder_is_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        _export("trl-sft", RUN, tmp_path / "link")
+        assert (tmp_path / "real" / "train.jsonl").exists()
+        assert (tmp_path / "link").is_symlink()
+
+    def test_the_same_run_gives_the_same_bytes(self, tmp_path: Path) -> None:
+        for name in EXPORTERS:
+            _export(name, RUN, tmp_path / "one" / name)
+            _export(name, RUN, tmp_path / "two" / name)
+        one, two = (
+            {
+                p.relative_to(tmp_path / side): p.read_bytes()
+                for p in (tmp_path / side).rglob("*")
+                if p.is_file()
+            }
+            for side in ("one", "two")
+        )
+        assert one == two
+
+    def test_parquet_has_the_columns_of_the_trainer(self, tmp_path: Path) -> None:
+        many = MemoryRun(taught=[lesson(i, 0, GOOD) for i in range(2500)])  # three row groups
+        _export("verl", many, tmp_path / "out")
+        rows = _read(tmp_path / "out" / "train.parquet")
+        assert [row["id"] for row in rows] == [f"tiny-{i:06d}-r0" for i in range(2500)]
+        assert rows[-1]["messages"][1] == {
+            "role": "assistant",
+            "content": "What is half of 4?",
+            "train": True,
+        }
+
+    def test_ed_is_what_validate_takes(self, tmp_path: Path) -> None:
+        _export("ed", RUN, tmp_path / "out")
+        inputs = find_inputs(tmp_path / "out")
+        assert [path.name for path in inputs.files] == [
+            "conversations_eval.json",
+            "conversations_train1.json",
+            "conversations_train2.json",
+        ]
+        checker = Checker()
+        for path in inputs.files:
+            report = checker.file(str(path), read_records(path))
+            assert report.records == report.valid == 2
+            assert report.findings == ()
+
+
+class TestRefused:
+    @pytest.mark.parametrize("name", EXPORTERS)
+    def test_a_folder_that_holds_something(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "kept.txt").write_text("mine")
+        with pytest.raises(UsageError, match="not empty"):
+            _export(name, RUN, tmp_path)
+        assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
+
+    def test_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(UsageError, match="no folder"):
+            _export("trl-sft", RUN, tmp_path / "file")
+        with pytest.raises(UsageError, match="file/below"):
+            _export("trl-sft", RUN, tmp_path / "file" / "below")
+        assert (tmp_path / "file").read_text() == "mine"
+
+    def test_a_link_in_a_circle(self, tmp_path: Path) -> None:
+        (tmp_path / "a").symlink_to(tmp_path / "b")
+        (tmp_path / "b").symlink_to(tmp_path / "a")
+        with pytest.raises(UsageError, match=r"a: it cannot be"):
+            _export("trl-sft", RUN, tmp_path / "a")
+
+    @pytest.mark.parametrize("name", EXPORTERS)
+    def test_a_run_without_anything(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(ShortError, match=f"nothing to export as {name}"):
+            _export(name, MemoryRun(), tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_run_whose_pairs_were_never_made(self, tmp_path: Path) -> None:
+        with pytest.raises(RunError, match="no pairs"):
+            _export("trl-dpo", MemoryRun(pairs=None), tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_every_pair_left_out_is_told_with_the_counts(self, tmp_path: Path) -> None:
+        pairs = [
+            compared(0, GOOD, BAD, chosen=None, left_out="tie"),
+            compared(1, GOOD, BAD, chosen=None, left_out="tie"),
+            compared(2, GOOD, GOOD),
+        ]
+        with pytest.raises(ShortError) as caught:
+            _export("trl-dpo", MemoryRun(pairs=pairs), tmp_path / "out")
+        assert "identical 1" in str(caught.value)
+        assert "tie 2 (neither side is the better one)" in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["trl-dpo", "openrlhf", "mtpo"])
+    def test_a_reading_that_breaks_leaves_nothing(self, name: str, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=RUN.pairs, breaks_after=2)
+        with pytest.raises(RunError, match="cannot be read"):
+            _export(name, run, tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_opening_without_the_block_that_is_asked_for(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.j2"
+        path.write_text("Hello {{ role }}")
+        plain = load_prompt(path, OPENING_VARIABLES)
+        with pytest.raises(TemplateError, match="system"):
+            _export("trl-sft", RUN, tmp_path / "out", voice=Voice("Teacher", "system", plain))
+        assert not (tmp_path / "out").exists()
+        _export("trl-sft", RUN, tmp_path / "out", voice=Voice("Student", "user", plain))
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
+    def test_a_full_disk_leaves_nothing(self, tmp_path: Path) -> None:
+        class Full(MemoryRun):
+            """Its reading finds the disk full."""
+
+            def lessons(self) -> Any:
+                yield from super().lessons()
+                with Path("/dev/full").open("wb", buffering=0) as full:
+                    full.write(b"x")
+
+        with pytest.raises(StoppedError, match="no room left"):
+            _export("trl-sft", Full(taught=RUN.taught), tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_parquet_without_pyarrow_is_a_sentence(self) -> None:
+        code = (
+            "import sys; sys.modules['pyarrow'] = None\n"
+            "from edgen.errors import UsageError\n"
+            "from edgen.exporters.files import arrow\n"
+            "try: arrow()\n"
+            "except UsageError as error: print(error)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "pip install 'edgen[parquet]'" in done.stdout
+
+    def test_only_verl_needs_pyarrow(self) -> None:
+        code = "import sys, edgen.exporters; print('pyarrow' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "False\n"
+
+
+class TestCard:
+    def _text(self, tmp_path: Path, name: str = "trl-dpo", run: MemoryRun = RUN, **how: Any) -> str:
+        _export(name, run, tmp_path / "out", **how)
+        return (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+    def test_counts_and_reasons(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path)
+        assert "| default | 1 | 1 |" in text
+        assert "| identical | 1 | both sides say the same |" in text
+
+    def test_says_that_a_simulator_wrote_it(self, tmp_path: Path) -> None:
+        assert "simulator wrote these" in self._text(tmp_path / "yes")
+        assert "simulated" in _head(tmp_path / "yes" / "out")["tags"]
+        real = MemoryRun(pairs=RUN.pairs, simulated=False)
+        assert "simulator wrote these" not in self._text(tmp_path / "no", run=real)
+        assert "simulated" not in _head(tmp_path / "no" / "out")["tags"]
+
+    def test_no_licence_unless_stated(self, tmp_path: Path) -> None:
+        self._text(tmp_path / "none")
+        assert "license" not in _head(tmp_path / "none" / "out")
+        self._text(tmp_path / "mit", license_="mit")
+        assert _head(tmp_path / "mit" / "out")["license"] == "mit"
+
+    def test_says_what_it_was_made_with_and_no_address(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path)
+        assert "- job.backends.default.model: `m-1`" in text
+        assert "labels by `oracle · 0123456789abcdef · judge-1`: 3" in text
+        assert "opening template: `export_opening`" in text
+        assert "10.9.8.7" not in text
+        assert "API_KEY" not in text
+
+    def test_what_others_named_has_no_meaning_in_markdown(self, tmp_path: Path) -> None:
+        class Odd(MemoryRun):
+            def describe(self) -> dict[str, Any]:
+                return {"model": "x`\n# <b>heading</b>"}
+
+        text = self._text(tmp_path, run=Odd(pairs=RUN.pairs))
+        assert "- model: `x' # <b>heading</b>`" in text
+
+    @pytest.mark.parametrize("name", EXPORTERS)
+    def test_shows_how_to_load_it(self, name: str, tmp_path: Path) -> None:
+        text = self._text(tmp_path, name)
+        assert "THIS_FOLDER" in text
+        assert len(EXPORTERS[name].use.splitlines()) <= 6
+
+
+def test_a_leftover_of_a_killed_export_is_no_obstacle(tmp_path: Path) -> None:
+    stale = tmp_path / f".out.{os.getpid()}.part"
+    stale.mkdir()
+    (stale / "train.jsonl").write_text("half")
+    _export("trl-sft", RUN, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

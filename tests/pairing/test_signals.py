@@ -1,0 +1,179 @@
+"""Signals by their definitions, and votes files good and bad."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgen.errors import DataError
+from edgen.pairing.model import HumanVote, OracleSignal, Order, Verdict
+from edgen.pairing.signals import human_signal, oracle_signal, probability_signal
+from edgen.pairing.votes import read_votes, votes_on
+
+KNOWN = {"x-0": 0, "x-1": 0, "x-2": 0, "y-0": 1}
+
+
+def oracle(ab: str, ba: str) -> OracleSignal:
+    """Verdicts from their letters: a, b, or ? for one that could not be read."""
+    orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
+    return oracle_signal("0" * 16, "m", "conversation", [
+        Verdict(order=order, vote=i, choice=None if c == "?" else ("a" if c == "a" else "b"))
+        for order, letters in orders for i, c in enumerate(letters)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ab", "ba", "p", "tie", "abstain"),
+    [
+        ("a", "a", 1.0, False, False),
+        ("b", "b", 0.0, False, False),
+        ("a", "b", 0.5, True, False),
+        ("b", "a", 0.5, True, False),
+        ("aab", "aaa", 5 / 6, False, False),
+        ("ab", "aa", 0.75, True, False),  # one order favours neither
+        ("ab", "ab", 0.5, True, False),
+        ("aaa?", "aab", 5 / 6, False, False),  # what was not read is no vote
+        ("aab", "bba", 0.5, True, False),
+        ("?", "a", None, False, True),
+        ("a", "??", None, False, True),
+        ("", "", None, False, True),
+    ],
+)
+def test_an_oracles_verdicts(ab: str, ba: str, p: float | None, tie: bool, abstain: bool) -> None:
+    signal = oracle(ab, ba)
+    assert signal.p == pytest.approx(p)
+    assert (signal.tie, signal.abstain) == (tie, abstain)
+    assert len(signal.verdicts) == len(ab) + len(ba)
+
+
+@given(st.text("ab?", max_size=6), st.text("ab?", max_size=6))
+def test_exchanging_the_sides_turns_the_signal(ab: str, ba: str) -> None:
+    one = oracle(ab, ba)
+    swap = str.maketrans("ab", "ba")
+    other = oracle(ab.translate(swap), ba.translate(swap))
+    assert (one.tie, one.abstain) == (other.tie, other.abstain)
+    assert (one.p is None) == (other.p is None) == one.abstain
+    if one.p is not None and other.p is not None:
+        assert one.p + other.p == pytest.approx(1)
+
+
+def test_the_share_of_an_order_stays_where_the_other_has_none() -> None:
+    signal = oracle("aab", "?")
+    assert (signal.wins_ab, signal.wins_ba) == (pytest.approx(2 / 3), None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "margin", "p", "tie"),
+    [
+        (0.9, 0.5, 0.0, 0.7, False),
+        (0.5, 0.9, 0.0, 0.3, False),
+        (0.4, 0.4, 0.0, 0.5, True),
+        (0.9, 0.5, 0.5, 0.7, True),
+        (0.3, 0.2, 0.1, 0.55, False),  # just the margin, though 0.3 - 0.2 is a little less than 0.1
+        (1.0, 0.0, 1.0, 1.0, False),
+    ],
+)
+def test_probabilities(a: float, b: float, margin: float, p: float, tie: bool) -> None:
+    signal = probability_signal(a, b, margin)
+    assert (signal.p, signal.tie, signal.abstain) == (pytest.approx(p), tie, False)
+
+
+@pytest.mark.parametrize(("a", "b"), [(None, 0.5), (0.5, None), (None, None)])
+def test_a_probability_that_is_missing_abstains(a: float | None, b: float | None) -> None:
+    signal = probability_signal(a, b)
+    assert (signal.p, signal.tie, signal.abstain) == (None, False, True)
+
+
+def votes(*choices: Literal["a", "b", "tie"]) -> list[HumanVote]:
+    return [HumanVote(rater=str(i), choice=choice) for i, choice in enumerate(choices)]
+
+
+def test_people() -> None:
+    assert human_signal([]) is None
+    for choices, p, tie in [
+        (("a",), 1.0, False),
+        (("b", "tie"), 0.25, False),
+        (("a", "b"), 0.5, True),
+        (("tie",), 0.5, True),
+    ]:
+        signal = human_signal(votes(*choices))  # type: ignore[arg-type]
+        assert signal is not None
+        assert (signal.p, signal.tie) == (p, tie)
+
+
+def line(a: str, b: str, choice: str, rater: str = "kim") -> str:
+    return json.dumps({"a": a, "b": b, "choice": choice, "rater": rater})
+
+
+def test_votes_are_for_a_pair_in_whichever_order() -> None:
+    found = read_votes(
+        [line("x-0", "x-1", "a"), "", "  \n", line("x-1", "x-0", "a", "lee"), line("x-2", "x-0", "tie")],
+        "v.jsonl",
+        KNOWN,
+    )
+    assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "a"), ("lee", "b")]
+    assert [(v.rater, v.choice) for v in votes_on(found, "x-1", "x-0")] == [("kim", "b"), ("lee", "a")]
+    assert [v.choice for v in votes_on(found, "x-0", "x-2")] == ["tie"]
+    assert votes_on(found, "x-1", "x-2") == ()
+
+
+def test_a_rater_may_change_their_mind() -> None:
+    found = read_votes(
+        [line("x-0", "x-1", "a"), line("x-1", "x-0", "a"), line("x-0", "x-1", "tie", "lee")], "v", KNOWN
+    )
+    assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "b"), ("lee", "tie")]
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("{", "not valid JSON"),
+        ('"a"', "expected an object"),
+        ("[]", "expected an object"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"a": "x-0", "b": "x-1", "choice": "a"}', "rater is missing"),
+        ('{"a": "x-0", "b": "x-1", "choice": "a", "rater": "k", "why": 1}', "unknown key 'why'"),
+        (line("x-9", "x-1", "a"), "no conversation with the id 'x-9'"),
+        (line("x-0", "x-0", "a"), "the same conversation"),
+        (line("x-0", "y-0", "a"), "different scenarios, 0 and 1"),
+        (line("x-0", "x-1", "A"), "a, b or tie"),
+        (line("x-0", "x-1", "a", " "), "expected a text"),
+        ('{"a": 1, "b": "x-1", "choice": null, "rater": "k"}', "a: expected a text, got 1"),
+        ('{"a": "\ud800", "b": "x-1", "choice": "a", "rater": "k"}', "not valid JSON"),
+    ],
+)
+def test_a_bad_line_is_named(bad: str, words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_votes([line("x-0", "x-1", "a"), bad], "votes.jsonl", KNOWN)
+    assert "votes.jsonl" in str(caught.value)
+    assert any(problem.path == "line 2" and words in problem.message for problem in caught.value.problems)
+
+
+def test_every_problem_is_reported_at_once() -> None:
+    with pytest.raises(DataError) as caught:
+        read_votes(["{", line("x-0", "x-1", "a"), '{"a": 3, "choice": "c"}'], "v", KNOWN)
+    assert [problem.path for problem in caught.value.problems] == ["line 1"] + ["line 3"] * 4
+    assert "5 problems" in str(caught.value)
+
+
+def test_a_file_that_is_something_else_makes_no_book() -> None:
+    with pytest.raises(DataError) as caught:
+        read_votes(["nonsense"] * 10_000, "v", KNOWN)
+    assert "10,000 problems" in str(caught.value)
+    assert len(str(caught.value).splitlines()) < 60
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=20), st.sampled_from(["{}", "null", "1e999", '{"a":{}}', '{"a":[]}']))
+    )
+)
+def test_lines_of_any_text_end_in_votes_or_a_data_error(lines: list[str]) -> None:
+    try:
+        assert read_votes(lines, "v", KNOWN) == {}
+    except DataError as problem:
+        assert problem.problems

@@ -1,0 +1,182 @@
+"""TRL's trainers take the exported rows as they are: real steps, and not one word about the data.
+
+Each trainer's own tokenised rows are compared with what the chat template makes of the exported ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
+from trl import (
+    DPOConfig,
+    DPOTrainer,
+    GRPOConfig,
+    GRPOTrainer,
+    KTOConfig,
+    KTOTrainer,
+    RewardConfig,
+    RewardTrainer,
+    SFTConfig,
+    SFTTrainer,
+)
+
+from tests.rl import tiny
+from tests.rl.pipeline import Exports, Message, Tokenizers, joined
+from tests.rl.train import settings, take_steps
+from tests.rl.watch import complaints
+
+templates = pytest.mark.parametrize("template", tiny.TEMPLATES.values(), ids=tiny.TEMPLATES.keys())
+openings = pytest.mark.parametrize("opening", ["user", "both"])
+
+
+def ids(tokens: PreTrainedTokenizerBase, messages: list[Message], *, prompt: bool = False) -> list[int]:
+    """The template's tokens of these messages, by transformers alone."""
+    return tokens.apply_chat_template(messages, add_generation_prompt=prompt, return_dict=False)
+
+
+def starts_with(whole: list[int], part: list[int]) -> bool:
+    return whole[: len(part)] == part
+
+
+@openings
+@templates
+def test_dpo(exports: Exports, tokenizers: Tokenizers, template: str, opening: str, tmp_path: Path) -> None:
+    tokens = tokenizers.with_template(template)
+    rows = exports.train("trl-dpo", opening=opening)
+    with complaints() as said:
+        trainer = DPOTrainer(
+            model=tiny.language_model(tokens, tmp_path), args=DPOConfig(**settings(tmp_path)),
+            train_dataset=rows, processing_class=tokens,
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    assert len(trainer.train_dataset) == len(rows)
+    for row, seen in zip(rows, trainer.train_dataset, strict=True):
+        prompt = ids(tokens, row["prompt"], prompt=True)
+        assert seen["prompt_ids"] == prompt
+        assert seen["chosen_ids"] != seen["rejected_ids"]
+        for side in ("chosen", "rejected"):
+            whole = ids(tokens, row["prompt"] + row[side])
+            assert starts_with(whole, prompt)
+            assert seen["prompt_ids"] + seen[f"{side}_ids"] == whole
+            assert tokens.decode(seen[f"{side}_ids"]) == f"{row[side][0]['content']}{tiny.END}\n"
+
+
+@templates
+def test_reward(exports: Exports, tokenizers: Tokenizers, template: str, tmp_path: Path) -> None:
+    tokens = tokenizers.with_template(template)
+    rows = exports.train("trl-conversation")
+    with complaints() as said:
+        trainer = RewardTrainer(
+            model=tiny.reward_model(tokens, tmp_path), args=RewardConfig(**settings(tmp_path)),
+            train_dataset=rows, processing_class=tokens,
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    assert len(trainer.train_dataset) == len(rows)
+    for row, seen in zip(rows, trainer.train_dataset, strict=True):
+        assert seen["chosen_ids"] != seen["rejected_ids"]
+        for side in ("chosen", "rejected"):
+            assert seen[f"{side}_ids"] == ids(tokens, row[side])
+
+
+@openings
+@templates
+def test_kto(exports: Exports, tokenizers: Tokenizers, template: str, opening: str, tmp_path: Path) -> None:
+    tokens = tokenizers.with_template(template)
+    rows = exports.train("trl-kto", opening=opening).shuffle(seed=0)  # as the card says
+    assert set(rows["label"]) == {True, False}
+    with complaints() as said:
+        trainer = KTOTrainer(
+            model=tiny.language_model(tokens, tmp_path), args=KTOConfig(**settings(tmp_path)),
+            train_dataset=rows, processing_class=tokens,
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    assert len(trainer.train_dataset) == len(rows)
+    for row, seen in zip(rows, trainer.train_dataset, strict=True):
+        prompt = ids(tokens, row["prompt"], prompt=True)
+        assert seen["label"] == row["label"]
+        assert seen["prompt_ids"] == prompt
+        assert seen["prompt_ids"] + seen["completion_ids"] == ids(tokens, row["prompt"] + row["completion"])
+
+
+def trained_texts(tokens: PreTrainedTokenizerBase, labels: list[int]) -> list[str]:
+    """The texts that the loss falls on, in order: runs of labels that are not masked."""
+    texts: list[str] = []
+    run: list[int] = []
+    for label in [*labels, -100]:
+        if label != -100:
+            run.append(label)
+        elif run:
+            texts.append(tokens.decode(run))
+            run = []
+    return texts
+
+
+@pytest.mark.parametrize(("side", "speaker"), [("teacher", "Teacher"), ("student", "Student")])
+@templates
+def test_sft_puts_the_loss_on_one_side(
+    exports: Exports, tokenizers: Tokenizers, template: str, side: str, speaker: str, tmp_path: Path
+) -> None:
+    tokens = tokenizers.with_template(template)
+    rows = exports.train("trl-sft", train=side)
+    with complaints() as said:
+        trainer = SFTTrainer(
+            model=tiny.language_model(tokens, tmp_path), train_dataset=rows, processing_class=tokens,
+            args=SFTConfig(**settings(tmp_path), assistant_only_loss=True),
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    lessons = [
+        [text for role, text in joined(turns) if role == speaker] for turns in exports.lessons().values()
+    ]
+    trained = [trained_texts(tokens, seen["labels"]) for seen in trainer.train_dataset]
+    assert len(trained) == len(rows)
+    for texts in trained:
+        assert all(text.endswith(tiny.END) for text in texts)
+        assert [text.removesuffix(tiny.END) for text in texts] in lessons
+    batch: dict[str, Any] = next(iter(trainer.get_train_dataloader()))
+    for labels in batch["labels"].tolist():
+        assert [text.removesuffix(tiny.END) for text in trained_texts(tokens, labels)] in lessons
+
+
+def test_grpo_answers_the_prompts(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> None:
+    """An online method: it samples its own answers to prompts, here rewarded for their length."""
+    tokens = tokenizers.with_template(tiny.STRICT)
+    asked: list[list[Message]] = []
+
+    def reward(prompts: list[list[Message]], completion_ids: list[list[int]], **_: Any) -> list[float]:
+        asked.extend(prompts)
+        return [float(len(answer)) + index % 2 for index, answer in enumerate(completion_ids)]
+
+    rows = exports.train("trl-prompts")
+    told = {**settings(tmp_path), "num_generations": 2, "max_completion_length": 8}
+    del told["max_length"]
+    with complaints() as said:
+        trainer = GRPOTrainer(
+            model=tiny.language_model(tokens, tmp_path), reward_funcs=reward, args=GRPOConfig(**told),
+            train_dataset=rows, processing_class=tokens,
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    assert asked
+    assert all(prompt in list(rows["prompt"]) for prompt in asked)
+
+
+def test_a_prompt_that_is_no_prefix_is_complained_about(
+    exports: Exports, tokenizers: Tokenizers, tmp_path: Path
+) -> None:
+    """The tests above rest on hearing TRL. Here the template is at fault, and it is heard."""
+    tokens = tiny.tokenizer(tokenizers.texts, "{{ messages | length }} messages\n" + tiny.PLAIN)
+    rows: Dataset = exports.train("trl-dpo").select(range(4))
+    with complaints() as said:
+        DPOTrainer(
+            model=tiny.language_model(tokens, tmp_path), args=DPOConfig(**settings(tmp_path)),
+            train_dataset=rows, processing_class=tokens,
+        )  # fmt: skip
+    assert any("not a prefix" in line for line in said), said
