@@ -232,10 +232,14 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
 
 def _checked(value: Any, source: str) -> Job:
     job = build(value, Job, source, JobError)
-    problems = _cross_field(job)
-    if problems:
-        raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+    check(job, source)
     return job
+
+
+def check(job: Job, source: str) -> None:
+    """Raise JobError where the keys of a job do not go together."""
+    if problems := _cross_field(job):
+        raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
 
 
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:

@@ -66,7 +66,7 @@ class RejectionReason(enum.StrEnum):
     # a turn of self-play
     SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
     TWO_TURNS = "two_turns"  # more than one turn in one reply
-    LEAKED_SECRET = "leaked_secret"  # a side says word for word what it cannot know
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
     NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
     # a comparison

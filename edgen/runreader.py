@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -66,10 +65,7 @@ class RunReader:
         self._arms = list(self.job.arms)
         space = load_space(self.rundir.inputs / "space.yaml")
         self.scenario = Sampler(space, self.job.seed, self.job.design).scenario
-        groups = Counter[int]()
-        for view in self._views.values():
-            groups.update(dict(view.groups()))
-        self._side = choose(sorted(groups.items()), groups.total(), self.job.split.test)
+        self._side = choose(self._groups(), self.accepted, self.job.split.test)
 
     def __enter__(self) -> RunReader:
         return self
@@ -88,6 +84,12 @@ class RunReader:
             raise RunError(f"{self.rundir.path}: none of this run's arms was begun; generate it first.")
         for arm in made:
             yield arm, self.rundir.of(arm).ledger
+
+    def _groups(self) -> Iterator[tuple[int, int]]:
+        """(group hash, accepted conversations) over all arms, by ascending hash."""
+        merged = heapq.merge(*(view.groups() for view in self._views.values()))
+        for group, counts in itertools.groupby(merged, key=lambda item: item[0]):
+            yield group, sum(count for _, count in counts)
 
     @property
     def simulated(self) -> bool:

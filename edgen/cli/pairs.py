@@ -186,11 +186,13 @@ def _template(job: Job, rundir: RunDir, named: str | None) -> Prompt:
 
 async def _judge(reader: RunReader, job: Job, config: BackendConfig, prompt: Prompt) -> dict[str, Any]:
     """Ask the judge what was not asked before; returns how all of it stands."""
+    from edgen.config import check
     from edgen.engine.judging import Judge, Judging, judge_id, work_through
     from edgen.engine.session import Session
 
     rundir = reader.rundir
-    job = msgspec.structs.replace(job, backends={"judge": config})
+    job = msgspec.structs.replace(job, backends={**job.backends, "judge": config})
+    check(job, str(rundir.job))
     async with made_backends({"judge": config}, job.limits) as backends:
         backend = backends["judge"]
         judge = Judge(id=judge_id(job, backend.identity, prompt), model=backend.model, prompt=prompt)
@@ -200,6 +202,7 @@ async def _judge(reader: RunReader, job: Job, config: BackendConfig, prompt: Pro
         async with Ledger(ledger_path) as ledger:
             elsewhere = used_elsewhere(rundir, ledger_path)
             session = Session(judging, backends, ledger, roles=("judge",), elsewhere=elsewhere)
+            session.tally.planned = judging.planned
 
             async def work(_display: Display) -> None:
                 await work_through(judging, session)

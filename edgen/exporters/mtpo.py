@@ -10,7 +10,7 @@ from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
 from edgen.exporters.preferences import same
 from edgen.exporters.voice import Voice
 from edgen.model import Scenario
-from edgen.pairing.model import Pair
+from edgen.pairing.model import Label, Pair, Signals
 
 if TYPE_CHECKING:
     from edgen.runreader import Compared
@@ -20,35 +20,35 @@ TIE = 0.5
 
 def rows(run: Run, voice: Voice) -> Iterator[Item]:
     """A row a pair."""
+    given = (compared.pair.label for compared in run.compared())
+    # All labels of a run's pairs are by one source; what it says of pairs without a label is asked of it too.
+    source = next((label for label in given if label is not None), None)
     for compared in run.compared():
-        yield _row(compared, voice)
+        yield _row(compared, voice, source)
 
 
-def soft_preference(pair: Pair) -> float | None:
+def soft_preference(pair: Pair, source: Label | None) -> float | None:
     """How probable it is that side a is the better one, by the source that labels the pairs; None where that
-    source does not say. A tie is one half; a preference that is only too weak for a label counts as it is."""
+    source does not say. A tie is one half; a preference that is only too weak for a label counts as it is.
+    `source` is any label of the same run."""
     if pair.label is not None:
         return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
     if pair.left_out == "tie":
         return TIE
-    return _weak(pair) if pair.left_out == "margin" else None
+    return _weak(pair.signals, source) if pair.left_out == "margin" and source is not None else None
 
 
-def _weak(pair: Pair) -> float | None:
-    """The preference of the source that found the margin too small, which the pair's provenance names."""
-    by, judge = pair.provenance.get("by"), pair.provenance.get("judge")
-    signals = pair.signals
-    if by == "probability":
+def _weak(signals: Signals, source: Label) -> float | None:
+    if source.by == "probability":
         return signals.probability.p
-    if by == "human":
+    if source.by == "human":
         return signals.human.p if signals.human is not None else None
-    judged = [signal for signal in signals.oracle if judge in (None, signal.judge)]
-    return judged[0].p if by == "oracle" and len(judged) == 1 else None
+    return next((signal.p for signal in signals.oracle if signal.judge == source.judge), None)
 
 
-def _row(compared: Compared, voice: Voice) -> Item:
+def _row(compared: Compared, voice: Voice, source: Label | None) -> Item:
     pair = compared.pair
-    p = soft_preference(pair)
+    p = soft_preference(pair, source)
     if p is None:
         return Unfit(pair.left_out or "no_label")
     first = voice.messages(compared.a.turns, compared.scenario)
@@ -103,7 +103,7 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
     notes=(
         "Which conversation stands first has nothing to do with which is better.",
         "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
-        "A preference that is too weak for a label is here with its own p, where the pair says whose it is.",
+        "A preference that is too weak for a label is here with its own p, if any pair of the run has a label.",
     ),
     tags=("mtpo", "preference"),
 )

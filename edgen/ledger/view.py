@@ -81,7 +81,7 @@ class View:
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted outcomes), by ascending hash."""
-        yield from self._all(
+        yield from self._connection.execute(
             "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
             "AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
             (self.plan.fingerprint, unit_number(self.plan.scenarios, 0), REPLICATES, self.plan.replicates),

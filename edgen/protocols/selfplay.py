@@ -24,8 +24,9 @@ def selfplay(
     start: list[Entry] = []
     branch = None
     if replicate > 0 and rules.branch is not None:
-        base = yield from stage.play(0, [], until=_as_far_as(rules.branch, stage))
-        branch = _leaves(rules, scenario, base)
+        chosen = _chosen(rules.branch, stage)
+        base = yield from stage.play(0, [], until=chosen)
+        branch = _drawn(rules, scenario, base) if chosen is None else _reached(chosen, base, rules)
         if branch is None:
             if base.rejection is not None:
                 return base.rejection
@@ -59,22 +60,25 @@ def _no_conversation(played: Played) -> Rejection | None:
     return Rejection(RejectionReason.ONE_SPEAKER, "only one side speaks") if len(roles) < 2 else None
 
 
-def _as_far_as(branch: Branch, stage: Stage) -> int | None:
-    """How many turns of replicate 0 must be known to tell where to leave it; None: all it has."""
+def _chosen(branch: Branch, stage: Stage) -> int | None:
+    """The turn, from 0, at which the job has replicate 0 left; None if it is to be drawn."""
     if branch.at == "sampled":
         return None
-    own_first = stage.first == branch.role.capitalize()
-    return 2 * (branch.at - 1) + (1 if own_first else 2)
+    opens = stage.first == branch.role.capitalize()
+    return 2 * (branch.at - 1) + (0 if opens else 1)
 
 
-def _leaves(rules: Rules, scenario: Scenario, base: Played) -> int | None:
-    """The turn, from 0, at which replicates leave replicate 0; None where it has none such."""
-    branch = rules.branch
-    assert branch is not None
-    role = branch.role.capitalize()
+def _reached(turn: int, base: Played, rules: Rules) -> int | None:
+    """The turn, if replicate 0 came to it."""
+    goes_on = base.ended_by is None and base.rejection is None
+    return turn if goes_on and turn == len(base.entries) < rules.selfplay.max_turns else None
+
+
+def _drawn(rules: Rules, scenario: Scenario, base: Played) -> int | None:
+    """One of the turns that replicate 0 has, None if it has none of that role: the same for all
+    replicates of a scenario, so that each can be compared with each."""
+    assert rules.branch is not None
+    role = rules.branch.role.capitalize()
     turns = [i for i, entry in enumerate(base.entries) if entry.turn.role == role]
-    if branch.at != "sampled":
-        return turns[branch.at - 1] if len(turns) >= branch.at else None
-    # One turn for all replicates of a scenario, so that each can be compared with each.
     rng = random.Random(f"{rules.seed}/{scenario.index}/branch")  # noqa: S311 - reproducible, not secret
     return rng.choice(turns) if turns else None

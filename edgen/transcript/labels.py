@@ -158,15 +158,17 @@ class _Page:
         chat = bool(words & _SELF) and bool(words & {"user", "human"})
         opened = bool(good) or found[0].start <= self.begin
         runs_on = words >= {"user", "assistant"}
+        other: Role = "Student" if own == "Teacher" else "Teacher"
         kept: list[RoleLine] = []
         for line in found:
+            loose = line.form in _LOOSE
             opens = line.start <= self.begin
-            placed = opens or line.form not in _LOOSE or self._after_blank(line)
-            if opens and line.form in _SELF:
-                kept.append(_of(line, own))
-            elif (
-                runs_on or (opens and line.role == own) or (chat and opened) or (placed and self._talks(line))
-            ):
+            if loose and (chat or (opens and line.form in _SELF)):
+                line = _of(line, own if line.form in _SELF else other)
+            talks = self._talks(line)
+            strict = opens and line.role == own and (not loose or line.form in _SELF)
+            placed = opens or not loose or self._after_blank(line)
+            if strict or runs_on or (chat and opened) or (placed and talks):
                 kept.append(line)
         return kept
 

@@ -60,7 +60,10 @@ def in_json(text: str, own: Role) -> InJson | None:
     """
     if text[:1] not in ("{", "["):
         return None
-    parsed = parse(text)
+    marked = find_marker(text)
+    if marked is not None and not marked.said.rstrip("\r\n\t `").endswith(("}", "]")):
+        marked = None  # it is in the JSON, if at all
+    parsed = parse(text if marked is None else marked.said)
     if parsed is None or parsed.before.strip():
         return None
     values = tuple(_as_own(_within(value), own) for value in parsed.values)
@@ -68,18 +71,19 @@ def in_json(text: str, own: Role) -> InJson | None:
     said = _of_entries(spoken, own) if spoken.entries else _bare(values)
     if said is None and not spoken.entries:
         said = next(iter(spoken.texts), None)
-    if said is None or not _alone(parsed.after, with_role=bool(spoken.entries)):
+    # Words behind an object that names no speaker belong to the turn, and the object with them.
+    if said is None or (not spoken.entries and frame.chatter(parsed.after)):
         return None
     if parsed.cut:
         raise UnreadableError(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
-    marked = find_marker(parsed.after)
     noted = {
         Repair.LAYOUT: True,
         Repair.JSON_REPAIRED: parsed.mended,
         Repair.JSON_ESCAPES: parsed.escaped,
         Repair.ROLE_NAME: spoken.named,
         Repair.ROLE_ALIAS: spoken.aliased,
-        Repair.POSTAMBLE: marked is None and frame.chatter(parsed.after),
+        Repair.POSTAMBLE: frame.chatter(parsed.after),
+        Repair.MARKER_FORM: marked is not None and not marked.standard,
     }
     ended = marked is not None or any(_says_ended(value) for value in values) or spoken.ended_by is not None
     return InJson(said, ended, tuple(str(name) for name, found in noted.items() if found))
@@ -158,9 +162,3 @@ def _says_ended(value: Any) -> bool:
     return isinstance(value, Pairs) and any(
         child is True and key.strip().lower().replace(" ", "_") in _ENDED for key, child in value
     )
-
-
-def _alone(after: str, *, with_role: bool) -> bool:
-    """Whether nothing of the turn can stand behind the JSON."""
-    marked = find_marker(after)
-    return with_role or not frame.chatter(after if marked is None else marked.said)

@@ -114,10 +114,7 @@ class _Reader:
         self._behind = ""  # what stood behind the end marker
 
     def read(self, text: str) -> Said | Rejection:
-        if not text.isascii() and _SURROGATE.search(text):
-            text = _SURROGATE.sub("\ufffd", text)
-            self._repairs.append(Repair.BAD_CHARACTERS)
-        text = trim(text)
+        text = trim(self._encodable(text))
         if not text:
             return Rejection(RejectionReason.EMPTY, "the answer is blank")
         steps: tuple[Callable[[str], str], ...] = (
@@ -134,10 +131,17 @@ class _Reader:
                 break
         return self._said(text)
 
+    def _encodable(self, text: str) -> str:
+        if text.isascii() or not _SURROGATE.search(text):
+            return text
+        self._repairs.append(Repair.BAD_CHARACTERS)
+        return _SURROGATE.sub("\ufffd", text)
+
     def _said(self, text: str) -> Said | Rejection:
         if declines_as_assistant(text):
             return Rejection(RejectionReason.REFUSED, f"the model declined: {_shown(text)}")
-        text = trim(without_debris(text, self._repairs))
+        if not silent(text):
+            text = trim(without_debris(text, self._repairs))
         if silent(text):
             if not self._ended:
                 return Rejection(RejectionReason.EMPTY, "the answer says nothing")
@@ -213,7 +217,7 @@ class _Reader:
             return text
         self._repairs += found.repairs
         self._ended = self._ended or found.ended
-        return found.text
+        return self._encodable(found.text)
 
     def _marker(self, text: str) -> str:
         marked = find_marker(text)
@@ -229,10 +233,14 @@ class _Reader:
         return marked.said
 
     def _quotes(self, text: str) -> str:
-        closers = CLOSERS.get(text[:1], "")
-        if self._behind and closers and self._behind.lstrip(" \t")[:1] in closers:
-            text += self._behind.lstrip(" \t")[:1]
-        self._behind = ""
+        if silent(text):
+            return text
+        mark = self._behind.lstrip(" \t")[:1]
+        if mark and mark in CLOSERS.get(text[:1], ""):
+            # The mark that closes the turn may stand behind the end marker.
+            whole = unquoted(text + mark, self._repairs, labelled=self._labelled)
+            if whole != text + mark:
+                return whole
         return unquoted(text, self._repairs, labelled=self._labelled)
 
     def _label(self, text: str) -> str:
@@ -250,11 +258,11 @@ class _Reader:
             )
         label = spoken[0] if spoken else found[0]
         before = text[: label.start] if not spoken or label is found[0] else text[: found[0].start]
+        if not spoken:
+            # Labels under which nothing is said any more.
+            self._repairs.append(Repair.LAYOUT)
+            return before
         if frame.chatter(before):
-            if not spoken:
-                # A label at the end under which nothing is said any more.
-                self._repairs.append(Repair.STRAY_DEBRIS)
-                return before
             if not _ASIDE.match(trim(before)):
                 raise UnreadableError(
                     RejectionReason.TWO_TURNS, f"a second turn: {_shown(text[label.start :])}"

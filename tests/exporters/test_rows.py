@@ -299,23 +299,26 @@ class TestMtpo:
         assert [value["p"] for value in _values("mtpo", run)] == [0.5]
         assert _left_out("mtpo", run) == {"abstained": 1, "contradicted": 1, "identical": 1}
 
-    @pytest.mark.parametrize(
-        ("by", "expected"), [("oracle", 0.55), ("human", 0.6), ("probability", 0.65), ("nobody", None)]
-    )
-    def test_a_weak_preference_counts_by_its_own_source(self, by: str, expected: float | None) -> None:
+    @pytest.mark.parametrize(("by", "expected"), [("oracle", 0.55), ("human", 0.6), ("probability", 0.65)])
+    def test_a_weak_preference_counts_by_the_source_of_the_labels(self, by: str, expected: float) -> None:
         signals = Signals(
             probability=ProbabilitySignal(a=0.8, b=0.5, p=0.65, tie=False, abstain=False),
             oracle=(oracle(0.9, judge="another"), oracle(0.55)),
             human=human(0.6),
         )
-        weak = compared(0, GOOD, BAD, chosen=None, left_out="margin", signals=signals, by=by)
-        assert soft_preference(weak.pair) == expected
+        weak = compared(0, GOOD, BAD, chosen=None, left_out="margin", signals=signals)
+        labelled = compared(1, GOOD, BAD, by=by)
+        assert [value["p"] for value in _values("mtpo", MemoryRun(pairs=[weak, labelled]))] == [
+            expected,
+            0.75,
+        ]
 
-    def test_a_weak_preference_that_nobody_has(self) -> None:
-        none = compared(
-            0, GOOD, BAD, chosen=None, left_out="margin", by="human", signals=Signals(probability=NO_LABELS)
-        )
-        assert soft_preference(none.pair) is None
+    @pytest.mark.parametrize("by", ["oracle", "human", "probability"])
+    def test_a_weak_preference_that_nobody_has(self, by: str) -> None:
+        nothing = Signals(probability=NO_LABELS)
+        weak = compared(0, GOOD, BAD, chosen=None, left_out="margin", signals=nothing)
+        assert soft_preference(weak.pair, compared(1, GOOD, BAD, by=by).pair.label) is None
+        assert soft_preference(weak.pair, None) is None
 
 
 class TestOpening:

@@ -136,7 +136,7 @@ class TestRefused:
     @pytest.mark.parametrize("name", EXPORTERS)
     def test_a_folder_that_holds_something(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "kept.txt").write_text("mine")
-        with pytest.raises(UsageError, match="not empty"):
+        with pytest.raises(UsageError, match="not empty, and nothing is overwritten"):
             _export(name, RUN, tmp_path)
         assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
 

@@ -72,6 +72,8 @@ _HINT = re.compile(
     r"|\bwithout (?:a|any) (?:name|label|role)\b",
     re.IGNORECASE,
 )
+# A brief to a side has sentences that no prompt for a whole conversation has.
+_END = rf"(?:{prompt.END}|(?=\.\s+(?:Say|Speak|Stay|Remain|Respond|Keep|Be|Never|Don't|Not|Begin)\b))"
 _LIKES = (
     r"\b[Yy]ou (?:really |also |strongly |usually |always )?(?:(?:like|love|enjoy|prefer) to (?:teach|learn)|"
     r"(?:teach|learn) best|like|love|enjoy|prefer|favou?r)(?! (?:the |your |a )?(?:student|about|this\s?way,))"
@@ -80,17 +82,17 @@ _LIKES = (
 _LABEL = r"(?im:^[ \t>*#\-\d.\"]{0,12}(?:your |own )?(?:"
 _LABEL_END = r")[\"*_ \t]{0,6}[:=][\"*_ \t]{0,6}(\S[^\n]{0,398}?)[\"*_,]{0,6}[ \t]*$)"
 _PREFERENCE = (
-    re.compile(_LIKES + r"\s{0,4}(\S.{0,399}?)" + prompt.END),
+    re.compile(_LIKES + r"\s{0,4}(\S.{0,399}?)" + _END),
     re.compile(
         _LABEL + r"(?:teaching|learning|teacher|student)?[ _]?(?:preferences?|style|method)" + _LABEL_END
     ),
 )
 _REACTION = (
     re.compile(r"(?m:^[^\w\n]{0,8}(?:[Ww]hen|[Ii]f)\b[^:\n]{0,120}:[ \t]*(\S[^\n]{0,399}?)\.?[ \t]*$)"),
-    re.compile(r"\b[Yy]ou (?:prefer|like) to (?:teach|learn) this\s?way,\s?(\S.{0,399}?)" + prompt.END),
-    re.compile(r"\b[Ww]hen [^.:\n]{0,80}, you (\S.{0,399}?)" + prompt.END),
+    re.compile(r"\b[Yy]ou (?:prefer|like) to (?:teach|learn) this\s?way,\s?(\S.{0,399}?)" + _END),
+    re.compile(r"\b[Ww]hen [^.:\n]{0,80}, you (\S.{0,399}?)" + _END),
     re.compile(_LABEL + r"(?:teacher|student)?[ _]?(?:reactions?|otherwise)" + _LABEL_END),
-    re.compile(r"\b(?:[Oo]therwise|[Ii]f not|[Ii]f it is otherwise),? you (\S.{0,399}?)" + prompt.END),
+    re.compile(r"\b(?:[Oo]therwise|[Ii]f not|[Ii]f it is otherwise),? you (\S.{0,399}?)" + _END),
 )
 _OPENING = re.compile(
     r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"

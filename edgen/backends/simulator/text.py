@@ -47,7 +47,7 @@ def respond(
     """The reply to the messages.
 
     Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` makes JSON of an answer that would have been a plain sentence. Usage is counted in
+    `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number. Usage is counted in
     tokens of four characters, and `max_tokens` cuts there.
     """
     key = request_key(messages, seed, salt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 from edgen import resources
 from edgen.backends.simulator.faults import NO_FAULTS, Faults
@@ -14,6 +14,7 @@ from edgen.model import END_MARKER, Message, Reply, Role
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.sampling import Sampler
 from edgen.space import load_space
+from tests.backends.simulator.prompts import LEARNING, STUDENT_REACTIONS, TEACHER_REACTIONS, TEACHING
 
 Said = list[tuple[Role, str]]
 COMMON = ("topic", "subject", "level")
@@ -39,6 +40,24 @@ def scenarios(count: int, seed: int = 1) -> list[dict[str, Any]]:
         sampler = Sampler(load_space(resources.find("preference_space", name)), seed, "random")
         found += [dict(scenario_variables(sampler.scenario(i))) for i in range(count // 2)]
     return found
+
+
+def variables(
+    learning: str = LEARNING[2],
+    student_reaction: str = STUDENT_REACTIONS[0],
+    teaching: str = TEACHING[0],
+    teacher_reaction: str = TEACHER_REACTIONS[4],
+) -> dict[str, Any]:
+    """A scenario on irony."""
+    return {
+        "topic": "Irony",
+        "subject": None,
+        "level": None,
+        "student_preference": learning,
+        "student_reaction": student_reaction,
+        "teacher_preference": teaching,
+        "teacher_reaction": teacher_reaction,
+    }
 
 
 def other(role: Role) -> Role:
@@ -83,15 +102,32 @@ def shown(said: Sequence[tuple[Role, str]]) -> str:
     return "\n".join([f"{role}: {text}" for role, text in said])
 
 
-def self_judged(variables: dict[str, Any], said: Said, seed: int) -> str:
-    """The student's answer to the closing question, which stands behind what it last heard."""
+def closing(variables: dict[str, Any], said: Said) -> tuple[Message, ...]:
+    """The closing question to the student, behind what it last heard."""
     history = [*messages(variables, [], "Student")[:1]]
-    for role, text in [*said, ("Teacher", template("closing_student").messages(variables)[0].content)]:
-        who = "assistant" if role == "Student" else "user"
-        if history[-1].role == who:
-            text = f"{history.pop().content}\n\n{text}"
+    for role, said_text in [*said, ("Teacher", template("closing_student").messages(variables)[0].content)]:
+        who: Literal["user", "assistant"] = "assistant" if role == "Student" else "user"
+        text = f"{history.pop().content}\n\n{said_text}" if history[-1].role == who else said_text
         history.append(Message(who, text))
-    return respond(tuple(history), seed=seed).text
+    return tuple(history)
+
+
+def self_judged(variables: dict[str, Any], said: Said, seed: int) -> str:
+    return respond(closing(variables, said), seed=seed).text
+
+
+def samples() -> list[tuple[Message, ...]]:
+    """A request of each kind: a first turn, a later one of each side, a closing question, a comparison."""
+    known = scenarios(2)[0]
+    said, other_said = play(known, 1)[0], play(known, 2)[0]
+    values = {"conversation_1": shown(said), "conversation_2": shown(other_said)}
+    return [
+        messages(known, []),
+        messages(known, said[:5]),
+        messages(known, said[:6]),
+        closing(known, said),
+        template("oracle_conversation").messages(values),
+    ]
 
 
 def judged(topic: str, said: Said, seed: int) -> str:

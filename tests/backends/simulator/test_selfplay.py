@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from statistics import correlation, mean, pstdev
+from statistics import mean, pstdev
 
 import pytest
 
@@ -25,28 +25,10 @@ from tests.backends.simulator.prompts import (
     TEACHER_REACTIONS,
     TEACHING,
     every_scenario,
-    prompt,
 )
 
 Lesson = tuple[lessons.Said, Role | None]
 LABEL = re.compile(r"^\W*(?:teacher|student)\b[^:\n]*:", re.IGNORECASE | re.MULTILINE)
-
-
-def variables(
-    learning: str = LEARNING[2],
-    student_reaction: str = STUDENT_REACTIONS[0],
-    teaching: str = TEACHING[0],
-    teacher_reaction: str = TEACHER_REACTIONS[4],
-) -> dict[str, str | None]:
-    return {
-        "topic": "Irony",
-        "subject": None,
-        "level": None,
-        "student_preference": learning,
-        "student_reaction": student_reaction,
-        "teacher_preference": teaching,
-        "teacher_reaction": teacher_reaction,
-    }
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +72,7 @@ def test_nobody_says_a_preference_of_the_vocabulary(played: list[list[Lesson]]) 
 
 
 def test_secrets_of_the_other_are_in_no_request() -> None:
-    known = variables()
+    known = lessons.variables()
     said: lessons.Said = []
     for i in range(12):
         asked = "\n".join(message.content for message in lessons.messages(known, said))
@@ -109,7 +91,8 @@ def test_replicates_and_branches_differ(played: list[list[Lesson]]) -> None:
     assert mean(spreads) > 0.06
     assert pstdev(everything) > 0.12
     said, _ = played[0][0]
-    ends = [lessons.play(lessons.scenarios(2)[0], seed, start=said[:4])[0] for seed in range(100, 120)]
+    known = lessons.scenarios(200)[0]
+    ends = [lessons.play(known, seed, start=said[:4])[0] for seed in range(100, 120)]
     assert all(end[:4] == said[:4] for end in ends)
     assert len({end[4] for end in ends}) > 15
 
@@ -124,8 +107,8 @@ def test_longer_is_neither_better_nor_worse(played: list[list[Lesson]]) -> None:
 
 
 def test_course_depends_on_the_two_ways() -> None:
-    fitting = variables(LEARNING[1], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
-    clashing = variables(LEARNING[3], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
+    fitting = lessons.variables(LEARNING[1], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
+    clashing = lessons.variables(LEARNING[3], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
     good, bad = (
         mean(judge.quality(lessons.shown(lessons.play(known, seed)[0])) for seed in range(40))
         for known in (fitting, clashing)
@@ -136,7 +119,7 @@ def test_course_depends_on_the_two_ways() -> None:
 @pytest.mark.parametrize("reaction", STUDENT_REACTIONS[:4])
 def test_students_react_as_told(reaction: str) -> None:
     kind = families.student_reaction(reaction)
-    known = variables(LEARNING[3], reaction, TEACHING[0])
+    known = lessons.variables(LEARNING[3], reaction, TEACHING[0])
     told = "\n".join(
         text for seed in range(30) for role, text in lessons.play(known, seed)[0] if role == "Student"
     )
@@ -152,7 +135,7 @@ def spoken(rule: str, text: str) -> int:
 def test_teachers_adapt_if_they_are_the_kind_and_somebody_asks() -> None:
     changed = {}
     for reaction in (TEACHER_REACTIONS[3], TEACHER_REACTIONS[4]):
-        known = variables(LEARNING[3], STUDENT_REACTIONS[5], TEACHING[0], reaction)
+        known = lessons.variables(LEARNING[3], STUDENT_REACTIONS[5], TEACHING[0], reaction)
         told = [lessons.shown(lessons.play(known, seed)[0]) for seed in range(40)]
         turning = [way[0][:20] for way in BOOK["t.turn"]]
         changed[reaction] = sum(any(words in text for words in turning) for text in told)
@@ -162,7 +145,7 @@ def test_teachers_adapt_if_they_are_the_kind_and_somebody_asks() -> None:
 
 
 def test_student_may_open() -> None:
-    said, ended_by = lessons.play(variables(), 3, first="Student")
+    said, ended_by = lessons.play(lessons.variables(), 3, first="Student")
     assert said[0][0] == "Student"
     assert "Irony" in said[0][1]
     assert 10 <= len(said) <= 15
@@ -170,7 +153,11 @@ def test_student_may_open() -> None:
 
 
 def test_asked_for_length_is_kept() -> None:
-    brief = lessons.template("selfplay_teacher").messages(variables())[0].content.replace("10 to 15", "4-6")
+    brief = (
+        lessons.template("selfplay_teacher")
+        .messages(lessons.variables())[0]
+        .content.replace("10 to 15", "4-6")
+    )
     for seed in range(30):
         history: list[Message] = []
         for i in range(7):
@@ -255,53 +242,8 @@ def test_prompts_for_whole_conversations_are_no_briefs() -> None:
     assert side.read((Message("system", "You are a teacher."), Message("user", "Hello."))) is None
 
 
-def test_closing_questions_are_answered_with_a_number(played: list[list[Lesson]]) -> None:
-    own, others, qualities = [], [], []
-    for i, (known, group) in enumerate(zip(lessons.scenarios(200), played, strict=True)):
-        said = group[0][0]
-        for answers, text in (
-            (own, lessons.self_judged(known, said, i)),
-            (others, lessons.judged(known["topic"], said, i)),
-        ):
-            assert re.fullmatch(r"0\.\d\d", text), text
-            answers.append(float(text))
-        qualities.append(judge.quality(lessons.shown(said)))
-    for answers in (own, others):
-        assert 0.2 < mean(answers) < 0.5
-        assert min(answers) < 0.05
-        assert max(answers) > 0.7
-        assert len(set(answers)) > 40
-        assert correlation(answers, qualities) > 0.7
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "How likely is it that you understood the topic? Give a single number between 0 and 1.",
-        "What is the probability that the student understood Irony? Reply with a number from 0 to 1 only.",
-    ],
-)
-def test_near_variants_of_the_closing_question(question: str) -> None:
-    said = lessons.play(variables(), 1)[0]
-    told = Message("user", f"{lessons.shown(said)}\n\n{question}")
-    assert re.fullmatch(r"0\.\d\d", respond((told,), seed=1).text)
-    history = [
-        *lessons.messages(variables(), said[:3]),
-        Message("assistant", "Hm."),
-        Message("user", question),
-    ]
-    assert re.fullmatch(r"0\.\d\d", respond(tuple(history), seed=1).text)
-
-
-def test_a_prompt_for_a_conversation_may_ask_for_a_probability() -> None:
-    text = prompt(
-        layout="Output the probability that the student understood as a single number between 0 and 1."
-    )
-    assert respond(text, seed=1).text.startswith("Teacher: ")
-
-
 def test_faults_of_a_turn() -> None:
-    known = variables(LEARNING[1], STUDENT_REACTIONS[0], TEACHING[3])
+    known = lessons.variables(LEARNING[1], STUDENT_REACTIONS[0], TEACHING[3])
     said, _ = lessons.play(known, 5)
     for number in range(1, 9):
         role, another = ("Teacher", "Student") if number % 2 == 0 else ("Student", "Teacher")
@@ -339,7 +281,7 @@ def test_secrets_are_those_of_the_vocabulary() -> None:
 
 def test_faults_of_turns_strike_as_often_as_told() -> None:
     faults = parse("speaks_for_other=0.1,two_turns=0.1,garbage=0.1")
-    known = variables()
+    known = lessons.variables()
     said, _ = lessons.play(known, 2)
     texts = [lessons.turn(known, said[:4], seed, faults).text for seed in range(1000)]
     assert 70 <= sum("\nStudent: " in text for text in texts) <= 130
@@ -351,7 +293,8 @@ def test_names_of_methods_are_heard_as_what_they_name() -> None:
     for family in families.METHODS[:-1]:
         for way in BOOK[f"name.{family}"]:
             assert families.methods(way[0])[:1] == (family,), way
-        assert len(clear(f"s.ask.{family}")) >= 2 or len(BOOK["s.wish"]) >= 10
+        for rule in (f"s.ask.{family}", f"t.method.{family}"):
+            assert all(families.methods(" ".join(way[::2]))[0] == family for way in clear(rule))
 
 
 SHOWN = """
@@ -379,12 +322,12 @@ def test_same_in_every_process_and_changed_only_with_the_version() -> None:
             check=True,
         )
         digests.add(done.stdout.strip())
-    assert (VERSION, digests) == (3, {"?"})
+    assert (VERSION, digests) == (3, {"07e85301595bf9ad"})
 
 
 def test_quick_enough() -> None:
     """The aim is 150 µs a turn; ten times that would be a mistake in kind, on any machine."""
-    known = variables()
+    known = lessons.variables()
     requests = [lessons.messages(known, lessons.play(known, seed)[0][:9]) for seed in range(100)]
     start = time.process_time()
     for seed, asked in enumerate(requests):

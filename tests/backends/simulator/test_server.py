@@ -15,6 +15,7 @@ from edgen.backends.simulator.server import serving
 from edgen.backends.simulator.text import respond
 from edgen.errors import InputError
 from edgen.model import Message
+from tests.backends.simulator import lessons
 from tests.backends.simulator.prompts import every_scenario, probability_of, prompt
 from tests.backends.simulator.server import options
 
@@ -54,6 +55,14 @@ async def test_openai_system_message_and_parts(address: str) -> None:
         answer.choices[0].message.content
         == respond((Message("system", first), Message("user", rest)), seed=5).text
     )
+
+
+async def test_openai_selfplay_closing_and_verdict(address: str) -> None:
+    for asked in lessons.samples():
+        messages: list[Any] = [{"role": message.role, "content": message.content} for message in asked]
+        async with client(address) as api:
+            answer = await api.chat.completions.create(model="m", messages=messages, seed=5)
+        assert answer.choices[0].message.content == respond(asked, seed=5).text
 
 
 async def test_openai_streaming(address: str) -> None:

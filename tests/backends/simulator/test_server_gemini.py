@@ -13,6 +13,7 @@ from google.genai import types
 from edgen.backends.simulator.server import serving
 from edgen.backends.simulator.text import respond
 from edgen.model import Message
+from tests.backends.simulator import lessons
 from tests.backends.simulator.prompts import prompt, turns_of
 from tests.backends.simulator.server import options
 
@@ -39,6 +40,25 @@ async def test_gemini_completion(address: str) -> None:
     assert answer.usage_metadata.prompt_token_count == reply.usage.prompt_tokens
     assert answer.usage_metadata.candidates_token_count == reply.usage.completion_tokens
     assert len(turns_of(answer.text)) >= 10
+
+
+async def test_gemini_selfplay_closing_and_verdict(address: str) -> None:
+    for asked in lessons.samples():
+        system = [message.content for message in asked if message.role == "system"]
+        contents: list[Any] = [
+            types.Content(
+                role="model" if message.role == "assistant" else "user",
+                parts=[types.Part(text=message.content)],
+            )
+            for message in asked
+            if message.role != "system"
+        ]
+        answer = await gemini(address).aio.models.generate_content(
+            model="g",
+            contents=contents,
+            config=types.GenerateContentConfig(seed=5, system_instruction=system[0] if system else None),
+        )
+        assert answer.text == respond(asked, seed=5).text
 
 
 async def test_gemini_streaming(address: str) -> None:

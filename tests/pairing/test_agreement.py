@@ -1,0 +1,77 @@
+"""Agreement against the formulas, written out."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.pairing.agreement import agreement
+
+
+def cohen(rows: list[tuple[int, int]]) -> float:
+    n = len(rows)
+    observed = sum(x == y for x, y in rows) / n
+    first, second = Counter(x for x, _ in rows), Counter(y for _, y in rows)
+    chance = sum(first[k] * second[k] for k in first) / n**2
+    return (observed - chance) / (1 - chance)
+
+
+def krippendorff(items: list[list[int]]) -> float:
+    """One minus observed over expected disagreement, over all ordered pairs of labels."""
+    items = [labels for labels in items if len(labels) > 1]
+    count = Counter(label for labels in items for label in labels)
+    total = sum(count.values())
+    observed = sum(
+        sum(x != y for x, y in itertools.permutations(labels, 2)) / (len(labels) - 1) for labels in items
+    )
+    expected = sum(count[x] * count[y] for x, y in itertools.permutations(count, 2)) / (total - 1)
+    return 1 - observed / expected
+
+
+ratings = st.lists(st.tuples(*[st.sampled_from([-1, 0, 1])] * 3), max_size=40)
+
+
+@given(ratings)
+@settings(deadline=None)
+def test_it_is_what_the_formulas_say(rows: list[tuple[int, int, int]]) -> None:
+    columns = {name: [row[k] for row in rows] for k, name in enumerate("opq")}
+    found = agreement(columns)
+    items = [labels for row in rows if len(labels := [x for x in row if x]) > 1]
+    assert found["n"] == len(items)
+    if len({x for labels in items for x in labels}) > 1:
+        assert found["alpha"] == pytest.approx(krippendorff(items))
+    else:
+        assert found["alpha"] is None
+    for entry, (i, j) in zip(found["between"], [(0, 1), (0, 2), (1, 2)], strict=True):
+        both = [(row[i], row[j]) for row in rows if row[i] and row[j]]
+        assert entry["sources"] == ["opq"[i], "opq"[j]]
+        assert entry["n"] == len(both)
+        if len({x for two in both for x in two}) > 1:
+            assert entry["kappa"] == pytest.approx(cohen(both))
+            assert entry["alpha"] == pytest.approx(krippendorff([list(two) for two in both]))
+            assert entry["observed"] == pytest.approx(sum(x == y for x, y in both) / len(both))
+        else:
+            assert entry["kappa"] is None
+            assert entry["alpha"] is None
+
+
+def test_ten_thousand_pairs_by_three_sources_are_quick() -> None:
+    rng = Random(1)
+    columns = {name: [rng.choice([-1, 0, 1]) for _ in range(10_000)] for name in "opq"}
+    started = time.process_time()
+    agreement(columns)
+    assert time.process_time() - started < 5
+
+
+def test_nobody_agrees_about_nothing() -> None:
+    assert agreement({"o": [], "p": []}) == {
+        "n": 0,
+        "alpha": None,
+        "between": [{"sources": ["o", "p"], "n": 0, "observed": None, "kappa": None, "alpha": None}],
+    }

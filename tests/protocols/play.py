@@ -1,0 +1,64 @@
+"""Protocols driven by a list or a function of replies, requests kept: no network, no ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from edgen.config import Branch, Selfplay
+from edgen.errors import CallError
+from edgen.model import Conversation, Rejection, Reply, Request, Scenario
+from edgen.prompting import Prompt, load_prompt
+from edgen.protocols import PROTOCOLS, Rules
+from edgen.protocols.stage import VARIABLES
+from edgen.resources import find
+
+SCENARIO = Scenario(
+    index=3,
+    topic="photosynthesis",
+    student_preference="hands-on work/experiments",
+    student_reaction="and loses focus otherwise",
+    teacher_preference="lecturing from the front",
+    teacher_reaction="and keeps to the plan anyway",
+)
+Answer = str | Reply | CallError
+
+
+def prompts(closing: str | None = None) -> dict[str, Prompt]:
+    """The shipped templates of selfplay."""
+    found = {
+        side: load_prompt(find("prompts", f"selfplay_{side}"), VARIABLES[side])
+        for side in ("teacher", "student")
+    }
+    if closing is not None:
+        name = f"closing_{closing}"
+        found["closing"] = load_prompt(find("prompts", name), VARIABLES[name])
+    return found
+
+
+def play(
+    answers: Iterable[Answer] | Callable[[Request], Answer],
+    *,
+    scenario: Scenario = SCENARIO,
+    replicate: int = 0,
+    templates: dict[str, Prompt] | None = None,
+    asks: int = 3,
+    branch: Branch | None = None,
+    **how: Any,
+) -> tuple[Conversation | Rejection, list[Request]]:
+    """Run selfplay to its end; returns its result and every request it made."""
+    rules = Rules(asks=asks, seed=7, selfplay=Selfplay(**how), branch=branch)
+    protocol = PROTOCOLS["selfplay"](scenario, replicate, templates or prompts(how.get("closing")), rules)
+    given = None if callable(answers) else iter(answers)
+    asked: list[Request] = []
+    step: Any = None
+    send = protocol.send
+    try:
+        while True:
+            request = send(step)
+            asked.append(request)
+            answer = answers(request) if callable(answers) else next(given)  # type: ignore[arg-type]
+            send = protocol.throw if isinstance(answer, CallError) else protocol.send  # type: ignore[assignment]
+            step = Reply(answer) if isinstance(answer, str) else answer
+    except StopIteration as end:
+        return end.value, asked

@@ -1,0 +1,466 @@
+"""One turn of self-play: what is taken off, what stays, what is no turn; and the two detectors."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.model import ROLES, Rejection, Role
+from edgen.transcript import Repair, Said, leaked, loops, read_turn
+from edgen.transcript.marker import find_marker
+from edgen.transcript.quotes import silent, trim
+from tests.transcript.test_cost import SHAPES
+from tests.transcript.test_properties import TOKENS
+
+TURNS = Path(__file__).parent / "turns"
+OTHER: dict[Role, Role] = {"Teacher": "Student", "Student": "Teacher"}
+
+
+def _cases() -> list[Any]:
+    """Every case of the corpus, for both sides unless it is about one."""
+    return [
+        pytest.param(case, role, id=f"{path.stem}: {case['name']}, {role}")
+        for path in sorted(TURNS.glob("*.json"))
+        for case in json.loads(path.read_text(encoding="utf-8"))
+        for role in ROLES
+        if case.get("role", role) == role
+    ]
+
+
+def _of(text: str, role: Role) -> str:
+    """The text with the names of the two sides for OWN and OTHER, in the case in which these stand."""
+    text = text.replace("OWN_UPPER", role.upper())
+    for word, name in (("OWN", role), ("OTHER", OTHER[role])):
+        text = text.replace(word, name)
+        text = re.sub(rf"\b{word.lower()}\b(?=[:'|>,\s\"])", name.lower(), text) if word == "OWN" else text
+    return re.sub(r"\bother(?=:|\|>)", OTHER[role].lower(), text)
+
+
+CASES = _cases()
+
+
+@pytest.mark.parametrize(("case", "role"), CASES)
+def test_the_reply_reads_as_the_corpus_says(case: dict[str, Any], role: Role) -> None:
+    result = read_turn(
+        _of(case["reply"], role),
+        role,
+        finish_reason=case.get("finish_reason", "stop"),
+        refusal=case.get("refusal"),
+    )
+    if isinstance(result, Rejection):
+        assert str(result.reason) == case.get("reason"), result.detail
+        assert 0 < len(result.detail) < 200
+    else:
+        wanted = Said(case.get("text"), case.get("ended", False), tuple(case.get("repairs", ())))
+        assert msgspec.structs.astuple(result)[:2] == msgspec.structs.astuple(wanted)[:2]
+        assert sorted(result.repairs) == sorted(wanted.repairs)
+        assert "reason" not in case
+
+
+def test_the_corpus_is_large_and_names_every_reason() -> None:
+    assert len(CASES) >= 300
+    reasons = {param.values[0].get("reason") for param in CASES}
+    assert reasons == {None, "refused", "truncated", "empty", "speaks_for_other", "two_turns"}
+
+
+# What people say that only looks like something else.
+INNOCENT = [
+    "Remember what your teacher said: practise!",
+    "My last Student: she asked the same. Do you see why?",
+    'In the play it says "Student: I am lost." What does that tell us?',
+    'Read the scene:\n"Student: I am lost.\nTeacher: I will help."\nWho speaks first?',
+    'The script begins:\n"Teacher: good morning."\nHow does it go on?',
+    "You know what my old\nteacher: he never smiled, always said.",
+    "Students: 20\nBooks: 30\nHow many books for each?",
+    "Student A: 3/4 and student B: 1/2. Who has more?",
+    "Compare them:\nStudent A: 3/4\nStudent B: 1/2",
+    "What words do you know for people in a school?\nTeacher\nStudent\nPrincipal",
+    "The words are:\n- teacher\n- student\n- school",
+    "Some new words:\nTeacher - a person who teaches\nStudent - a person who learns",
+    "| Who | Count |\n|---|---|\n| Student | 20 |\n| Teacher | 1 |",
+    "Teacher:student ratios differ; here it is 1:20.",
+    "Teacher → student → knowledge: is that how it works?",
+    "Human: 46 chromosomes\nDog: 78 chromosomes\nWhat do you notice?",
+    "User: admin\nPassword: secret\nWhy is this a bad idea?",
+    "Compare them:\nAI: computers that learn.\nHuman: people who learn.\nIs there a difference?",
+    "S: 5\nT: 7\nWhat is S + T?",
+    "I'm sorry, I can't do this, I don't understand.",
+    "I can't. I just can't. I give up!",
+    "I won't do it, and you can't make me.",
+    "I'm afraid I can't help you with the test itself, but I can explain the idea.",
+    "I'm not able to follow you. Could you say it again?",
+    "Unfortunately I am unable to see the board from here.",
+    "An AI can't feel anything, can it?",
+    'The robot said "I\'m sorry, but as an AI I cannot do that." Funny, isn\'t it?',
+    "I can't continue this conversation, I am too tired.",
+    "As a student of history you cannot ignore the sources.",
+    '"Momentum" means "mass times velocity".',
+    '"Why?" she asked. "Because," he said.',
+    '"To be or not to be" is from Hamlet.',
+    '"La casa" (the house)',
+    "“Sein” and “haben” are verbs. So is “werden”",
+    "“Sein” oder “haben”?",
+    "«Oui» et «non» sont des mots",
+    "The board is 12\" long, and a foot is 12\"",
+    "'Tis the season, they say, for 'Hamlet'",
+    'Write print("hi") and then print("bye")',
+    'In code: print("say \\"hi\\"")',
+    'Look at this object:\n{"name": "Bob", "age": 5}\nWhich keys has it?',
+    '{"name": "Bob", "age": 5}',
+    '{"name": "Bob", "message": "hi"}',
+    '["apple", "banana"]',
+    "```python\nprint(1)\n```",
+    "Try this:\n```python\nprint(1)\n```\nWhat does it print?",
+    "Try this:\n```\nx = 1\n```",
+    "<b>Bold</b> text needs a closing tag, like </b>.",
+    "The set {1, 2, 3} has three elements, [1, 2] is an interval.",
+    "(thinks) Hmm, is it 4?",
+    "*raises hand* May I ask something?",
+    "[1] is the first element.",
+    "**Photosynthesis** is how plants make food.",
+    "Solve:\n  12\n+  5\n----",
+    "Well... I think... it is 4?",
+    "Here is the next question:\n\nWhat is 2 + 2?",
+    "Sure! Here are three examples:\n1. ice\n2. water\n3. steam",
+    "Okay, let me see: x = 3.",
+    "The conversation between Galileo and his student: a legend?",
+    "How do you end a conversation politely in French?",
+    "Note: the test is on Monday.",
+    "What is the probability of heads? Probability: 0.5?",
+    "¿Cómo estás? Muy bien, gracias.",
+    "Это очень интересно — расскажите ещё!",
+    "光合作用是什么?我不明白。",
+    "なるほど。「光」が必要ですか?",
+    "שלום, אני לא מבין.",
+    "👍🏽🎉 Super!",
+    "1. First, add.\n2. Then, divide.\r\n3. Done.",
+    "a\n\n\n  b\tc",
+    "Let me know if you have questions. I hope this helps!",
+    "Student teachers: who are they?",
+    "Teacher's pet: that is what they call me.",
+    "f(x) = {student: 3}",
+    "Turn 90 degrees to the left.",
+]  # fmt: skip
+
+
+# The other side is spoken to, not for.
+ADDRESSED = [
+    "OTHER, one thing: what is a mole?",
+    "OTHER, listen: it is on the board.",
+    "OTHER - I don't see what you mean.",
+    "OTHER — look at the graph once more.",
+    "OTHER!\nI have a question.",
+    "OTHER?\nAre you there?",
+    "Hello.\nOTHER, please: go on.",
+    "OTHER said: practise! And I do.",
+]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("text", ADDRESSED)
+def test_whoever_is_spoken_to_does_not_speak(text: str, role: Role) -> None:
+    assert read_turn(_of(text, role), role) == Said(_of(text, role))
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("text", INNOCENT)
+def test_innocent_turns_pass_unharmed(text: str, role: Role) -> None:
+    assert read_turn(text, role) == Said(text)
+    assert not loops(text, ["Something else altogether, about another thing."])
+
+
+@given(st.text(st.characters(), max_size=200), st.sampled_from(ROLES))
+@settings(deadline=None)
+def test_any_text_is_read_without_an_exception(text: str, role: Role) -> None:
+    check(read_turn(text, role))
+
+
+WORDS = [
+    *TOKENS,
+    "[Student]",
+    "<Teacher>",
+    "</Teacher>",
+    "<|im_start|>",
+    "User:",
+    "Assistant:",
+    "T:",
+    "S:",
+    "[INST]",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join), st.sampled_from(ROLES))
+@settings(deadline=None, max_examples=600)
+def test_any_heap_of_layout_is_read_without_an_exception(text: str, role: Role) -> None:
+    result = read_turn(text, role)
+    check(result)
+    assert read_turn(text, role) == result
+
+
+def check(result: Said | Rejection) -> None:
+    """The invariants of whatever `read_turn` returns."""
+    if isinstance(result, Rejection):
+        assert 0 < len(result.detail) < 200
+        return
+    assert result.text == trim(result.text)
+    assert find_marker(result.text) is None
+    assert result.ended if not result.text else not silent(result.text)
+    assert len(set(result.repairs)) == len(result.repairs)
+    assert set(result.repairs) <= {str(name) for name in Repair}
+    msgspec.json.encode(result)
+
+
+PLAIN = st.text(
+    st.characters(
+        exclude_categories=["Cs", "Cc"], exclude_characters="\"“”„＂'‘’`´«»‹›「」『』:：<>[]{}(|~\\_*,"
+    ),
+    max_size=80,
+)
+
+
+@given(st.lists(PLAIN, max_size=4).map("\n".join), st.sampled_from(ROLES))
+@settings(deadline=None, max_examples=300)
+def test_plain_text_stays_to_the_letter(text: str, role: Role) -> None:
+    stripped = text.strip()
+    if trim(text) != stripped or silent(stripped) or find_marker(stripped) is not None:
+        return
+    assert read_turn(text, role) == Said(stripped)
+
+
+@given(
+    PLAIN,
+    st.sampled_from(ROLES),
+    st.sampled_from(["{role}: {text}", "**{role}:** {text}", "[{role}] {text}"]),
+)
+@settings(deadline=None)
+def test_a_label_goes_and_nothing_else(text: str, role: Role, layout: str) -> None:
+    text = text.strip()
+    if trim(text) != text or silent(text) or not text[0].isalnum() or find_marker(text) is not None:
+        return
+    assert read_turn(layout.format(role=role, text=text), role) == Said(text, False, ("layout",))
+    other = read_turn(layout.format(role=OTHER[role], text=text), role)
+    assert isinstance(other, Rejection)
+    assert other.reason == "speaks_for_other"
+
+
+@given(
+    PLAIN.map(str.strip).filter(lambda t: not silent(t) and trim(t) == t and find_marker(t) is None),
+    st.sampled_from(ROLES),
+)
+@settings(deadline=None)
+def test_a_turn_in_json_comes_back(text: str, role: Role) -> None:
+    encoded = msgspec.json.encode({"role": role, "text": text}).decode()
+    assert read_turn(encoded, role) == Said(text, False, ("layout",))
+
+
+MORE_SHAPES = {
+    "other aliases": "User: a\n",
+    "thoughts behind labels": "Teacher: <think>",
+    "chat tokens": "<|im_start|>assistant\n",
+    "quoted own label": '"Teacher: "',
+    "objects of text": '{"text": "',
+    "nested responses": '{"response": ',
+    "curly pairs": "“a” ",
+    "paragraphs": "a\n\n",
+    "blank lines of spaces": "a\n     \n",
+    "letters and digits": "ab 12 ",
+    "as an AI": "as an ai i ",
+    "here is": "here is the teacher ",
+    "fences in pairs": "```\n```\n",
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _others_objects_are_nobodys_cost() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def _seconds(text: str) -> float:
+    start = time.process_time()
+    read_turn(text, "Teacher")
+    return time.process_time() - start
+
+
+def test_no_shape_grows_faster_than_its_length() -> None:
+    """Something quadratic would need many seconds for what takes milliseconds."""
+    slow = {}
+    for name, unit in (SHAPES | MORE_SHAPES).items():
+        for before in ("", "Teacher: ", 'Hello "'):
+            took = _seconds(before + unit * (100_000 // len(unit)))
+            if took > 0.25:
+                slow[before + name] = took
+    assert slow == {}
+
+
+@pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
+def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
+    unit = (SHAPES | MORE_SHAPES)[shape]
+    assert min(_seconds(unit * (1_000_000 // len(unit))) for _ in range(2)) < 1.0
+
+
+# The detectors.
+
+PREFERENCES = [
+    "direct instruction/lecture-based learning",
+    "hands-on activities/real-world applications",
+    "and gets frustrated otherwise",
+    "formative assessment",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("You like direct instruction/lecture-based learning, don't you?", PREFERENCES[0]),
+        ("I prefer DIRECT  Instruction / lecture‑based\nlearning.", PREFERENCES[0]),
+        ("He wants hands–on activities/real-world applications", PREFERENCES[1]),
+        ("“Hands-on activities/real-world applications”!", PREFERENCES[1]),
+        ("She likes lectures and gets frustrated otherwise.", PREFERENCES[2]),
+        ("Formative assessment's good.", PREFERENCES[3]),
+        ("formative assessment", PREFERENCES[3]),
+    ],
+)
+def test_a_secret_said_word_for_word_is_found(text: str, secret: str) -> None:
+    assert leaked(text, PREFERENCES, ["Let us begin."]) == secret
+    assert leaked(text, PREFERENCES, ["Let us begin.", f"I know: {secret.upper()}!"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I like direct instruction.",
+        "Lecture-based learning is fine.",
+        "Could we do some hands-on activities, with real-world applications?",
+        "He gets frustrated otherwise.",
+        "An informative assessment",
+        "Formative assessments",
+        "",
+    ],
+)
+def test_a_part_of_a_secret_or_a_longer_word_is_none(text: str) -> None:
+    assert leaked(text, PREFERENCES, []) is None
+
+
+def test_a_secret_too_short_to_be_one_never_counts() -> None:
+    assert (
+        leaked("I like visuals and debates, by doing.", ["visuals", "debates", "by doing", "", "  ", "…"], [])
+        == "by doing"
+    )
+    assert leaked("discussion, demonstrations, a b", ["discussion", "demonstrations", "a b"], []) is None
+
+
+def test_a_secret_in_a_script_without_spaces_is_found() -> None:
+    assert leaked("我喜欢动手实践活动,老师。", ["动手实践活动"], []) == "动手实践活动"
+    assert leaked("我喜欢实践。", ["动手实践活动"], []) is None
+
+
+def test_the_first_secret_in_their_order_is_given() -> None:
+    assert leaked("the second one, the first one", ["the first one", "the second one"], []) == "the first one"
+
+
+@given(
+    st.text(max_size=60),
+    st.lists(st.text(max_size=30), max_size=3),
+    st.lists(st.text(max_size=60), max_size=3),
+)
+@settings(deadline=None)
+def test_leaks_never_raise_and_hold_what_they_promise(
+    text: str, secrets: list[str], heard: list[str]
+) -> None:
+    secret = leaked(text, secrets, heard)
+    assert secret is None or secret in secrets
+    assert leaked(text, secrets, [*heard, text]) is None
+    assert isinstance(loops(text, heard), bool)
+
+
+LONG = "Photosynthesis is the way in which green plants use light to make sugar out of water and air, every single day."
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier"),
+    [
+        ("I do not understand this.", ["I do not understand this."]),
+        ("I do  NOT understand, this!", ["Hello.", "i do not understand this", "Well."]),
+        ("I don’t get it now", ["I don't get it now."]),
+        ("Okay.", ["Okay!", "okay"]),
+        ("I see, yes.", ["Well then.", "I see. Yes.", "I see, yes"]),
+        ("👍", ["👍", "👍"]),
+        (LONG.replace("green", "all"), [LONG]),
+        ("Now, " + LONG, ["First.", LONG]),
+        ("Say it. It is light. It is light! Oh yes.  It is LIGHT? Yes.", []),
+        ("It is the sun.\nIt is the sun.\nIt is the sun.", []),
+        ("我不明白这个问题。", ["我不明白这个问题"]),
+    ],
+)
+def test_a_side_that_repeats_itself_is_found(text: str, earlier: list[str]) -> None:
+    assert loops(text, earlier)
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier"),
+    [
+        ("", []),
+        ("", ["", ""]),
+        ("Okay.", ["Okay."]),
+        ("Okay.", ["Okay.", "I see.", "Okay."]),
+        ("Yes, I see.", ["Yes, I see."]),
+        ("I don't know.", ["What is that?", "I don't know."]),
+        ("I do not understand that.", ["I do not understand this."]),
+        ("What is 7 times 8?", ["What is 7 times 9?"]),
+        ("x^2 + 3x - 4 = 0", ["x^2 - 3x + 4 = 0"]),
+        ("No, no, no! No way. No way. No way.", []),
+        (LONG.replace("sugar", "25 grams of sugar"), [LONG.replace("sugar", "30 grams of sugar")]),
+        (
+            LONG,
+            [
+                LONG.replace("light", "lamps").replace("sugar", "food").replace("water", "soil"),
+                "Something else.",
+            ],
+        ),
+        (LONG, [LONG.replace("green plants use light", "animals may want heat")]),
+        (" ".join(reversed(LONG.split())), [LONG]),
+        ("It is light. It is light. That is all.", []),
+        ("Right. What comes next in the list?", ["Right. What comes first in the list?"]),
+    ],
+)
+def test_what_only_sounds_alike_is_no_loop(text: str, earlier: list[str]) -> None:
+    assert not loops(text, earlier)
+
+
+@given(st.integers(0, 2**32), st.integers(20, 80), st.integers(0, 20))
+@settings(deadline=None)
+def test_the_share_of_words_in_order_decides(seed: int, length: int, changed: int) -> None:
+    """Words that occur once each, some of them replaced: the share that is left is the similarity."""
+    rng = random.Random(seed)
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(length)]
+    places = set(rng.sample(range(length), changed))
+    other = [f"x{word}" if i in places else word for i, word in enumerate(words)]
+    if changed:
+        assert loops(" ".join(other), [" ".join(words)]) == (10 * (length - changed) >= 9 * length)
+
+
+def test_the_detectors_are_quick_on_a_megabyte() -> None:
+    text = "the cat sat on a mat and saw. " * 33_000
+    noise = " ".join(random.Random(7).choices(["ab", "cd", "ef", "gh"], k=330_000))
+    other = " ".join(random.Random(8).choices(["ab", "cd", "ef", "gh"], k=330_000))
+    start = time.process_time()
+    leaked(text, ["the cat sat on a rat", "cat sat on a mat and"], [noise])
+    loops(text, [text + "x"])
+    loops(noise, [other])
+    loops(noise + " x", [noise])
+    loops("a" * 1_000_000, ["a" * 999_999])
+    assert time.process_time() - start < 5.0
