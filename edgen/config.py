@@ -247,7 +247,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
     Raises JobError as `load_job` does.
     """
-    plain = resolved(job)
+    plain = msgspec.json.decode(msgspec.json.encode(resolved(job)))
     arms = plain.pop("arms")
     jobs = {}
     for name, changes in arms.items():

@@ -104,17 +104,23 @@ class RunReader:
         return "branch" if self.job.branch is not None else "replicates"
 
     @property
+    def fingerprints(self) -> list[str]:
+        """What the conversations were made under: other fingerprints, other conversations."""
+        return [view.plan.fingerprint for view in self._views.values()]
+
+    @property
     def accepted(self) -> int:
         return sum(view.status.accepted for view in self._views.values())
 
     def scenarios(self) -> Iterator[tuple[int, list[int]]]:
         """Every scenario with accepted conversations, in order, with their numbers, ascending."""
-        streams = [
-            ((index, self._number(arm, replicate)) for index, replicate in view.accepted())
-            for arm, view in self._views.items()
-        ]
+        streams = [self._units(arm, view) for arm, view in self._views.items()]
         for index, units in itertools.groupby(heapq.merge(*streams), key=lambda unit: unit[0]):
             yield index, [number for _, number in units]
+
+    def _units(self, arm: str | None, view: View) -> Iterator[tuple[int, int]]:
+        for index, replicate in view.accepted():
+            yield index, self._number(arm, replicate)
 
     def candidate(self, index: int, number: int) -> Candidate:
         """One accepted conversation of a scenario. Raises RunError if there is none of that number."""
@@ -144,9 +150,12 @@ class RunReader:
         """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if
         the run was generated anew since."""
         for pair in self.pairs():
-            a = self.candidate(pair.scenario, self._number(pair.a.arm, pair.a.replicate))
-            b = self.candidate(pair.scenario, self._number(pair.b.arm, pair.b.replicate))
-            yield Compared(pair, a, b, self.scenario(pair.scenario))
+            yield Compared(pair, *self.sides(pair), self.scenario(pair.scenario))
+
+    def sides(self, pair: Pair) -> tuple[Candidate, Candidate]:
+        """The two conversations of a pair. Raises RunError if the run was generated anew since."""
+        a, b = (self.candidate(pair.scenario, self._number(x.arm, x.replicate)) for x in (pair.a, pair.b))
+        return a, b
 
     def pairs(self) -> Iterator[Pair]:
         """Every line of pairs.jsonl."""

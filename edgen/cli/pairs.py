@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import BackendConfig, Job
     from edgen.engine.pairs import Made
+    from edgen.model import Turn
+    from edgen.pairing.model import Pair
     from edgen.pairing.votes import Votes
     from edgen.prompting import Prompt
     from edgen.runreader import RunReader
@@ -274,16 +276,20 @@ def _complain(facts: dict[str, Any]) -> None:
 def _print_report(reader: RunReader, *, json: bool) -> None:
     from edgen.pairing.bias import bias_report, render
 
-    def words() -> Any:
-        for compared in reader.compared():
-            yield (
-                compared.pair,
-                *(sum(len(t.text.split()) for t in c.turns) for c in (compared.a, compared.b)),
-            )
+    def words(pair: Pair) -> tuple[int, int]:
+        a, b = reader.sides(pair)
+        turns: slice = slice(None)
+        if all(signal.compare == "response" for signal in pair.signals.oracle):
+            turns = slice(pair.prefix_turns, pair.prefix_turns + 1)
+        return _words(a.turns[turns]), _words(b.turns[turns])
 
-    report = bias_report(words())
+    report = bias_report((pair, *words(pair)) for pair in reader.pairs())
     if json:
         print_json(report)
         return
     for line in render(report):
         print_line(line)
+
+
+def _words(turns: tuple[Turn, ...]) -> int:
+    return sum(len(turn.text.split()) for turn in turns)

@@ -107,6 +107,7 @@ class Judging:
             "identities": {role: dict(identity) for role, identity in identities.items()},
             "votes": self.job.pairs.votes,
             "asks": self.job.asks,
+            "run": self._reader.fingerprints,
             "units": self._units_digest,
             "edgen": __version__,
         }

@@ -68,14 +68,15 @@ class View:
         return bytes(rows[0][0]) if rows else None
 
     def outcomes(self, index: int) -> dict[int, tuple[str, str | None, bytes | None]]:
-        """(status, reason, record) of every outcome of one index, by replicate."""
+        """(status, reason, record) of every outcome of one index, by replicate. A record may stand beside
+        an outcome that is not accepted: its own, or one of an earlier outcome."""
         rows = self._all(
             "SELECT o.unit, o.status, o.reason, r.data FROM outcomes o LEFT JOIN records r ON r.unit = o.unit "
             "WHERE o.unit >= ? AND o.unit < ? AND o.fingerprint = ? ORDER BY o.unit",
             (unit_number(index, 0), unit_number(index + 1, 0), self.plan.fingerprint),
         )
         return {
-            unit % REPLICATES: (status, reason, None if status != "accepted" else bytes(data))
+            unit % REPLICATES: (status, reason, None if data is None else bytes(data))
             for unit, status, reason, data in rows
         }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -24,8 +24,10 @@ from edgen.pairing.intervals import Z95, Estimate, scaled, share
 from edgen.pairing.labels import favoured
 from edgen.pairing.logistic import fit
 from edgen.pairing.model import OracleSignal, Pair
+from edgen.pairing.render import render
 
-Words = Callable[[Pair], tuple[int, int] | None]
+__all__ = ["bias_report", "render"]
+
 Floats = NDArray[np.float64]
 
 SLOPE_WORDS = 100
@@ -44,13 +46,12 @@ class _Judge:
         self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
 
-    def add(self, pair: Pair, signal: OracleSignal, words: tuple[int, int] | None) -> None:
+    def add(self, pair: Pair, signal: OracleSignal, words_a: int | None, words_b: int | None) -> None:
         self.scenario.append(pair.scenario)
         self.wins_ab.append(math.nan if signal.wins_ab is None else signal.wins_ab)
         self.wins_ba.append(math.nan if signal.wins_ba is None else signal.wins_ba)
-        a, b = words if words is not None else (math.nan, math.nan)
-        self.words_a.append(a)
-        self.words_b.append(b)
+        self.words_a.append(math.nan if words_a is None else words_a)
+        self.words_b.append(math.nan if words_b is None else words_b)
         self.favours.append(_sign(favoured(signal)))
         said = pair.signals.probability.p
         self.probability.append(math.nan if said is None else said)
@@ -60,11 +61,10 @@ class _Judge:
         self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
 
 
-def bias_report(pairs: Iterable[Pair], words: Words) -> dict[str, Any]:
+def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str, Any]:
     """The report as values for JSON; `render` words it for a person.
 
-    `words` gives the words of side a and of side b, of what the judge was shown, or None where they
-    are not known. Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
+    A row is a pair with the number of words of side a and of side b, None where it is not known. Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
     """
     judges: dict[str, _Judge] = {}
     ratings: dict[str, array[int]] = {"probability": array("b"), "human": array("b")}
@@ -72,14 +72,13 @@ def bias_report(pairs: Iterable[Pair], words: Words) -> dict[str, Any]:
     labelled: Counter[str] = Counter()
     scenarios: set[int] = set()
     count = 0
-    for pair in pairs:
+    for pair, words_a, words_b in rows:
         scenarios.add(pair.scenario)
         ratings["probability"].append(_sign(favoured(pair.signals.probability)))
         ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
-        lengths = words(pair) if pair.signals.oracle else None
         for signal in pair.signals.oracle:
             judge = judges.setdefault(signal.judge, _Judge(signal))
-            judge.add(pair, signal, lengths)
+            judge.add(pair, signal, words_a, words_b)
             column = ratings.setdefault(f"oracle {signal.judge}", array("b"))
             column.extend([0] * (count - len(column)))
             column.append(judge.favours[-1])

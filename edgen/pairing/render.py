@@ -49,7 +49,7 @@ def _judge(judge: Report) -> Iterator[str]:
         f" {_count(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
     )
     yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _percent)}"
-    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _percent)} of the pairs judged in both orders"
+    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _percent)} judged in both orders"
     yield from _position(judge["position"])
     yield from _length(judge["length"])
     yield from _calibration(judge["calibration"])

@@ -21,6 +21,17 @@ from edgen.transcript.roles import ALIASES, alias
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
 _MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")
+_BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
+# A label on the line of the turn before it, looked at only where a label opens the reply.
+_INLINE = re.compile(
+    r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:Teacher|Student):\s)"
+    r"|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:Teacher|Student):[\"“])"
+)
+_OPENED = re.compile(r"[^\w\n]{0,12}(?:Teacher|Student|Conversation)\b[^\n:]{0,40}:", re.IGNORECASE)
+_SCRIPT = re.compile(
+    r"\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|",
+    re.IGNORECASE,
+)
 _ALIAS = re.compile(
     rf"^(?P<prefix>(?:[^\w\n(|]|_){{0,12}}+)(?P<name>{'|'.join(a for a in ALIASES if len(a) > 1)})"
     r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])",
@@ -93,17 +104,20 @@ def quotations(text: str) -> list[tuple[int, int]]:
         elif opened >= 0 and mark in CLOSERS[text[opened]] and not text[at - 1].isspace():
             spans.append((opened, at))
             opened = -1
-        elif mark in '"“„«「' and not text[max(0, at - 1) : at].isalnum():
+        elif mark in '"“„«「' and (at == 0 or text[at - 1].isspace() or text[at - 1] in _BEFORE):
             opened = at
     return spans
 
 
 class _Page:
-    """A reply with every kind of line end as a newline."""
+    """A reply with every kind of line end as a newline: places in it are places in the reply."""
 
     def __init__(self, text: str) -> None:
         self.text = text.replace("\r\n", " \n").translate(_LINE_ENDS)
         self.begin = len(text) - len(text.lstrip())
+        if _OPENED.match(self.text, self.begin):
+            self.text = _INLINE.sub("\n", self.text)
+        self._table = "|" in text and _SCRIPT.search(self.text) is not None
         self._quotations = quotations(self.text)
         self._starts = [start for start, _ in self._quotations]
 
@@ -112,7 +126,7 @@ class _Page:
         name = self.text[line.start : line.text]
         if line.form and not (line.form == "comma" and line.start <= self.begin):
             return False
-        if "{" in line.prefix or line.prefix.lstrip().startswith("|"):
+        if "{" in line.prefix or (line.prefix.lstrip().startswith("|") and not self._table):
             return False
         if line.kind in ("alone", "dash") and not says:
             return False
@@ -177,7 +191,8 @@ class _Page:
         both = [line for line in lines if line.aliased and not self._quoted(line)]
         if both:
             opens = both[0].start <= self.begin
-            return both if opens and all(self._talks(line) for line in both) else []
+            talking = {line.role for line in both if self._talks(line)}
+            return both if opens and len(talking) == 2 else []
         match = _INITIAL.match(self.text, self.begin)
         if match is None or alias(match["name"]) != own:
             return []

@@ -20,7 +20,8 @@ class Repair(enum.StrEnum):
     EXTRA_CONVERSATION = "extra_conversation"  # there was more than one, and one was taken
     JSON_REPAIRED = "json_repaired"  # JSON that a strict parser refuses
     JSON_ESCAPES = "json_escapes"  # backslashes that JSON wanted doubled, as in \frac
-    LAYOUT = "layout"  # other lines than the published ones: numbers, bold, no brackets, other quotes
+    LAYOUT = "layout"  # other lines than the published ones: numbers, bold, no brackets, other quotes;
+    # in a turn of self-play: a label, JSON or quotation marks around it
     ROLE_NAME = "role_name"  # a name or a note beside the role was dropped
     ROLE_ALIAS = "role_alias"  # a tutor was taken as the teacher, a pupil as the student
     MISSING_QUOTE = "missing_quote"  # a turn opened its quotation marks and never closed them

@@ -5,6 +5,7 @@ Any other JSON is what somebody says, in a lesson about it for example, and is l
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -33,6 +34,16 @@ _BESIDE = frozenset(
 # The names of a chat; the model itself is the assistant, whichever side it plays.
 _SELF = frozenset({"assistant", "model", "ai"})
 _OTHERS = frozenset({"user", "human"})
+# What makes JSON behind other words a matter of who says what.
+_EMBEDDED = re.compile(
+    r"[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:teacher|student)[^\n:\"]{0,20}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What a model says before it does what was asked.
+ASIDE = re.compile(
+    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z",
+    re.IGNORECASE,
+)
 MAX_DEPTH = 6
 
 
@@ -58,25 +69,30 @@ def in_json(text: str, own: Role) -> InJson | None:
 
     Raises UnreadableError if it holds the other side's words, several turns, or breaks off.
     """
-    if text[:1] not in ("{", "["):
+    if not text.startswith(("{", "[")) and not _EMBEDDED.search(text):
         return None
     marked = find_marker(text)
     if marked is not None and not marked.said.rstrip("\r\n\t `").endswith(("}", "]")):
         marked = None  # it is in the JSON, if at all
     parsed = parse(text if marked is None else marked.said)
-    if parsed is None or parsed.before.strip():
+    if parsed is None:
         return None
+    preamble = frame.chatter(parsed.before)
     values = tuple(_as_own(_within(value), own) for value in parsed.values)
     spoken = spoken_in(values)
     said = _of_entries(spoken, own) if spoken.entries else _bare(values)
     if said is None and not spoken.entries:
         said = next(iter(spoken.texts), None)
     # Words behind an object that names no speaker belong to the turn, and the object with them.
-    if said is None or (not spoken.entries and frame.chatter(parsed.after)):
+    if said is None or (not spoken.entries and (preamble or frame.chatter(parsed.after))):
+        return None
+    if preamble and not ASIDE.match(parsed.before.rstrip("`json \r\n")):
         return None
     if parsed.cut:
         raise UnreadableError(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
     noted = {
+        Repair.PREAMBLE: preamble,
+        Repair.CODE_FENCE: frame.FENCE.search(parsed.before) is not None,
         Repair.LAYOUT: True,
         Repair.JSON_REPAIRED: parsed.mended,
         Repair.JSON_ESCAPES: parsed.escaped,

@@ -19,7 +19,7 @@ from edgen.transcript.labels import Label, labels
 from edgen.transcript.marker import find_marker
 from edgen.transcript.quotes import CLOSERS, name_behind, silent, trim
 from edgen.transcript.repairs import Repair
-from edgen.transcript.spoken import UnreadableError, in_json
+from edgen.transcript.spoken import ASIDE, UnreadableError, in_json
 from edgen.transcript.thinking import without_thinking
 from edgen.transcript.unquoting import unquoted, without_debris
 
@@ -70,11 +70,7 @@ _TITLE = {
     )
     for role, own in _OWN.items()
 }
-_ASIDE = re.compile(
-    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z",
-    re.IGNORECASE,
-)
-MAX_ROUNDS = 12  # how many wrappers a turn may have, one in the other
+MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -128,7 +124,8 @@ class _Reader:
                     text = left
                     break
             else:
-                break
+                return self._said(text)
+        self._label(text)
         return self._said(text)
 
     def _encodable(self, text: str) -> str:
@@ -263,7 +260,7 @@ class _Reader:
             self._repairs.append(Repair.LAYOUT)
             return before
         if frame.chatter(before):
-            if not _ASIDE.match(trim(before)):
+            if not ASIDE.match(trim(before)):
                 raise UnreadableError(
                     RejectionReason.TWO_TURNS, f"a second turn: {_shown(text[label.start :])}"
                 )

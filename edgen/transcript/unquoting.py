@@ -12,6 +12,7 @@ from edgen.transcript.repairs import Repair
 
 # A stage direction before a turn in quotation marks.
 _STAGE = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s{0,9}(?=[\"“])")
+_TAG = re.compile(r"[\"”]\s?\([^()\n]{1,80}\),?\Z")
 _BARE_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
@@ -105,8 +106,19 @@ def _whole(inner: str, behind: str, labelled: bool) -> bool:
 
 
 def without_debris(text: str, repairs: list[str]) -> str:
-    """The turn without loose marks at its end; the mark of inches and one in code stay."""
+    """The turn without loose marks at its end, and without a stage direction behind one of them; the
+    mark of inches stays, and so does one that closes a quotation."""
+    tag = _TAG.search(text, max(0, len(text) - 120)) if text.endswith((")", "),")) else None
+    if tag is not None and _closes_nothing(text[: tag.start()]):
+        repairs.append(Repair.STAGE_TAG)
+        return text[: tag.start()].rstrip()
     bare = text.rstrip(' \t,"”')
     if bare[-1:].isdigit() and text[len(bare) :].strip() in ('"', "”"):
         return text
     return strip_debris(text, repairs)
+
+
+def _closes_nothing(before: str) -> bool:
+    """Whether a closing mark behind this text closes nothing."""
+    opened = before.count('"') + before.count("“") + before.count("„") - before.count("”")
+    return opened % 2 == 0 and before.rstrip().endswith(_ENDS)

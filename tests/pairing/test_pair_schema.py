@@ -34,7 +34,7 @@ def names(path: Path) -> str:
 
 
 @given(pairs())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_is_written_satisfies_the_schema_and_reads_back(written: Pair) -> None:
     line = msgspec.json.encode(written)
     assert msgspec.json.decode(line, type=Pair) == written
@@ -49,7 +49,7 @@ def test_what_labelling_makes_satisfies_the_schema() -> None:
         pair(0, 3),
     ]
     for labelled in label_scenario(made, "oracle") + label_scenario(made, "human"):
-        assert list(REFERENCE.iter_errors(msgspec.to_builtins(labelled))) == []
+        assert list(REFERENCE.iter_errors(json.loads(msgspec.json.encode(labelled)))) == []
 
 
 def test_there_are_examples() -> None:
@@ -62,7 +62,7 @@ def test_valid(path: Path) -> None:
     record = json.loads(path.read_bytes())
     assert list(REFERENCE.iter_errors(record)) == []
     assert QUICK.is_valid(record)
-    assert msgspec.to_builtins(msgspec.convert(record, Pair)) == record
+    assert json.loads(msgspec.json.encode(msgspec.convert(record, Pair))) == record
 
 
 @pytest.mark.parametrize("path", INVALID, ids=names)

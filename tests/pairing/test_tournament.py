@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.pairing.tournament import matches, slot
+from edgen.pairing.tournament import matches, sides, slot
 
 GOLDEN = [(1, 2), (0, 3), (2, 3), (0, 4), (4, 5)]
 numbers = st.lists(st.integers(0, 400), max_size=17, unique=True)
@@ -75,6 +75,11 @@ def test_seed_and_scenario_count() -> None:
 
 def test_slots_number_all_pairs_without_a_gap_whatever_comes_later() -> None:
     assert [slot(a, b) for b in range(30) for a in range(b)] == list(range(30 * 29 // 2))
+
+
+@given(st.integers(0, 10**15))
+def test_a_slot_leads_back_to_its_two_sides(number: int) -> None:
+    assert slot(*sides(number)) == number
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 1), (-1, 0)])

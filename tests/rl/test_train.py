@@ -94,8 +94,8 @@ def test_kto(exports: Exports, tokenizers: Tokenizers, template: str, opening: s
     assert good > 0
     assert bad > 0
     # TRL asks whoever has more of one kind to weigh the other: good * weight : bad from 1 to 4/3.
-    told = KTOConfig(**settings(tmp_path), desirable_weight=round(1.15 * bad / good, 2))
     with complaints() as said:
+        told = KTOConfig(**settings(tmp_path), desirable_weight=round(1.15 * bad / good, 2))
         trainer = KTOTrainer(
             model=tiny.language_model(tokens, tmp_path), args=told,
             train_dataset=rows, processing_class=tokens,

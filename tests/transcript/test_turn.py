@@ -180,6 +180,44 @@ def test_innocent_turns_pass_unharmed(text: str, role: Role) -> None:
     assert not loops(text, ["Something else altogether, about another thing."])
 
 
+# Turns of the corpus of conversations that a reader of single turns cannot know to be innocent.
+NOT_ALONE = {
+    "Student: a person who learns. True?",
+    "Teacher: yes.",
+    "Write a scene:\n1. Teacher: says hi\n2. Student: answers\nClear?",
+    "Write a scene like this:\nStudent: Good morning.\nTeacher: Sit down.\nCan you?",
+    '"I think, therefore I am."',
+}
+
+
+def _conversations() -> list[tuple[str, list[tuple[Role, str]]]]:
+    """Whole conversations as models write them, and the turns that are in them."""
+    found = []
+    for path in sorted((TURNS.parent / "corpus").glob("*/*.json")):
+        turns = json.loads(path.read_text(encoding="utf-8")).get("turns")
+        if turns:
+            found.append((path.with_suffix(".txt").read_bytes().decode(), turns))
+    return found
+
+
+def test_the_turns_of_conversations_pass_unharmed() -> None:
+    turns = [(role, text) for _, found in _conversations() for role, text in found]
+    assert len(turns) > 800
+    assert {text for role, text in turns if read_turn(text, role) != Said(text)} == NOT_ALONE
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_whole_conversation_is_no_turn(role: Role) -> None:
+    """Whatever the layout: the corpus of conversations, read as what one side says."""
+    results = {raw: read_turn(raw, role) for raw, _ in _conversations()}
+    assert len(results) > 300
+    assert {
+        raw: result
+        for raw, result in results.items()
+        if not isinstance(result, Rejection) or result.reason != "speaks_for_other"
+    } == {}
+
+
 @given(st.text(st.characters(), max_size=200), st.sampled_from(ROLES))
 @settings(deadline=None)
 def test_any_text_is_read_without_an_exception(text: str, role: Role) -> None:
