@@ -36,7 +36,8 @@ class EducationEnv:
     """One conversation at a time: `reset`, then `step` until done. Not to be shared between tasks.
 
     An observation is what the teacher would be asked with: chat messages, `{"role", "content"}`, the
-    teacher's own turns as assistant, the student's as user. Use as an async context manager.
+    teacher's own turns as assistant, the student's as user. `scenario(index)` is the scenario itself,
+    with the student's secrets. Use as an async context manager.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -46,6 +47,7 @@ class EducationEnv:
         if job.arms:
             raise JobError(job.name, "an environment has one student: take a job without arms.")
         self._plan = plan
+        self.scenario = plan.scenario
         limits = job.limits
         names = {backend_name(job, role) for role in plan.roles if role != "teacher"}
         self._backends: dict[str, Backend] = {

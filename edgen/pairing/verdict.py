@@ -137,10 +137,16 @@ _TAKEN_BACK = _words(
 _SUPPOSED = _words(
     r"\b(?:if(?! i (?:had|have|must|were)\b)|whether|unless|depend\w{0,4}|suppose|supposing|hypothetically)\b"
 )
+# A bare number behind this is what somebody in the lesson said, not the judge.
+_QUOTES = _words(
+    r"\b(?:student|teacher|he|she|they)\b[^\n]{0,40}?\b(?:says?|said|answer(?:s|ed)|asks?|asked|repl(?:ies|ied)|wr(?:ites|ote)|computes?"
+    r"|gets?|got|finds?|found|calculate[sd]?|explain(?:s|ed))\b|(?:\A|\n)(?:student|teacher) ?:"
+)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|\n")
 _CLAUSE_END = re.compile(r"[,;:—–]|\b(?:but|so|thus|because|therefore)\b", re.IGNORECASE)
 _REACH = 300  # a sentence is looked at so far before and behind a preference
 
+_NEXT_KEY = re.compile(r',\s{0,9}"(?=[\w -]{1,40}"\s{0,3}:)')
 _BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
 _THOUGHTS = "(?:think|thinking|thought|thoughts|reasoning|reflection|analysis)"
 _THOUGHT_ENDS = re.compile(f"</{_THOUGHTS}>", re.IGNORECASE)
@@ -177,6 +183,7 @@ def _plain(text: str) -> str:
     if _THOUGHT_STARTS.search(text):
         return ""
     text = _BOXED.sub(r"\nanswer: \1\n", text)
+    text = _NEXT_KEY.sub("\n", text)
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text))
     lines = (" ".join(line.split()) for line in text.translate(_SPELLINGS).splitlines())
     plain = _MARKS.sub("", "\n".join(line for line in lines if line))
@@ -235,6 +242,9 @@ def _preferences(text: str) -> Iterator[Choice]:
     for match in _STATED.finditer(text):
         before = _SENTENCE_END.split(text[max(0, match.start() - _REACH) : match.start()])[-1]
         if _SUPPOSED.search(before) or _TAKEN_BACK.search(_CLAUSE_END.split(before)[-1]):
+            continue
+        bare = any(group in _BARE.values() for group in match.groups())
+        if bare and _QUOTES.search(before):
             continue
         end = _SENTENCE_END.search(text, match.end(), match.end() + _REACH)
         if end is None or end.group() != "?":

@@ -150,8 +150,10 @@ class _Page:
             return _PAST.search(name) is None
         bracketed = line.prefix.rstrip().endswith(("[", "<", "<|"))
         if line.kind == "tag":
-            return bracketed or (
-                name.endswith((">", "|")) and "-" not in name and "=" not in name and self._talks(line)
+            return (
+                bracketed
+                or self._table
+                or (name.endswith((">", "|")) and "-" not in name and "=" not in name and self._talks(line))
             )
         return line.kind == "alone" and (bracketed or "*" in line.prefix or "#" in line.prefix)
 

@@ -51,12 +51,16 @@ _OWN = {"Teacher": "teacher", "Student": "student"}
 
 def _announced(own: str) -> re.Pattern[str]:
     """A first line in which the model speaks about the side that it plays, not as that side."""
+    speaks = (
+        r"(?:(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)|\s(?:next\s)?(?:says|replies|responds)"
+        r"|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
+    )
     return re.compile(
         r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood)\b[^\n:]{0,40}?)?"
-        rf"(?:\b(?:here(?:['’]s|\sis|\sare)|as|below\sis)\b[^\n:]{{0,40}}?\bthe\s(?:\w{{1,20}}\s)?{own}\b[^\n:]{{0,60}}"
-        rf"|\b(?:the\s{own}(?:['’]s)?|{own}['’]s|{own})\s(?:next\s)?(?:turn|response|reply|message|line|says|replies|responds|would\ssay)"
-        r"\b[^\n:]{0,30})"
-        r"[*_]{0,3}(?::[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))|[^\S\n]{0,9}\n)\s{0,99}(?=\S)",
+        rf"(?:\b(?:here(?:['’]s|\sis)\b[^\n:]{{0,40}}?)?\bthe\s(?:\w{{1,20}}\s)?{own}{speaks}\b[^\n:]{{0,40}}"
+        rf"|\bas\sthe\s{own},?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply|respond)\b[^\n:]{{0,40}}"
+        rf"|\bhere(?:['’]s|\sis)\s[^\n:]{{1,40}}?\sas\sthe\s{own})"
+        r"[*_]{0,3}:[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))\s{0,99}(?=\S)",
         re.IGNORECASE,
     )
 

@@ -22,7 +22,9 @@ SELFPLAY: dict[str, Any] = {
 
 
 def records(folder: Path) -> dict[str, Any]:
-    found = [json.loads(path.read_text()) for path in sorted((folder / "shards").glob("conversations_*.json"))]
+    found = [
+        json.loads(path.read_text()) for path in sorted((folder / "shards").glob("conversations_*.json"))
+    ]
     return {record["id"]: record for shard in found for record in shard}
 
 
@@ -51,7 +53,9 @@ async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> N
     assert ended.facts["calls"]["made"] == bases + own + 60 == service.asked.total()
 
 
-async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_came_to(tmp_path: Path) -> None:
+async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_came_to(
+    tmp_path: Path,
+) -> None:
     rng = random.Random(8)
     async with serve(Service(latency=0.01)) as service:
         job = tmp_path / "job.yaml"

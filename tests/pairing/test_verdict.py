@@ -35,6 +35,8 @@ ONE = [
     "The teacher in the first takes 3 steps and asks 2 questions.\n\n1",
 ]  # fmt: skip
 TWO = [
+    '{"reason": "The teacher asks more", "answer": 2}', '{\n  "reason": "He says 1.",\n  "answer": 2,\n  "sure": "very"\n}',
+    "Considering how the teacher engages the student, I choose 2.", "The student says the answer is 1.\n\nInteraction 2",
     "2", "2.", "**2**", "\n\n2\n", '"2"', "Two.", "second", "Interaction 2", "Response 2 is better because the teacher listens.",
     'Answer: "2"', '{"answer": 2}', '{"better_interaction": 2}', r"$\boxed{2}$", "[[2]]", "<answer>\n2\n</answer>",
     "<|channel|>analysis<|message|>1 looks fine<|end|><|start|>assistant<|channel|>final<|message|>2",
@@ -51,6 +53,8 @@ TWO = [
     "2\n\n1. It invites questions.\n2. It is clear.", "Interaction 2 is more effective because the student may disagree.",
 ]  # fmt: skip
 NONE = [
+    "The student says the answer is 2.", "Student: The answer is 2.", "The teacher explains that 1 is better than 0.", "Score: 1", "Total: 2",
+    '{"interaction_1": 8, "interaction_2": 6}', "Better: Interaction 2?", "The student gets 3 and then 2.", "The student asks if it is 1.",
     "", " ", "\n", ".", "?", "0", "3", "10", "12", "21", "11", "1.5", "2.5", "0.1", "1/2", "2/2", "8/10", "1/10", "-1", "+1", "1%", "1e2", "v2", "x1", "1st",
     "1 or 2", "1 or 2.", "Both 1 and 2", "1 and 2", "1, 2", "1,2", "1-2", "1 2", "1\n2", "1 & 2", "Interaction 1 or Interaction 2", "1 vs 2",
     "Interaction 1 and Interaction 2 are good.", "Interaction 1 or 2 is better", "not 1", "Not Interaction 1.", "Answer: not 2", "1 > 2",

@@ -157,6 +157,13 @@ def test_openrlhf_scores_are_trl_labels(exports: Exports) -> None:
         assert places == sorted(places)
 
 
+def test_a_kto_row_is_good_or_bad(exports: Exports) -> None:
+    """No turn is both after the same prompt, and none stands there twice."""
+    for rows in exports.load("trl-kto").values():
+        said = [json.dumps([row["prompt"], row["completion"]]) for row in rows]
+        assert len(set(said)) == len(said)
+
+
 def test_refuel_conversations_part_at_round_h(exports: Exports) -> None:
     for rows in exports.load("refuel").values():
         for row in rows:

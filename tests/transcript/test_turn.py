@@ -151,6 +151,11 @@ INNOCENT = [
     "Teacher's pet: that is what they call me.",
     "f(x) = {student: 3}",
     "Turn 90 degrees to the left.",
+    "As the teacher of this class I have one rule:\nBe kind.",
+    "As the student of the week I welcome you.\nLet us begin.",
+    "Here are the notes from the teacher's book:\n- light\n- water",
+    "Here is the list that the student council made:\n1. a longer break",
+    "The teacher's desk is over there:\nleft of the window.",
 ]  # fmt: skip
 
 
@@ -290,6 +295,9 @@ def test_a_label_goes_and_nothing_else(text: str, role: Role, layout: str) -> No
     other = read_turn(layout.format(role=OTHER[role], text=text), role)
     assert isinstance(other, Rejection)
     assert other.reason == "speaks_for_other"
+    both = read_turn(f"{text}\n\n**{OTHER[role]}:** {text}", role)
+    assert isinstance(both, Rejection)
+    assert both.reason == "speaks_for_other"
 
 
 @given(

@@ -1,0 +1,135 @@
+"""The environment for online methods: the data's scenarios, the student's secrets kept, the same again."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.env import EducationEnv
+from edgen.errors import CallError, JobError, UsageError
+
+SECRET = ("student_preference", "student_reaction")
+SAID = [
+    "Good morning! What do you know about it already?",
+    "Let me explain the main idea step by step.",
+    "Shall we try it with our hands?",
+    "Tell me in your own words what we found.",
+    "Look at this picture: what do you see?",
+]
+
+
+def job(folder: Path, **changes: Any) -> Path:
+    values: dict[str, Any] = {
+        "name": "t", "seed": 3, "conversations": 20, "protocol": "selfplay", "space": "education_dialogue",
+        "selfplay": {"closing": "student", "max_turns": 12}, "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    path = folder / "job.yaml"
+    path.write_text(json.dumps(values | changes))
+    return path
+
+
+async def episode(env: EducationEnv, index: int, rng: random.Random) -> list[Any]:
+    """A random policy: any sentence at any time, now and then the end."""
+    seen: list[Any] = [await env.reset(index)]
+    for step in range(100):
+        text = f"{rng.choice(SAID)} ({step})"
+        if step > 3 and rng.random() < 0.2:
+            text += " [end of conversation]"
+        seen.append(await env.step(text))
+        if seen[-1][1]:
+            return seen
+    raise AssertionError("an episode ends")
+
+
+async def test_a_random_policy_for_twenty_episodes_twice_the_same(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        one = [await episode(env, index, random.Random(index)) for index in range(len(env))]
+        other = [await episode(env, index, random.Random(index)) for index in range(len(env))]
+    assert one == other
+    for index, seen in enumerate(one):
+        messages, done, info = seen[-1]
+        assert done
+        assert 0 <= info["probability"] <= 1
+        assert 2 <= info["turns"] <= 12
+        scenario = env.scenario(index)
+        text = json.dumps(seen)
+        for name in SECRET:
+            known = getattr(scenario, name) in (scenario.teacher_preference, scenario.teacher_reaction)
+            assert known or getattr(scenario, name) not in text
+        assert scenario.topic in messages[0]["content"]
+    assert {seen[-1][2]["ended_by"] for seen in one} >= {"Teacher", "Student"}
+
+
+async def test_scenarios_are_those_of_the_data(tmp_path: Path) -> None:
+    from edgen.engine.load import load_plan
+
+    path = job(tmp_path)
+    async with EducationEnv.from_job(path) as env:
+        assert [env.scenario(i) for i in range(50)] == [load_plan(path, None).scenario(i) for i in range(50)]
+        assert len(env) == 20
+
+
+async def test_observations_are_what_a_teacher_would_be_asked_with(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        start = await env.reset(0)
+        assert [message["role"] for message in start] == ["system", "user"]
+        after, done, info = await env.step("Good morning!")
+        assert [message["role"] for message in after] == ["system", "user", "assistant", "user"]
+        assert after[2]["content"] == "Good morning!"
+        assert not done
+        assert (info["turns"], info["ended_by"], info["rejected"]) == (2, None, None)
+
+
+async def test_a_student_who_opens_has_spoken_after_reset(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path, selfplay={"first": "student"})) as env:
+        start = await env.reset(4)
+        assert start[-1]["role"] == "user"
+        assert start[-1]["content"] != "The lesson begins."
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("Hello.\nStudent: Hi!\nTeacher: Well.", "speaks_for_other"), ("", "empty"), ("...", "empty")],
+)
+async def test_words_that_are_no_turn_end_the_episode_by_name(tmp_path: Path, text: str, reason: str) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        await env.reset(0)
+        _, done, info = await env.step(text)
+        assert done
+        assert info["rejected"] == reason
+        with pytest.raises(UsageError, match="reset"):
+            await env.step("Again.")
+
+
+async def test_no_episode_without_reset_and_no_negative_scenario(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        with pytest.raises(UsageError, match="reset"):
+            await env.step("Hello.")
+        with pytest.raises(UsageError, match="counted from 0"):
+            await env.reset(-1)
+
+
+async def test_a_step_that_got_no_answer_can_be_tried_again(tmp_path: Path) -> None:
+    backends = {"default": {"type": "simulator", "faults": "500=0.9"}}
+    async with EducationEnv.from_job(job(tmp_path, backends=backends, limits={"attempts": 1})) as env:
+        await env.reset(0)
+        failed = 0
+        for _ in range(200):
+            try:
+                observation, _, info = await env.step("Good morning!")
+                break
+            except CallError:
+                failed += 1
+        assert failed > 0
+        assert info["turns"] == 2
+        assert [message["content"] for message in observation].count("Good morning!") == 1
+
+
+def test_a_job_that_is_no_two_agents_is_refused(tmp_path: Path) -> None:
+    path = job(tmp_path, protocol="oneshot", prompt="education_dialogue")
+    with pytest.raises(JobError, match="selfplay"):
+        EducationEnv.from_job(path)
