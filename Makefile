@@ -41,7 +41,7 @@ lock:
 	uv export --quiet --frozen --all-groups --no-emit-project --no-header -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.readme

@@ -1,6 +1,6 @@
-"""The console blocks of README.md, run as a reader would run them.
+"""The console blocks of README.md and of what is in docs/, run as a reader would run them.
 
-python -m tests.readme     rewrites the outputs in README.md (make docs)
+python -m tests.readme     rewrites the outputs in them (make docs)
 
 A block is fenced as ```console; a line `$ command` is run, what follows is its standard output. A
 line `…` stands for any lines, and stays as it is when the outputs are rewritten.
@@ -19,11 +19,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command and the output that the README shows for it."""
+    """One command and the output that a document shows for it."""
 
     command: str
     shown: list[str]
@@ -47,7 +48,7 @@ def blocks(text: str) -> Iterator[tuple[int, int, list[Step]]]:
 
 def sandbox(folder: Path) -> Path:
     """A folder that looks like the checkout to a reader: jobs, and room for outputs."""
-    for name in ("jobs", "preference_space", "prompts"):
+    for name in ("jobs", "preference_space", "prompts", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 
@@ -63,7 +64,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def rewrite(text: str) -> str:
-    """The README with every output as it is now; blocks with `…` are left alone where they match."""
+    """A document with every output as it is now; blocks with `…` are left alone where they match."""
     pieces, position = [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = sandbox(Path(name))
@@ -79,4 +80,5 @@ def rewrite(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(rewrite(README.read_text()))
+    for document in DOCUMENTS:
+        document.write_text(rewrite(document.read_text()))

@@ -16,7 +16,7 @@ from edgen.model import Message, Scenario
 from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt, scenario_variables
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
-from edgen.resources import find, shipped
+from edgen.resources import find
 
 SCENARIO = Scenario(
     index=137,

@@ -70,10 +70,10 @@ def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str
     ratings: dict[str, array[int]] = {"probability": array("b"), "human": array("b")}
     left_out: Counter[str] = Counter()
     labelled: Counter[str] = Counter()
-    scenarios: set[int] = set()
+    scenarios = array("q")
     count = 0
     for pair, words_a, words_b in rows:
-        scenarios.add(pair.scenario)
+        scenarios.append(pair.scenario)
         ratings["probability"].append(_sign(favoured(pair.signals.probability)))
         ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
         for signal in pair.signals.oracle:
@@ -91,11 +91,11 @@ def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str
         column.extend([0] * (count - len(column)))
     report: dict[str, Any] = {
         "pairs": count,
-        "scenarios": len(scenarios),
+        "scenarios": len(set(scenarios)),
         "labelled": dict(sorted(labelled.items())),
         "left_out": dict(sorted(left_out.items())),
         "judges": [_judge_report(judge) for judge in judges.values()],
-        "agreement": agreement({name: ratings[name] for name in sorted(ratings)}),
+        "agreement": agreement({name: ratings[name] for name in sorted(ratings)}, scenarios),
     }
     rounded: dict[str, Any] = _rounded(report)
     return rounded
@@ -138,9 +138,14 @@ def _judge_report(judge: _Judge) -> dict[str, Any]:
 def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
     """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
     flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
-    first = share((ab + (1 - ba)) / 2, scenario)
+    slots = (ab + (1 - ba)) / 2
+    first, flipped = share(slots, scenario), share(flips, scenario)
+    if first is not None and flipped is not None and flipped.high is not None and np.all(slots == 0.5):
+        # No pair hangs on its slot, and none of those not seen can count for more than a flip does.
+        half = flipped.high / 2
+        first = msgspec.structs.replace(first, low=0.5 - half, high=0.5 + half)
     return {
-        "flips": _plain(share(flips, scenario)),
+        "flips": _plain(flipped),
         "first_slot": _plain(first),
         "points": _plain(scaled(first, 200.0, -100.0)),
     }

@@ -106,15 +106,14 @@ def _agreement(agreement: Report) -> Iterator[str]:
     for row in agreement["between"]:
         if row["n"]:
             some = True
-            yield (
-                f"  {row['sources'][0]} and {row['sources'][1]}: {_percent(row['observed'])} the same,"
-                f" Cohen's kappa {_coefficient(row['kappa'])}, Krippendorff's alpha {_coefficient(row['alpha'])},"
-                f" {_count(row['n'], 'pair')}"
-            )
+            yield f"  {row['sources'][0]} and {row['sources'][1]}, {_count(row['n'], 'pair')}"
+            yield f"    the same side         {_percent(row['observed'])}"
+            yield f"    Cohen's kappa         {_coefficient(row['kappa'], row['kappa_interval'])}"
+            yield f"    Krippendorff's alpha  {_coefficient(row['alpha'], row['alpha_interval'])}"
     if not some:
         yield "  no data: no pair has a favoured side by two sources"
         return
-    yield f"  all sources: Krippendorff's alpha {_coefficient(agreement['alpha'])}, {_count(agreement['n'], 'pair')}"
+    yield f"  all sources together, {_count(agreement['n'], 'pair')}: Krippendorff's alpha {_coefficient(agreement['alpha'])}"
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
 
 
@@ -156,5 +155,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _coefficient(value: float | None) -> str:
-    return "undefined (all labels are alike)" if value is None else f"{value:.3f}"
+def _coefficient(value: float | None, interval: list[float] | None = None) -> str:
+    if value is None:
+        return "undefined (all labels are alike)"
+    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

@@ -41,7 +41,7 @@ ratings = st.lists(st.tuples(*[st.sampled_from([-1, 0, 1])] * 3), max_size=40)
 @settings(deadline=None)
 def test_it_is_what_the_formulas_say(rows: list[tuple[int, int, int]]) -> None:
     columns = {name: [row[k] for row in rows] for k, name in enumerate("opq")}
-    found = agreement(columns)
+    found = agreement(columns, range(len(rows)))
     items = [labels for row in rows if len(labels := [x for x in row if x]) > 1]
     assert found["n"] == len(items)
     if len({x for labels in items for x in labels}) > 1:
@@ -65,13 +65,53 @@ def test_ten_thousand_pairs_by_three_sources_are_quick() -> None:
     rng = Random(1)
     columns = {name: [rng.choice([-1, 0, 1]) for _ in range(10_000)] for name in "opq"}
     started = time.process_time()
-    agreement(columns)
+    agreement(columns, range(10_000))
     assert time.process_time() - started < 5
 
 
 def test_nobody_agrees_about_nothing() -> None:
-    assert agreement({"o": [], "p": []}) == {
+    assert agreement({"o": [], "p": []}, []) == {
         "n": 0,
         "alpha": None,
-        "between": [{"sources": ["o", "p"], "n": 0, "observed": None, "kappa": None, "alpha": None}],
+        "between": [
+            {
+                "sources": ["o", "p"],
+                "n": 0,
+                "observed": None,
+                "kappa": None,
+                "kappa_interval": None,
+                "alpha": None,
+                "alpha_interval": None,
+            }
+        ],
     }
+
+
+def planted(rng: Random, scenarios: int, each: int) -> tuple[dict[str, list[int]], list[int]]:
+    """Two sources that say the same in 8 of 10 cases and otherwise toss a coin: kappa is 0.8."""
+    first = [rng.choice([-1, 1]) for _ in range(scenarios * each)]
+    second = [x if rng.random() < 0.8 else rng.choice([-1, 1]) for x in first]
+    return {"o": first, "p": second}, [i // each for i in range(scenarios * each)]
+
+
+def test_the_intervals_hold_what_they_promise() -> None:
+    rng = Random(3)
+    kappa = alpha = 0
+    for _ in range(80):
+        (row,) = agreement(*planted(rng, 60, 3))["between"]
+        kappa += row["kappa_interval"][0] <= 0.8 <= row["kappa_interval"][1]
+        alpha += row["alpha_interval"][0] <= 0.8 <= row["alpha_interval"][1]
+        assert row["kappa_interval"][0] <= row["kappa"] <= row["kappa_interval"][1]
+        assert row["alpha_interval"][0] <= row["alpha"] <= row["alpha_interval"][1]
+    assert 70 <= kappa <= 80
+    assert 70 <= alpha <= 80
+
+
+def test_copies_within_a_scenario_make_nothing_more_certain() -> None:
+    columns, scenarios = planted(Random(4), 100, 1)
+    (once,) = agreement(columns, scenarios)["between"]
+    (often,) = agreement({k: v * 5 for k, v in columns.items()}, scenarios * 5)["between"]
+    assert often["kappa_interval"] == pytest.approx(once["kappa_interval"])
+    (alone,) = agreement(columns, [7] * 100)["between"]
+    assert alone["kappa"] == once["kappa"]
+    assert alone["kappa_interval"] is None

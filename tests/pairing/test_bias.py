@@ -114,6 +114,11 @@ def test_an_honest_judge_has_no_bias() -> None:
     (judge,) = report["judges"]
     assert judge["position"]["flips"]["value"] == 0
     assert judge["position"]["points"]["value"] == 0
+    # certain to what flips there can be, not to what a coin would give
+    assert judge["position"]["points"]["high"] == pytest.approx(
+        100 * judge["position"]["flips"]["high"], abs=1e-3
+    )
+    assert judge["position"]["points"]["high"] < 5
     assert within(judge["length"]["points"], 0)
     assert judge["ties"] == {"n": 0, "share": judge["ties"]["share"]}
 
