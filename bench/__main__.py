@@ -1,4 +1,4 @@
-"""python -m bench [cost] [full] [memory] [resume]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -78,12 +78,41 @@ def requests(_folder: Path) -> None:
     print("  " + run(sys.executable, "-m", "bench.simulator_rps").output.strip().replace("\n", "\n  "))
 
 
+def pairs(folder: Path) -> None:
+    """10,200 pairs judged in both orders by the simulator, reported on and exported."""
+    run_folder = str(folder / "pairs")
+    edgen("generate", QUICKSTART, "-n", "1700", "--set", "replicates=4", "-o", run_folder)
+    judged = edgen("pairs", run_folder, "--by", "oracle", "--json")
+    facts = json.loads(judged.output)
+    assert facts["judged"] + sum(facts["rejected"].values()) == facts["planned"] == 10_200
+    print(f"  judged and labelled: {judged.wall:.1f} s, peak {judged.peak_mb:.0f} MB (under 200)")
+    again = edgen("pairs", run_folder, "--by", "oracle", "--json")
+    print(f"  started again: {again.wall:.1f} s, peak {again.peak_mb:.0f} MB")
+    report = edgen("pairs", run_folder, "--report", "--json")
+    print(f"  report: {report.wall:.1f} s, peak {report.peak_mb:.0f} MB")
+    export = edgen("export", run_folder, "--to", "trl-conversation", "-o", str(folder / "export"))
+    print(f"  export: {export.wall:.1f} s, peak {export.peak_mb:.0f} MB")
+
+
+def selfplay(folder: Path) -> None:
+    """1,000 scenarios of two agents and three branches each, by the simulator."""
+    job = str(ROOT / "jobs" / "selfplay.yaml")
+    ours = edgen("generate", job, "-n", "1000", "-o", str(folder / "selfplay"), "--json")
+    facts = json.loads(ours.output)
+    made = facts["calls"]["made"]
+    print(
+        f"  {facts['accepted']} conversations, {made} calls: {ours.wall:.1f} s, {made / ours.wall:.0f} calls/s, peak {ours.peak_mb:.0f} MB"
+    )
+
+
 BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "requests": requests,
     "cost": cost,
     "full": full,
     "memory": memory,
     "resume": resume,
+    "pairs": pairs,
+    "selfplay": selfplay,
 }
 
 

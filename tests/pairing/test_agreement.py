@@ -107,6 +107,18 @@ def test_the_intervals_hold_what_they_promise() -> None:
     assert 70 <= alpha <= 80
 
 
+def test_intervals_are_around_their_value_where_one_label_is_rare_too() -> None:
+    rng = Random(8)
+    first = [-1 if rng.random() < 0.2 else 1 for _ in range(2_000)]
+    second = [-1 if rng.random() < 0.1 else x for x in first]
+    (row,) = agreement({"o": first, "p": second}, range(2_000))["between"]
+    for name in ("kappa", "alpha"):
+        low, high = row[f"{name}_interval"]
+        assert low < row[name] < high
+        assert high - low < 0.1
+        assert (low + high) / 2 == pytest.approx(row[name], abs=0.01)
+
+
 def test_copies_within_a_scenario_make_nothing_more_certain() -> None:
     columns, scenarios = planted(Random(4), 100, 1)
     (once,) = agreement(columns, scenarios)["between"]

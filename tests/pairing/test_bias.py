@@ -222,6 +222,12 @@ def test_a_forecast_that_exaggerates_is_found_out() -> None:
     assert calibration([], [], []) is None
 
 
+def test_a_forecast_a_hair_below_an_edge_by_rounding_is_on_the_edge() -> None:
+    table = calibration([0.3 - 1e-12, 0.0, 0.1, 1.0], [1, 0, 0, 1], range(4))
+    assert table is not None
+    assert [row["n"] for row in table["bins"]] == [1, 1, 0, 1, 0, 0, 0, 0, 0, 1]
+
+
 def test_a_share_has_wilsons_interval() -> None:
     # where the observed share is z standard errors away, the error being the bound's own
     found = share([1] * 8 + [0] * 2, range(10))

@@ -119,6 +119,10 @@ def test_a_tie_counts_half_and_is_never_a_label() -> None:
     pairs = [pair(0, 1, oracle("a", "a")), pair(1, 2, oracle("a", "a")), pair(0, 2, oracle("a", "b"))]
     labelled = label_scenario(pairs, "oracle")
     assert ends(labelled) == ["a", "a", "tie"]
+    # however the votes are spread: one order favours neither, so neither does the pair
+    soft = label_scenario([*pairs[:2], pair(0, 2, oracle("aa", "ab"))], "oracle")
+    assert soft[2].left_out == "tie"
+    assert soft[2].a.strength == labelled[2].a.strength
     without = label_scenario(pairs[:2], "oracle")
     assert labelled[0].a.strength != without[0].a.strength
 

@@ -146,6 +146,14 @@ def test_copies_of_the_data_in_the_same_clusters_leave_the_robust_covariance_as_
     assert fit(x, y, prior_sd=1.0, clusters=np.zeros(400)).robust is None
 
 
+def test_where_plain_newton_steps_run_away_the_answer_is_still_the_maximum() -> None:
+    x, y = np.array([[60.6, 208.3], [-0.8, 1.4], [7.3, 8.4]]), np.array([0.0, 0.0, 1.0])
+    beta = fit(x, y, prior_sd=10.0).coefficients
+    gradient = x.T @ (y - sigmoid(x @ beta)) - beta / 100
+    assert gradient == pytest.approx([0, 0], abs=1e-6)
+    assert np.max(np.abs(beta)) < 50
+
+
 def test_separated_and_dependent_columns_have_a_finite_answer() -> None:
     fitted = fit([[1.0, 1.0], [-1.0, -1.0], [500.0, 500.0]], [1.0, 0.0, 1.0], prior_sd=10.0)
     assert np.all(np.isfinite(fitted.coefficients))
