@@ -163,4 +163,4 @@ def read_votes_file(path: Path, reader: RunReader) -> Votes:
     for index, numbers in reader.scenarios():
         for number in numbers:
             known[reader.id_of(index, number)] = index
-    return read_votes(read_text(path, DataError).splitlines(), str(path), known)
+    return read_votes(read_text(path, DataError).split("\n"), str(path), known)

@@ -3,8 +3,8 @@
 Cohen 1960, Educ. Psychol. Meas. 20; Krippendorff 2011, Computing Krippendorff's Alpha-Reliability
 (nominal data). Only items that a source labels count for it: what it abstains from or finds tied is
 missing. Where all labels are the same there is no chance to correct for, and both are None. Intervals
-of two sources are percentiles of a seeded bootstrap that draws whole scenarios (Field and Welsh 2007, J. R. Stat.
-Soc. B 69), at 95%. Linear in the labels: 10,000 pairs by three sources take half a second.
+of two sources are percentiles of a seeded bootstrap that draws whole scenarios (Field and Welsh 2007,
+J. R. Stat. Soc. B 69), at 95%. Linear in the labels: 10,000 pairs by three sources take half a second.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class _Judge:
 def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str, Any]:
     """The report as values for JSON; `render` words it for a person.
 
-    A row is a pair with the number of words of side a and of side b, None where it is not known. Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
+    A row is a pair with the number of words of side a and of side b, None where it is not known.
+    Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
     """
     judges: dict[str, _Judge] = {}
     ratings: dict[str, array[int]] = {"probability": array("b"), "human": array("b")}
@@ -77,9 +78,13 @@ def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str
         ratings["probability"].append(_sign(favoured(pair.signals.probability)))
         ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
         for signal in pair.signals.oracle:
-            judge = judges.setdefault(signal.judge, _Judge(signal))
+            if signal.judge not in judges:
+                judges[signal.judge] = _Judge(signal)
+                ratings[f"oracle {signal.judge}"] = array("b")
+            judge, column = judges[signal.judge], ratings[f"oracle {signal.judge}"]
+            if len(column) > count:
+                continue  # one signal a judge
             judge.add(pair, signal, words_a, words_b)
-            column = ratings.setdefault(f"oracle {signal.judge}", array("b"))
             column.extend([0] * (count - len(column)))
             column.append(judge.favours[-1])
         if pair.label is not None:

@@ -1,8 +1,8 @@
 """Calibration: whether what is said to hold with probability p holds in a share p of cases.
 
 Reliability table and expected calibration error over ten bins of equal width (Naeini, Cooper and
-Hauskrecht 2015, AAAI), Brier score (Brier 1950, Monthly Weather Review 78): the mean of (p - outcome) squared; 0.25 is what
-a constant 0.5 gets.
+Hauskrecht 2015, AAAI), Brier score (Brier 1950, Monthly Weather Review 78): the mean of (p - outcome)
+squared; 0.25 is what a constant 0.5 gets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """95% intervals for means over pairs, where pairs of one scenario are not independent.
 
 The variance is that of a ratio estimator over clusters, by linearisation, with the factor G / (G - 1)
-(Cochran 1977, Sampling Techniques, ch. 6 and 9). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the
+(Cochran 1977, Sampling Techniques). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the
 sample size that would have this variance (compared by Franco, Little, Louis and Slud 2019, J. Survey
 Stat. Methodol. 7); a share without any variance counts its scenarios. Normal quantiles: with few
 scenarios, say below 30, the intervals are somewhat too narrow.
@@ -19,7 +19,7 @@ Z95 = 1.959963984540054
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` from `n` pairs of `scenarios` scenarios; `low` and `high` are None with fewer than two scenarios."""
+    """`value` from `n` pairs of `scenarios` scenarios; without two scenarios `low` and `high` are None."""
 
     value: float
     low: float | None

@@ -131,7 +131,7 @@ def _decided(
 
 
 def _margin(pair: Pair, p: float) -> float:
-    """By how much the side with p is ahead: by strengths where both have one, else by p. Not above 0: it is not."""
+    """By how much the favoured side is ahead: by strengths where there are any (0 or less: behind), else by p."""
     if pair.a.strength is None or pair.b.strength is None:
         return round(abs(2 * p - 1), 9)
     ahead = math.tanh((pair.a.strength.value - pair.b.strength.value) / 2)  # 2 sigmoid(x) - 1

@@ -182,6 +182,12 @@ def test_each_judge_is_reported_by_itself_and_agreement_is_between_all() -> None
     assert all("\n" not in line for line in text)
 
 
+def test_a_judge_who_is_there_twice_counts_once() -> None:
+    pairs = [pair(0, 1, oracle("a", "a"), oracle("b", "b")), pair(0, 1, oracle("a", "b"), scenario=1)]
+    (judge,) = report_on(pairs, {})["judges"]
+    assert (judge["pairs"], judge["ties"]["n"]) == (2, 1)
+
+
 def test_the_report_is_json_and_renders_alike_when_read_back() -> None:
     pairs, words, _ = judged(3, count=300, per_scenario=3)
     report = report_on(pairs, words)
