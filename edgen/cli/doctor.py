@@ -48,16 +48,21 @@ def command(
     checks.add(
         "versions", True, f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
     )
-    from edgen.engine.load import load_plan
+    from edgen.engine.load import load_plans
 
-    plan = load_plan(job, set_)
-    checks.add("job", True, f"{plan.job.conversations} conversations, protocol {plan.job.protocol}")
-    checks.add("space", True, f"{plan.job.space}: {plan.space.cells} cells")
-    for use, prompt in plan.prompts.items():
-        what = "template" if use == "default" else use
-        checks.add(what, True, f"{prompt.name}: uses {', '.join(sorted(prompt.variables_used)) or 'nothing'}")
-    for role, config in plan.job.backends.items():
-        asyncio.run(_backend(checks, plan, role, config, call=call))
+    whole, plans = load_plans(job, set_)
+    arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
+    checks.add("job", True, f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
+    space = next(iter(plans.values())).space
+    checks.add("space", True, f"{whole.space}: {space.cells} cells")
+    tried: list[BackendConfig] = []
+    for arm, plan in plans.items():
+        _templates(checks, arm, plan)
+        for role, config in plan.job.backends.items():
+            if config not in tried:
+                tried.append(config)
+                name = role if arm is None else f"{arm}: {role}"
+                asyncio.run(_backend(checks, plan, name, config, call=call))
     well = all(row[1] for row in checks.rows)
     if json:
         print_json(
@@ -68,6 +73,13 @@ def command(
             print_line(f"{'ok  ' if ok else 'FAIL'}  {name:<10} {detail}")
     if not well:
         raise typer.Exit(_FATAL_EXIT)
+
+
+def _templates(checks: Checks, arm: str | None, plan: Plan) -> None:
+    for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
+        name = "template" if use == "default" else use
+        used = ", ".join(sorted(prompt.variables_used)) or "nothing"
+        checks.add(name if arm is None else f"{arm}: {name}", True, f"{prompt.name}: uses {used}")
 
 
 async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig, *, call: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,17 +13,38 @@ from edgen import resources
 from edgen.cli.output import print_line
 from edgen.errors import UsageError
 
+# The shipped job that each protocol starts from, and the templates that go with it, by their new names.
+_STARTS: dict[str, tuple[str, dict[str, str]]] = {
+    "oneshot": ("quickstart", {"prompt.j2": "education_dialogue"}),
+    "selfplay": (
+        "selfplay",
+        {
+            "teacher.j2": "selfplay_teacher",
+            "student.j2": "selfplay_student",
+            "closing.j2": "closing_student",
+            "oracle.j2": "oracle_conversation",
+        },
+    ),
+}
+
 
 def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.", show_default=False)],
+    protocol: Annotated[
+        Literal["oneshot", "selfplay"],
+        typer.Option(
+            help="oneshot: one prompt plays both sides. selfplay: two agents, and pairs of what they say."
+        ),
+    ] = "oneshot",
 ) -> None:
-    """Make a folder with a job, a template and a preference space, ready to edit.
+    """Make a folder with a job, its templates and a preference space, ready to edit.
 
     Example: edgen init my-project && edgen generate my-project/job.yaml
     """
+    job_name, templates = _STARTS[protocol]
     files = {
-        "job.yaml": _job(folder),
-        "prompt.j2": _shipped("prompts", "education_dialogue"),
+        "job.yaml": _job(folder, job_name),
+        **{name: _shipped("prompts", template) for name, template in templates.items()},
         "space.yaml": _shipped("preference_space", "education_dialogue"),
     }
     taken = [name for name in files if (folder / name).exists()]
@@ -38,7 +59,10 @@ def command(
                 file.write(text)
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
-    print_line(f"{folder} is ready: job.yaml says what to make, prompt.j2 how to ask, space.yaml about what.")
+    asked = (
+        " and ".join([", ".join([*templates][:-1]), [*templates][-1]]) if len(templates) > 1 else "prompt.j2"
+    )
+    print_line(f"{folder} is ready: job.yaml says what to make, {asked} how to ask, space.yaml about what.")
     job = shlex.quote(str(folder / "job.yaml"))
     print_line(f"Look:  edgen preview {job}")
     print_line(f"Make:  edgen generate {job}")
@@ -48,17 +72,26 @@ def _shipped(folder: resources.Folder, name: str) -> str:
     return resources.find(folder, name).read_text(encoding="utf-8")
 
 
-def _job(folder: Path) -> str:
-    """The quickstart job, pointed at the folder's own template and space."""
+def _job(folder: Path, shipped: str) -> str:
+    """A shipped job, pointed at the folder's own templates and space."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
-    text = resources.find("jobs", "quickstart").read_text(encoding="utf-8")
+    text = resources.find("jobs", shipped).read_text(encoding="utf-8")
     body = text[text.index("name: ") :]
-    for key, value in {"name": name, "space": "./space.yaml", "prompt": "./prompt.j2"}.items():
-        body = re.sub(rf"^{key}: \S+( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE)
+    own = {
+        "name": name,
+        "space": "./space.yaml",
+        "prompt": "./prompt.j2",
+        "prompts": "{teacher: ./teacher.j2, student: ./student.j2, closing: ./closing.j2, oracle: ./oracle.j2}",
+    }
+    for key, value in own.items():
+        body = re.sub(
+            rf"^{key}: (\{{.*\}}|\S+)( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE
+        )
+    roles = ("default",) if shipped == "quickstart" else ("teacher", "student", "judge")
     head = (
         "# What to make. Try it with the embedded simulator first (no key, nothing is paid), then change\n"
-        "# the two lines under `backends`, for example to a local server or a service with a key:\n"
-        "#   default: {type: openai, model: NAME, base_url: http://127.0.0.1:8080/v1}\n"
-        "#   default: {type: gemini, model: NAME}      # GOOGLE_API_KEY\n"
+        "# the lines under `backends`, for example to a local server or a service with a key:\n"
+        f"#   {roles[0]}: {{type: openai, model: NAME, base_url: http://127.0.0.1:8080/v1}}\n"
+        f"#   {roles[0]}: {{type: gemini, model: NAME}}      # GOOGLE_API_KEY\n"
     )
     return head + body

@@ -24,8 +24,9 @@ def command(
     """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
 
     Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
-    429, 500, 503, hang, reset, slow, 401, 404, quota; 429=0.1:2 asks to come back after 2 seconds.
-    --list-faults tells them all, and each layout defect by name.
+    loop, two_turns and the like (turns of self-play), judge_first, judge_longer and the like (a judge's
+    biases), 429, 500, 503, hang, reset, slow, 401, 404, quota; 429=0.1:2 asks to come back after 2
+    seconds. --list-faults tells them all, and each layout defect by name.
 
     Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
     """

@@ -27,6 +27,7 @@ from edgen.validation import (
     Vocabulary,
     find_inputs,
     read_records,
+    runs_at,
 )
 
 CHANGES = "changes.jsonl"
@@ -63,7 +64,7 @@ def command(
 
     Example: edgen validate conversations_train1.json --fix repaired
     """
-    inputs = [find_inputs(path) for path in paths]
+    inputs = [find_inputs(run) for path in paths for run in runs_at(path)]
     targets = _targets(inputs, paths, fix) if fix else {}
     checker, reports = Checker(), []
     vocabularies = [_vocabulary(found) for found in inputs]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from edgen.validation.checking import Checker, FileReport, problems
 from edgen.validation.findings import KINDS, Finding, Vocabulary
 from edgen.validation.fixing import Change, Clean, Fixed, Fixer, LeftOut, fix
-from edgen.validation.reading import Inputs, find_inputs, read_records
+from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
 from edgen.validation.schema import conforms, is_valid
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "is_valid",
     "problems",
     "read_records",
+    "runs_at",
 ]

@@ -33,6 +33,14 @@ class Inputs:
     space: Path | None = None
 
 
+def runs_at(path: Path) -> list[Path]:
+    """The runs of a run with arms, in the order of their names; `path` itself for anything else."""
+    arms = path / "arms"
+    if not arms.is_dir() or (path / "run.db").exists():
+        return [path]
+    return sorted(arm for arm in arms.iterdir() if (arm / "run.db").exists()) or [path]
+
+
 def find_inputs(path: Path) -> Inputs:
     """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files.
 

@@ -211,3 +211,105 @@ def test_a_template_that_some_topics_break_is_found_before_anything_is_asked(
     assert "mine.j2" in ended.err
     assert "line 2" in ended.err
     assert not (tmp_path / "run").exists()
+
+
+def test_init_makes_a_folder_of_two_agents_that_runs_and_pairs(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    made = command("init", folder, "--protocol", "selfplay")
+    assert made.code == 0, made.err
+    names = {"job.yaml", "teacher.j2", "student.j2", "closing.j2", "oracle.j2", "space.yaml"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(f"./{name}" in (folder / "job.yaml").read_text() for name in names - {"job.yaml"})
+    assert command("preview", folder / "job.yaml", "-n", "1").code == 0
+    assert command("generate", folder / "job.yaml", "-o", tmp_path / "run", "-n", "3").code == 0
+    assert command("pairs", tmp_path / "run", "--by", "oracle").code == 0
+    kept = {path.name for path in (tmp_path / "run" / "inputs").iterdir()}
+    assert kept == names - {"job.yaml"}
+
+
+ARMS = {
+    "plain": {},
+    "json": {"prompt": "education_dialogue_json"},
+    "two": {"protocol": "selfplay", "prompt": None},
+}
+
+
+class TestArms:
+    def job(self, folder: Path, **changes: object) -> Path:
+        values = {
+            "name": "t", "conversations": 6, "space": "education_dialogue", "prompt": "education_dialogue",
+            "backends": {"default": {"type": "simulator"}}, "arms": ARMS,
+        }  # fmt: skip
+        path = folder / "job.yaml"
+        path.write_text(json.dumps(values | changes))
+        return path
+
+    def test_each_is_a_run_over_the_same_scenarios(self, command: Command, tmp_path: Path) -> None:
+        ended = command("generate", self.job(tmp_path), "-o", tmp_path / "run", "--json")
+        assert ended.code == 0, ended.err
+        facts = json.loads(ended.out)
+        assert (facts["state"], facts["planned"], facts["accepted"], facts["pending"]) == (
+            "complete",
+            18,
+            18,
+            0,
+        )
+        seen = []
+        for arm in ARMS:
+            shards = (tmp_path / "run" / "arms" / arm / "shards").glob("conversations_*.json")
+            records = [record for path in shards for record in json.loads(path.read_text())]
+            assert {record["id"].partition("-")[0] for record in records} == {f"t.{arm}"}
+            background = {r["provenance"]["scenario"]: r["background_info"] for r in records}
+            seen.append(background)
+        assert seen[0] == seen[1] == seen[2]
+        assert command("validate", tmp_path / "run").code == 0
+        assert command("doctor", tmp_path / "job.yaml").code == 0
+
+    def test_one_more_arm_asks_only_what_is_new(self, command: Command, tmp_path: Path) -> None:
+        command("generate", self.job(tmp_path), "-o", tmp_path / "run")
+        more = self.job(tmp_path, arms=ARMS | {"other": {"backends": {"default": {"seed": 4}}}})
+        facts = json.loads(command("generate", more, "-o", tmp_path / "run", "--json").out)
+        before = {arm: facts["arms"][arm]["calls"]["made"] for arm in ARMS}
+        assert facts["arms"]["other"]["calls"]["made"] == 6
+        again = json.loads(command("generate", more, "-o", tmp_path / "run", "--json").out)
+        assert {arm: again["arms"][arm]["calls"]["made"] for arm in ARMS} == before
+
+    @pytest.mark.parametrize(
+        ("arms", "complaint"),
+        [
+            ({"a b": {}}, "an arm's name is made of"),
+            ({"a": {"seed": 3}}, "$.arms.a.seed: an arm cannot change this"),
+            ({"a": {"promt": "x"}}, "arm a: 1 problem"),
+            ({"a": {"prompt": "nowhere"}}, "no such template"),
+            ({"a": 3}, "$.arms.a"),
+        ],
+    )
+    def test_a_bad_one_is_a_sentence_before_anything_is_made(
+        self, command: Command, tmp_path: Path, arms: object, complaint: str
+    ) -> None:
+        ended = command("generate", self.job(tmp_path, arms=arms), "-o", tmp_path / "run")
+        assert ended.code == 2
+        assert complaint in ended.err
+        assert not (tmp_path / "run").exists()
+
+    def test_a_run_without_arms_is_not_mixed_with_one_that_has_them(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        assert command("generate", self.job(tmp_path, arms={}), "-o", tmp_path / "plain").code == 0
+        ended = command("generate", self.job(tmp_path), "-o", tmp_path / "plain")
+        assert ended.code == 2
+        assert "holds a run without arms" in ended.err
+        assert command("generate", self.job(tmp_path), "-o", tmp_path / "armed").code == 0
+        ended = command("generate", self.job(tmp_path, arms={}), "-o", tmp_path / "armed")
+        assert ended.code == 2
+        assert "holds a run with arms" in ended.err
+
+    def test_one_that_falls_short_does_not_keep_the_next_from_being_made(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        arms = {"bad": {"backends": {"default": {"faults": "refusal=1"}}}, "good": {}}
+        ended = command("generate", self.job(tmp_path, arms=arms), "-o", tmp_path / "run", "--json")
+        assert ended.code == 3
+        assert "bad: 0 of 6" in ended.err
+        facts = json.loads(ended.out)
+        assert (facts["state"], facts["arms"]["good"]["accepted"]) == ("short", 6)
