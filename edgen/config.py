@@ -258,7 +258,11 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
                 "1 problem:",
                 (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
             )
-        jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
+        try:
+            jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
+        except JobError as error:
+            own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
+            raise JobError(source, error.summary, own) from None
     return jobs
 
 
@@ -308,6 +312,15 @@ def _protocol_problems(job: Job) -> list[Problem]:
         )
     if job.branch is not None and job.protocol != "selfplay":
         problems.append(Problem("$.branch", "only selfplay can branch: `protocol: selfplay`"))
+    if job.branch is not None and isinstance(job.branch.at, int):
+        opens = job.branch.role == job.selfplay.first
+        turn = 2 * job.branch.at - (1 if opens else 0)  # counted from 1
+        if turn > job.selfplay.max_turns:
+            problems.append(
+                Problem(
+                    "$.branch.at", f"that is turn {turn}, and selfplay.max_turns is {job.selfplay.max_turns}"
+                )
+            )
     if job.branch is not None and job.replicates < 2:
         problems.append(
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
@@ -418,6 +431,11 @@ def resolved(job: Job) -> dict[str, Any]:
 def shaping(job: Job) -> dict[str, Any]:
     """What of the job shapes answers, as plain values."""
     plain = {key: value for key, value in resolved(job).items() if key not in KNOBS}
+    # What a protocol does not use shapes nothing.
+    if job.protocol != "selfplay":
+        del plain["selfplay"]
+    if job.branch is None:
+        del plain["branch"]
     for backend in plain["backends"].values():
         backend.pop("price", None)
         backend.pop("api_key_env", None)

@@ -1,7 +1,7 @@
 """The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
-    pairs/pairs.jsonl  pairs/judged/<judge>.db  arms/<name>/ (each a run)
+    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db  arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
 """
@@ -14,7 +14,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,10 @@ class RunDir:
         self.rejected = path / "rejected.jsonl"
         self.previous = path / "previous"
         self.arms = path / "arms"
+        self.arm_numbers = path / "arms" / "numbers.json"
         self.judged = path / "pairs" / "judged"
         self.pairs = path / "pairs" / "pairs.jsonl"
+        self.votes = path / "pairs" / "votes.jsonl"
 
     def of(self, arm: str | None) -> RunDir:
         """The run of one arm; this one where there are none."""
@@ -45,8 +47,34 @@ class RunDir:
 
     def ledgers(self) -> list[Path]:
         """Every ledger in this run: its own or its arms', and those of its judges."""
-        found = [self.ledger, *sorted(self.arms.glob("*/run.db")), *sorted(self.judged.glob("*.db"))]
-        return [path for path in found if path.exists()]
+        return [
+            path for path in (self.ledger, *sorted(self.arms.glob("*/run.db"))) if path.exists()
+        ] + self.judge_ledgers()
+
+    def judge_ledgers(self) -> list[Path]:
+        """The ledger of each judge. One that a kill left empty holds nothing, and is none."""
+        return [
+            path
+            for path in sorted(self.judged.glob("*.db"))
+            if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
+        ]
+
+    def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
+        """Every arm this run ever had, in the order in which they first came; `arms` are added behind
+        them. Their places number the candidates, so they never change."""
+        try:
+            known = json.loads(self.arm_numbers.read_bytes())
+        except FileNotFoundError:
+            known = []
+        except (OSError, ValueError) as problem:
+            raise RunError(f"{self.arm_numbers}: it cannot be read ({problem}).") from None
+        if not isinstance(known, list) or not all(isinstance(name, str) for name in known):
+            raise RunError(f"{self.arm_numbers}: it is to hold a list of names, and does not.")
+        new = [arm for arm in arms if arm not in known]
+        if new:
+            self.arms.mkdir(exist_ok=True)
+            _replace(self.arm_numbers, json.dumps([*known, *new]))
+        return [*known, *new]
 
     @property
     def begun(self) -> bool:
@@ -57,6 +85,13 @@ class RunDir:
     def exists(self) -> bool:
         """Whether a run was ever started here."""
         return self.ledger.exists() or self.job.exists()
+
+    def require(self) -> None:
+        """Raise RunError if no run was ever started here."""
+        if not self.job.exists():
+            raise RunError(
+                f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one."
+            )
 
     def prepare(self, *, arms: bool = False) -> None:
         """Make the folder. Raises RunError if it is something else or another program's. `arms`: it is
@@ -71,7 +106,7 @@ class RunDir:
             raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
-        strangers = [p.name for p in self.path.iterdir() if p != self.lock]
+        strangers = [p.name for p in self.path.iterdir() if not self._own(p)]
         if strangers and not self.exists:
             raise RunError(
                 f"{self.path}: this folder holds other things ({', '.join(sorted(strangers)[:3])}) and no run. "
@@ -95,6 +130,11 @@ class RunDir:
                 "Restore it, or choose another run folder with -o."
             )
 
+    def _own(self, path: Path) -> bool:
+        """Whether a start that was killed before it could note its job may have left this."""
+        begun = self.lock.exists() and path in (self.inputs, self.arms)
+        return path == self.lock or begun or (path.name.startswith(".") and path.name.endswith(".tmp"))
+
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run for this process. Raises LockedError if a live process holds it.
@@ -115,6 +155,24 @@ class RunDir:
             file.truncate(0)
             file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
             file.flush()
+            yield
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[None]:
+        """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
+        try:
+            file = self.lock.open("rb")
+        except OSError:  # never begun, or on a disk that cannot be written: nobody works on it
+            yield
+            return
+        with file:
+            try:
+                _lock(file, fcntl.LOCK_SH)
+            except BlockingIOError:
+                raise LockedError(
+                    f"{self.path}: another process works on this run ({holder(self.lock)}). "
+                    "Wait for it, or stop it; it goes on where it stopped."
+                ) from None
             yield
 
     def _open_lock(self) -> Any:
@@ -138,7 +196,7 @@ class RunDir:
 
     def set_aside(self) -> Path | None:
         """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays."""
-        finished = [p for p in (self.job, self.inputs, self.shards, self.rejected) if p.exists()]
+        finished = [p for p in (self.job, self.inputs, self.shards, self.rejected, self.pairs) if p.exists()]
         if not finished:
             return None
         # Collected under a temporary name: a kill in between leaves it to the next start to go on.
@@ -157,14 +215,14 @@ class RunDir:
         _replace(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
 
 
-def _lock(file: Any) -> None:
+def _lock(file: Any, kind: int = fcntl.LOCK_EX) -> None:
     """Lock it, or raise BlockingIOError. Somebody who only looks (`is_held`) holds it for a moment."""
     for _ in range(6):
         try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.05)
-    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return fcntl.flock(file, kind | fcntl.LOCK_NB)
 
 
 def holder(lock: Path) -> str:

@@ -7,8 +7,10 @@ their conversations of one scenario are candidates together.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import heapq
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -20,13 +22,15 @@ from edgen.config import ARM_STRIDE, Job, load_job
 from edgen.errors import RunError
 from edgen.ledger import View
 from edgen.model import END_MARKER, Scenario, Turn
-from edgen.pairing.model import Candidate, Origin, Pair
+from edgen.pairing.model import Candidate, Origin, Pair, Side
 from edgen.records import Record, record_id
 from edgen.rundir import RunDir
 from edgen.sampling import Sampler
-from edgen.space import load_space
+from edgen.space import content_sha256, load_space
 from edgen.splits import choose, group_hash
 
+_ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
+_encode = msgspec.json.Encoder().encode
 _record = msgspec.json.Decoder(Record).decode
 _pair = msgspec.json.Decoder(Pair).decode
 
@@ -50,22 +54,25 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class RunReader:
-    """The run in the folder `path`. Use as a context manager. Raises RunError if there is no run there."""
+    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile.
+
+    Raises RunError if there is no run there, or if what it holds was made under different jobs.
+    """
 
     def __init__(self, path: Path) -> None:
         self.rundir = RunDir(path)
-        if not self.rundir.job.exists():
-            raise RunError(f"{path}: there is no run here; `edgen generate JOB -o {path}` makes one.")
+        self.rundir.require()
         self.job: Job = load_job(self.rundir.job)
         self.name = self.job.name
-        self._stack = contextlib.ExitStack()
-        with self._stack:
-            self._views = {arm: self._stack.enter_context(View(db)) for arm, db in self._ledgers()}
-            self._stack = self._stack.pop_all()
-        self._arms = list(self.job.arms)
+        self._arms = self.rundir.numbered_arms()
         space = load_space(self.rundir.inputs / "space.yaml")
         self.scenario = Sampler(space, self.job.seed, self.job.design).scenario
-        self._side = choose(self._groups(), self.accepted, self.job.split.test)
+        with contextlib.ExitStack() as stack:
+            self._views = {arm: stack.enter_context(View(run.ledger)) for arm, run in self._runs()}
+            for arm, view in self._views.items():
+                self._check(arm, view, content_sha256(space))
+            self._side = choose(self._groups(), self.accepted, self.job.split.test)
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> RunReader:
         return self
@@ -75,15 +82,30 @@ class RunReader:
     ) -> None:
         self._stack.close()
 
-    def _ledgers(self) -> Iterator[tuple[str | None, Path]]:
+    def _runs(self) -> Iterator[tuple[str | None, RunDir]]:
+        """The runs that are candidates together: this one, or those of its arms that were begun."""
         if not self.job.arms:
-            yield None, self.rundir.ledger
+            yield None, self.rundir
             return
         made = [arm for arm in self.job.arms if self.rundir.of(arm).ledger.exists()]
         if not made:
             raise RunError(f"{self.rundir.path}: none of this run's arms was begun; generate it first.")
         for arm in made:
-            yield arm, self.rundir.of(arm).ledger
+            yield arm, self.rundir.of(arm)
+
+    def _check(self, arm: str | None, view: View, space: str) -> None:
+        """Raise RunError where a ledger holds another job's conversations than its job.yaml says: a start
+        that was stopped early, or a hand in job.yaml."""
+        job = self.job if arm is None else load_job(self.rundir.of(arm).job)
+        noted = job.resolved
+        same = (job.seed, job.design, noted and noted.space_sha256) == (self.job.seed, self.job.design, space)
+        if noted is None or noted.fingerprint != view.plan.fingerprint or not same:
+            which = f"arm {arm}" if arm is not None else "this run"
+            raise RunError(
+                f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
+                "generation with a changed job was begun and not ended, or job.yaml was edited. "
+                "Run `edgen generate` with the job again, to its end."
+            )
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations) over all arms, by ascending hash."""
@@ -109,7 +131,13 @@ class RunReader:
         return [view.plan.fingerprint for view in self._views.values()]
 
     @property
+    def pending(self) -> int:
+        """Conversations that are planned and not settled."""
+        return sum(view.status.pending for view in self._views.values())
+
+    @property
     def accepted(self) -> int:
+        """Conversations that were accepted, over all arms."""
         return sum(view.status.accepted for view in self._views.values())
 
     def scenarios(self) -> Iterator[tuple[int, list[int]]]:
@@ -126,10 +154,29 @@ class RunReader:
         """One accepted conversation of a scenario. Raises RunError if there is none of that number."""
         return _candidate(self._record(index, number), number, self._place(number)[0])
 
-    def id_of(self, index: int, number: int) -> str:
-        """What the conversation of that number is called."""
-        arm, replicate = self._place(number)
-        return record_id(self.name if arm is None else f"{self.name}.{arm}", index, replicate)
+    def scenario_of(self, identifier: str) -> int | None:
+        """The scenario of the conversation that is called so; None if there is none."""
+        place = self._located(identifier)
+        return None if place is None else place[0]
+
+    def named(self, identifier: str) -> Candidate:
+        """The conversation that is called so. Raises RunError if there is none."""
+        place = self._located(identifier)
+        if place is None:
+            raise self._changed(f"conversation {identifier}")
+        return self.candidate(*place)
+
+    def _located(self, identifier: str) -> tuple[int, int] | None:
+        """Scenario and number of an accepted conversation, by its id."""
+        found = _ID.fullmatch(identifier)
+        if found is None:
+            return None
+        name, index, replicate = found[1], int(found[2]), int(found[3])
+        names = {self.name if arm is None else f"{self.name}.{arm}": arm for arm in self._views}
+        if name not in names or record_id(name, index, replicate) != identifier:
+            return None
+        arm = names[name]
+        return (index, self._number(arm, replicate)) if self._views[arm].record(index, replicate) else None
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """The side that everything of a scenario is on."""
@@ -147,18 +194,27 @@ class RunReader:
                 yield Lesson(candidate, scenario, side, msgspec.json.decode(data))
 
     def compared(self) -> Iterator[Compared]:
-        """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if
-        the run was generated anew since."""
+        """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
+        run was made anew or has grown since: what was judged, and on which side it is, must still hold."""
         for pair in self.pairs():
-            yield Compared(pair, *self.sides(pair), self.scenario(pair.scenario))
+            a, b = self.sides(pair)
+            scenario = self.scenario(pair.scenario)
+            if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
+                raise self._changed(f"pair {pair.id}")
+            yield Compared(pair, a, b, scenario)
 
     def sides(self, pair: Pair) -> tuple[Candidate, Candidate]:
-        """The two conversations of a pair. Raises RunError if the run was generated anew since."""
-        a, b = (self.candidate(pair.scenario, self._number(x.arm, x.replicate)) for x in (pair.a, pair.b))
+        """The two conversations of a pair. Raises RunError if one is not there any more."""
+        a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
         return a, b
 
+    def _side_of(self, pair: Pair, side: Side) -> Candidate:
+        if (side.arm is None) != (not self._arms) or (side.arm is not None and side.arm not in self._arms):
+            raise self._changed(f"conversation {side.id}")
+        return self.candidate(pair.scenario, self._number(side.arm, side.replicate))
+
     def pairs(self) -> Iterator[Pair]:
-        """Every line of pairs.jsonl."""
+        """Every line of pairs.jsonl. Raises RunError if there is none, or one that is no pair."""
         path = self.rundir.pairs
         if not path.exists():
             raise RunError(
@@ -167,12 +223,15 @@ class RunReader:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    yield _pair(line)
-                except msgspec.MsgspecError as problem:
+                    pair = _pair(line)
+                    if not 0 <= pair.scenario < 2**40:
+                        raise ValueError("no scenario has such a number")
+                except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                     raise RunError(
                         f"{path}, line {number}: this is no pair ({problem}). Make the file again with "
-                        f"`edgen pairs {self.rundir.path}`; what was judged is kept."
+                        f"`edgen pairs {self.rundir.path} --by …`; what was judged is kept."
                     ) from None
+                yield pair
 
     def describe(self) -> dict[str, Any]:
         """What a card says of the run: its job as resolved, its counts, whether it is simulated."""
@@ -190,11 +249,15 @@ class RunReader:
         view = self._views.get(arm)
         data = None if view is None else view.record(index, replicate)
         if data is None:
-            raise RunError(
-                f"{self.rundir.path}: conversation {number} of scenario {index} is not there any more; the run "
-                f"was changed since its pairs were made. Make them again with `edgen pairs {self.rundir.path}`."
-            )
+            raise self._changed(f"conversation {number} of scenario {index}")
         return data
+
+    def _changed(self, what: str) -> RunError:
+        return RunError(
+            f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "
+            f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
+            "what was judged and still holds is not asked for again."
+        )
 
     def _number(self, arm: str | None, replicate: int) -> int:
         return replicate if arm is None else self._arms.index(arm) * ARM_STRIDE + replicate
@@ -205,8 +268,18 @@ class RunReader:
         return self._arms[number // ARM_STRIDE], number % ARM_STRIDE
 
 
+def texts_digest(a: Candidate, b: Candidate) -> str:
+    """16 hex digits that stand for what two conversations say."""
+    return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
+
+
 def _candidate(data: bytes, number: int, arm: str | None) -> Candidate:
-    record = _record(data)
+    try:
+        record = _record(data)
+    except (ValueError, msgspec.MsgspecError) as problem:
+        raise RunError(
+            f"the ledger holds a record that is none ({problem}); it is damaged. Restore it from a copy."
+        ) from None
     turns = record.conversation
     if record.ended_by is not None:
         last = turns[-1]

@@ -201,7 +201,11 @@ def test_the_resolved_job_reads_back_as_itself(tmp_path: Path) -> None:
 
 
 def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
-    shape = shaping(load_job(job_file(tmp_path, GOOD)))
+    played = (
+        GOOD.replace("prompt: education_dialogue\n", "") + "\nprotocol: selfplay\nreplicates: 2\nbranch: {}\n"
+    )
+    assert {"selfplay", "branch"} & set(shaping(load_job(job_file(tmp_path, GOOD)))) == set()
+    shape = shaping(load_job(job_file(tmp_path, played)))
     assert set(shape) | set(KNOBS) == {field.name for field in msgspec.structs.fields(Job)}
     assert "price" not in shape["backends"]["default"]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import traceback
 from collections.abc import Callable
 
 from edgen.cli.output import note
-from edgen.errors import EdgenError
+from edgen.errors import EdgenError, SignalError
 
 
 def guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
         run()
     except EdgenError as error:
@@ -32,4 +34,10 @@ def guarded(run: Callable[[], object]) -> int:
         traceback.print_exc()
         note("edgen: this is a bug in edgen, not in what you did. What was answered is stored.")
         return 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
+
+
+def _terminated(number: int, _frame: object) -> None:
+    raise SignalError(number, "terminated; what was finished before is there, and nothing is half written.")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import Job
     from edgen.engine.plan import Plan
-    from edgen.space import Space
 
     Plans = dict[str | None, Plan]
 
@@ -67,7 +66,7 @@ def command(
         )
     ended: EdgenError | None = None
     try:
-        asyncio.run(_generate(whole, plans, rundir))
+        asyncio.run(_generate(whole, job.parent, plans, rundir))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):
@@ -87,8 +86,8 @@ def _is_report_worthy(error: EdgenError) -> bool:
     return error.exit_code in (3, 4, 5) or error.exit_code > 128
 
 
-async def _generate(whole: Job, plans: Plans, rundir: RunDir) -> None:
-    """Make what the plans say: one, or one for each arm, arm after arm."""
+async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir) -> None:
+    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`."""
     async with contextlib.AsyncExitStack() as stack:
         # All of them before anything is written: a missing key leaves no folder behind.
         backends = {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
@@ -96,9 +95,9 @@ async def _generate(whole: Job, plans: Plans, rundir: RunDir) -> None:
             rundir.prepare(arms=bool(whole.arms))
             with rundir.held():
                 if whole.arms:
-                    await _make_arms(whole, plans, backends, rundir)
+                    await _make_arms(whole, base, plans, backends, rundir)
                 else:
-                    await _make(plans[None], backends[None], rundir, rundir)
+                    await _make(plans[None], backends[None], rundir)
 
 
 def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
@@ -109,49 +108,66 @@ def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
     return made_backends({name: job.backends[name] for name in sorted(names)}, job.limits)
 
 
-async def _make_arms(
-    whole: Job, plans: Plans, backends: dict[str | None, dict[str, Backend]], rundir: RunDir
-) -> None:
-    """Arm after arm; one that falls short does not keep the next from being made."""
-    rundir.write_job(*_whole(whole, next(iter(plans.values())).space))
-    short = []
-    for arm, plan in plans.items():
-        own = rundir.of(arm)
-        own.prepare()
-        try:
-            with own.held():
-                await _make(plan, backends[arm], own, rundir)
-        except ShortError as error:
-            short.append(f"{arm}: {error}")
-    if short:
-        raise ShortError(" ".join(short))
-
-
-async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir, whole: RunDir) -> None:
-    """One run. `whole` is the folder whose ledgers share its budget: its own, or that of all arms."""
+async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> None:
+    """One run in its folder."""
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
 
     async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
-        run = Run(plan, backends, rundir, ledger, used_elsewhere(whole, rundir.ledger))
+        run = Run(plan, backends, rundir, ledger, used_elsewhere(rundir, rundir.ledger))
         run.adopt(note)
 
         async def work(display: Display) -> None:
-            def on_finish() -> None:
-                display.stage = "writing files"
-                display.refresh()
+            await run.execute(lambda: display.say("writing files"))
 
-            await run.execute(on_finish)
-
-        await supervised(run.session, plan.job.name, work, ("accepted", "rejected"))
+        await supervised(run.session, plan.job.name, work, _WORDS)
 
 
-def _whole(job: Job, space: Space) -> tuple[dict[str, Any], dict[str, str]]:
-    """What is kept of a job with arms as a whole; each arm keeps its own templates."""
-    from edgen.config import resolved
-    from edgen.space import dump_space
+_WORDS = ("accepted", "rejected")
 
-    return {**resolved(job), "space": "inputs/space.yaml"}, {"space.yaml": dump_space(space)}
+
+async def _make_arms(
+    whole: Job, base: Path, plans: Plans, backends: dict[str | None, dict[str, Backend]], rundir: RunDir
+) -> None:
+    """Arm after arm, each a run; then their files, with one test side for all of them. An arm that falls
+    short does not keep the others from being made."""
+    from edgen.engine.finish import common_side
+    from edgen.engine.load import kept
+    from edgen.engine.run import Run
+    from edgen.ledger import Ledger
+
+    rundir.numbered_arms(arm for arm in plans if arm is not None)
+    rundir.write_job(*kept(whole, base, next(iter(plans.values())).space))
+    async with contextlib.AsyncExitStack() as stack:
+        runs: dict[str | None, Run] = {}
+        for arm, plan in plans.items():
+            own = rundir.of(arm)
+            own.prepare()
+            stack.enter_context(own.held())
+            ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
+            # What the arms before it have used of the budget is counted when its own begins.
+            run = runs[arm] = Run(plan, backends[arm], own, ledger, used_elsewhere(rundir, own.ledger))
+            run.adopt(note)
+            await stack.enter_async_context(run.session.noted())
+
+            async def drive(_display: Display, run: Run = run) -> None:
+                await run.drive()
+
+            await supervised(run.session, plan.job.name, drive, _WORDS)
+
+        async def write(display: Display) -> None:
+            display.say("writing files")
+            side = common_side([run.groups for run in runs.values()], whole.split.test)
+            short = []
+            for arm, run in runs.items():
+                try:
+                    await run.write(side)
+                except ShortError as error:
+                    short.append(f"{arm}: {error}")
+            if short:
+                raise ShortError(" ".join(short))
+
+        await supervised(run.session, plan.job.name, write, _WORDS)
 
 
 def _report(rundir: RunDir, plans: dict[str | None, Plan], *, json: bool, show: int, finished: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,10 +11,10 @@ import msgspec
 import typer
 
 from edgen.cli.options import JsonOption, SetOption
-from edgen.cli.output import print_json, print_line
+from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import reasons
 from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
-from edgen.errors import RunError, ShortError, UsageError
+from edgen.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.ledger import Ledger, run_status
 from edgen.rundir import RunDir
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from edgen.config import BackendConfig, Job
     from edgen.engine.pairs import Made
     from edgen.model import Turn
-    from edgen.pairing.model import Pair
-    from edgen.pairing.votes import Votes
+    from edgen.pairing.model import Compare
     from edgen.prompting import Prompt
-    from edgen.runreader import RunReader
+    from edgen.runreader import Compared, RunReader
 
 
 def command(
@@ -49,9 +49,7 @@ def command(
     ] = None,
     human: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="People's votes, one a line.  [default: RUN/votes.jsonl, if there]"
-        ),
+        typer.Option(metavar="FILE", help="People's votes, one a line; they are kept with the run."),
     ] = None,
     min_margin: Annotated[
         float | None, typer.Option(metavar="M", min=0, max=1, help="Leave out pairs less clear than this.")
@@ -72,26 +70,67 @@ def command(
 
     Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
     """
-    from edgen.config import load_job
     from edgen.runreader import RunReader
 
+    _check_options(by, judge, prompt, min_margin, set_ or [], report=report)
+    rundir = RunDir(run)
+    rundir.require()
+    if by is None:
+        with rundir.read(), RunReader(run) as reader:
+            _print_report(_report(reader), json=json)
+        return
+    with worded(run), rundir.held(), RunReader(run) as reader:
+        # The run's own job, with the settings of this command on top.
+        job = _with_choices(_job(rundir, set_ or []), min_margin, max_per_scenario)
+        facts, ended = _make(reader, job, by, human, judge, prompt)
+        shown = _report(reader) if report and ended is None else None
+    if json:
+        print_json(facts if shown is None else {**facts, "report": shown})
+    else:
+        _print_made(facts)
+        if shown is not None:
+            _print_report(shown, json=False)
+    if ended is not None:
+        raise ended
+    _complain(facts)
+
+
+def _check_options(
+    by: str | None,
+    judge: str | None,
+    prompt: str | None,
+    min_margin: float | None,
+    assignments: list[str],
+    *,
+    report: bool,
+) -> None:
+    """Raises UsageError for options that do not go together."""
     if by is None and not report:
         raise UsageError(
             "say what makes the labels (--by oracle, --by probability or --by human), or ask for --report."
         )
-    rundir = RunDir(run)
-    with RunReader(run) as reader:
-        if by is not None:
-            # The run's own job, with the settings of this command on top.
-            job = _with_choices(load_job(rundir.job, set_ or []), min_margin, max_per_scenario)
-            with worded(run), rundir.held():
-                votes = _votes(reader, human, needed=by == "human")
-                facts = _make(reader, job, by, votes, judge, prompt)
-            if not report:
-                _print_made(facts, json=json)
-                _complain(facts)
-        if report:
-            _print_report(reader, json=json)
+    if by != "oracle" and (judge or prompt):
+        raise UsageError(
+            f"{'--judge' if judge else '--prompt'} goes with --by oracle: nobody else asks a model."
+        )
+    if min_margin is not None and math.isnan(min_margin):
+        raise UsageError("--min-margin: expected a number from 0 to 1.")
+    for assignment in assignments:
+        key = assignment.partition("=")[0].strip()
+        if key.split(".")[0] not in _SETTABLE:
+            raise UsageError(
+                f"--set {assignment}: it does not count for pairs, which are made of what the run holds; "
+                f"these do: {', '.join(_SETTABLE)}."
+            )
+
+
+_SETTABLE = ("pairs", "backends", "limits", "asks", "prompts")
+
+
+def _job(rundir: RunDir, assignments: list[str]) -> Job:
+    from edgen.config import load_job
+
+    return load_job(rundir.job, assignments)
 
 
 def _with_choices(job: Job, min_margin: float | None, max_per_scenario: int | None) -> Job:
@@ -107,43 +146,56 @@ def _make(
     reader: RunReader,
     job: Job,
     by: Literal["oracle", "probability", "human"],
-    votes: Votes,
+    human: Path | None,
     judge: str | None,
     template: str | None,
-) -> dict[str, Any]:
-    """Judge if that is asked for, and write the pairs; returns what there is to tell."""
+) -> tuple[dict[str, Any], EdgenError | None]:
+    """Judge if that is asked for, and write the pairs; returns what there is to tell, and what stopped
+    the judge, if something did: then no pairs are written."""
     from edgen.engine.pairs import Choice, write_pairs
+    from edgen.engine.votes import stored_votes, take_votes
 
     scenarios = _comparable(reader)
-    judged: dict[str, Any] | None = None
+    facts: dict[str, Any] = {"run": str(reader.rundir.path), "by": by, "scenarios": scenarios}
+    if human is not None:
+        take_votes(reader, human)
+    votes = stored_votes(reader)
+    if by == "human" and not votes:
+        raise UsageError(
+            f"{human or reader.rundir.path}: there are no votes. A votes file has one a line, like "
+            '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}; name it with --human FILE.'
+        )
     if by == "oracle":
         config = _judge_config(job, judge)
-        judged = asyncio.run(_judge(reader, job, config, _template(job, reader.rundir, template)))
+        judged, ended = asyncio.run(_judge(reader, job, config, _template(job, reader.rundir, template)))
+        facts |= judged
+        if ended is not None:
+            return facts, ended
     choice = Choice(
         by=by,
-        judge=None if judged is None else judged["judge"],
+        judge=facts.get("judge"),
         min_margin=job.pairs.min_margin,
         max_per_scenario=job.pairs.max_per_scenario,
     )
     made: Made = write_pairs(reader, choice, votes)
-    return {
-        "run": str(reader.rundir.path),
-        "by": by,
-        "scenarios": scenarios,
-        **({} if judged is None else judged),
-        "pairs": {"train": made.train, "test": made.test},
-        "left_out": dict(sorted(made.left_out.items())),
-        "simulated": reader.simulated,
-        "file": str(reader.rundir.pairs),
-    }
+    facts["pairs"] = {"train": made.train, "test": made.test}
+    facts["left_out"] = dict(sorted(made.left_out.items()))
+    facts["simulated"] = made.simulated or reader.simulated
+    facts["file"] = str(reader.rundir.pairs)
+    return facts, None
 
 
 def _comparable(reader: RunReader) -> int:
     """How many scenarios have conversations to compare. Raises RunError if none has."""
     count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
-    if count:
-        return count
     path = reader.rundir.path
+    if count:
+        if reader.pending:
+            note(
+                f"edgen: {reader.pending} conversations of this run are still to be made; the pairs are of those "
+                "that are there. `edgen generate` with its job goes on with it."
+            )
+        return count
     if not reader.accepted:
         raise RunError(
             f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
@@ -163,10 +215,12 @@ def _judge_config(job: Job, judge: str | None) -> BackendConfig:
     """The backend that judges: `ROLE`, or `JOB:ROLE`, or the job's `judge`, or its `default`."""
     from edgen.config import load_job
 
-    path, colon, role = (judge or "").rpartition(":")
-    if colon:
+    path, _, role = (judge or "").rpartition(":")
+    if not path and role.endswith((".yaml", ".yml")):
+        path, role = role, ""
+    if path:
         job = load_job(Path(path))
-    elif not role:
+    if not role:
         role = "judge" if "judge" in job.backends else "default"
     if role not in job.backends:
         raise UsageError(
@@ -186,13 +240,15 @@ def _template(job: Job, rundir: RunDir, named: str | None) -> Prompt:
     return load_template(job, "oracle", name, rundir.path)
 
 
-async def _judge(reader: RunReader, job: Job, config: BackendConfig, prompt: Prompt) -> dict[str, Any]:
-    """Ask the judge what was not asked before; returns how all of it stands."""
+async def _judge(
+    reader: RunReader, job: Job, config: BackendConfig, prompt: Prompt
+) -> tuple[dict[str, Any], EdgenError | None]:
+    """Ask the judge what was not asked before; returns how all of it stands, and what stopped it."""
     from edgen.config import check
     from edgen.engine.judging import Judge, Judging, judge_id, work_through
     from edgen.engine.session import Session
 
-    rundir = reader.rundir
+    rundir, ended = reader.rundir, None
     job = msgspec.structs.replace(job, backends={**job.backends, "judge": config})
     check(job, str(rundir.job))
     async with made_backends({"judge": config}, job.limits) as backends:
@@ -209,86 +265,96 @@ async def _judge(reader: RunReader, job: Job, config: BackendConfig, prompt: Pro
             async def work(_display: Display) -> None:
                 await work_through(judging, session)
 
-            await supervised(session, f"{reader.name} pairs", work, ("judged", "abstained"))
+            try:
+                await supervised(session, f"{reader.name} pairs", work, ("judged", "abstained"))
+            except EdgenError as error:
+                ended = error
     facts = run_status(ledger_path).as_json(str(rundir.path), held=False)
     kept = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
     named = {"judge": judge.id, "model": judge.model, "compare": job.pairs.compare, "votes": job.pairs.votes}
-    return {**named, "judged": facts["accepted"], **{key: facts[key] for key in kept}}
+    return {**named, "judged": facts["accepted"], **{key: facts[key] for key in kept}}, ended
 
 
-def _votes(reader: RunReader, path: Path | None, *, needed: bool) -> Votes:
-    """People's votes, by the ids of the conversations they are about."""
-    from edgen.engine.pairs import read_votes_file
-
-    default = reader.rundir.path / "votes.jsonl"
-    if path is None and not default.exists():
-        if needed:
-            raise UsageError(
-                f"{default}: there is no such file. A votes file has one vote a line, like "
-                '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}; name one with --human FILE.'
-            )
-        return {}
-    votes = read_votes_file(path or default, reader)
-    if needed and not votes:
-        raise UsageError(f"{path or default}: there is no vote in this file.")
-    return votes
-
-
-def _print_made(facts: dict[str, Any], *, json: bool) -> None:
-    if json:
-        print_json(facts)
-        return
-    print_line(f"run        {facts['run']}{' (simulated)' if facts['simulated'] else ''}")
+def _print_made(facts: dict[str, Any]) -> None:
+    print_line(f"run        {facts['run']}{' (simulated)' if facts.get('simulated') else ''}")
     print_line(f"scenarios  {facts['scenarios']} with conversations to compare")
     if "judge" in facts:
+        unasked = {key: n for key, n in facts["rejected"].items() if key in _NEVER_SHOWN}
+        abstained = {key: n for key, n in facts["rejected"].items() if key not in _NEVER_SHOWN}
+        cost = facts["cost_usd"]
         print_line(f"judge      {facts['model']} ({facts['judge']})")
         print_line(f"planned    {facts['planned']}")
         print_line(f"judged     {facts['judged']}")
-        print_line(f"abstained  {reasons(facts['rejected'])}")
+        print_line(f"not shown  {reasons(unasked)}")
+        print_line(f"abstained  {reasons(abstained)}")
         print_line(f"failed     {reasons(facts['failed'])}")
         print_line(f"pending    {facts['pending']}")
         print_line(f"calls      {facts['calls']['made']} made, {facts['calls']['replayed']} replayed")
-        cost = facts["cost_usd"]
         print_line(f"cost       {'unknown (no price in the job)' if cost is None else f'${cost:.4f}'}")
-    print_line(f"labelled   {sum(facts['pairs'].values())} by {facts['by']}")
-    print_line(f"left out   {reasons(facts['left_out'])}")
-    print_line(f"split      {facts['pairs']['train']} train, {facts['pairs']['test']} test")
-    print_line(f"pairs      {facts['file']}")
+    if "pairs" in facts:
+        print_line(f"labelled   {sum(facts['pairs'].values())} by {facts['by']}")
+        print_line(f"left out   {reasons(facts['left_out'])}")
+        print_line(f"split      {facts['pairs']['train']} train, {facts['pairs']['test']} test")
+        print_line(f"pairs      {facts['file']}")
+
+
+# Comparisons that end without a question to the judge.
+_NEVER_SHOWN = ("identical", "no_responses")
 
 
 def _complain(facts: dict[str, Any]) -> None:
     """Say what is short, with exit code 3."""
-    left_out = reasons(facts["left_out"])
     if not sum(facts["pairs"].values()):
-        hint = {
-            "oracle": "See `--report` for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
-            "probability": "The conversations give no two different probabilities (selfplay: `closing: student` asks for them).",
-            "human": "The votes are on a par, or below --min-margin.",
-        }[facts["by"]]
-        raise ShortError(f"No pair could be labelled by {facts['by']}: {left_out}. {hint}")
-    if failed := sum(facts.get("failed", {}).values()):
+        hints = {
+            "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
+            "abstained": {
+                "oracle": "The judge's answers cannot be read: another template or judge may help.",
+                "probability": "Probabilities are missing (selfplay: `closing: student` asks for them).",
+                "human": "",
+            }[facts["by"]],
+            "margin": "A lower --min-margin keeps more.",
+            "identical": "The conversations of a scenario say the same: give the backend a temperature.",
+            "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
+            "not_judged": "Nothing was said about these very conversations by this source.",
+        }
+        most = max(facts["left_out"], key=lambda reason: facts["left_out"][reason], default="")
+        raise ShortError(
+            f"No pair could be labelled by {facts['by']}: {reasons(facts['left_out'])}. {hints.get(most, '')} "
+            "Labels by another source come back, without a call, with `edgen pairs` --by that source.".replace(
+                "  ", " "
+            )
+        )
+    if failed := sum(facts.get("failed", {}).values()) + facts.get("pending", 0):
         raise ShortError(
             f"{failed} of {facts['planned']} pairs got no answer ({reasons(facts['failed'])}). "
             "They are asked again when the same command is run again."
         )
 
 
-def _print_report(reader: RunReader, *, json: bool) -> None:
-    from edgen.pairing.bias import bias_report, render
+def _report(reader: RunReader) -> dict[str, Any]:
+    from edgen.pairing.bias import bias_report
 
-    def words(pair: Pair) -> tuple[int, int]:
-        a, b = reader.sides(pair)
-        turns: slice = slice(None)
-        if all(signal.compare == "response" for signal in pair.signals.oracle):
-            turns = slice(pair.prefix_turns, pair.prefix_turns + 1)
-        return _words(a.turns[turns]), _words(b.turns[turns])
+    return bias_report((compared.pair, _lengths(compared)) for compared in reader.compared())
 
-    report = bias_report((pair, *words(pair)) for pair in reader.pairs())
+
+def _print_report(report: dict[str, Any], *, json: bool) -> None:
+    from edgen.pairing.bias import render
+
     if json:
         print_json(report)
         return
     for line in render(report):
         print_line(line)
+
+
+def _lengths(compared: Compared) -> dict[Compare, tuple[int, int]]:
+    """The words that a judge was shown of each side, by what it compared."""
+    a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
+    part = slice(prefix, prefix + 1)
+    return {
+        "conversation": (_words(a), _words(b)),
+        "response": (_words(a[part]), _words(b[part])),
+    }
 
 
 def _words(turns: tuple[Turn, ...]) -> int:

@@ -44,19 +44,23 @@ def command(
 
 
 def _shown(arm: str | None, plan: Plan, index: int) -> dict[str, Any]:
-    """A scenario, and the messages of each prompt rendered for it."""
-    from edgen.engine.load import sample_variables
+    """A scenario, and the messages of each prompt as they are sent when the conversation begins."""
+    from edgen.model import ROLES, Turn
+    from edgen.prompting import scenario_variables
 
     scenario = plan.scenario(index)
-    rendered = {
-        use: msgspec.to_builtins(prompt.messages(sample_variables(plan, use, scenario)))
-        for use, prompt in plan.prompts.items()
-    }
     facts: dict[str, Any] = {} if arm is None else {"arm": arm}
     facts["scenario"] = msgspec.to_builtins(scenario)
-    if "default" in rendered:
-        return {**facts, "messages": rendered["default"]}
-    return {**facts, "prompts": rendered}
+    if plan.job.protocol == "oneshot":
+        return {
+            **facts,
+            "messages": msgspec.to_builtins(plan.prompts["default"].messages(scenario_variables(scenario))),
+        }
+    stage = plan.stage(index)
+    prompts = {role.lower(): stage.messages(role, []) for role in ROLES}
+    if "closing" in plan.prompts:
+        prompts["closing"] = stage.closing([Turn(role, "…") for role in ROLES])
+    return {**facts, "prompts": msgspec.to_builtins(prompts)}
 
 
 def _print(preview: dict[str, Any]) -> None:

@@ -56,6 +56,11 @@ class Display:
     def close(self) -> None:
         """Print the last state and leave the terminal as it was."""
 
+    def say(self, stage: str) -> None:
+        """Show what is being done after the last answer."""
+        self.stage = stage
+        self.refresh()
+
     def note(self, text: str) -> None:
         """Print a remark without breaking the display."""
         note(text)

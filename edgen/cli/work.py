@@ -29,7 +29,8 @@ async def made_backends(
     """A backend for each configuration, closed in the end."""
     from edgen.backends import make
 
-    _allow_connections(limits.in_flight)
+    services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
+    _allow_connections(limits.in_flight, len(services))
     backends: dict[str, Backend] = {}
     try:
         for name, config in configs.items():
@@ -42,18 +43,18 @@ async def made_backends(
             await backend.aclose()
 
 
-def _allow_connections(in_flight: int) -> None:
-    """See that the system lets us have a connection per call in flight."""
+def _allow_connections(in_flight: int, services: int) -> None:
+    """See that the system lets us have a connection per call in flight, to each service."""
     import resource
 
-    needed = in_flight + 64
+    needed = in_flight * services + 64
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise UsageError(
-            f"limits.in_flight is {in_flight}, but this system lets a process open {hard} files. "
-            f"Lower it (--set limits.in_flight={max(1, hard - 64)}) or raise the limit (ulimit -n)."
+            f"limits.in_flight is {in_flight}{f' for each of {services} services' if services > 1 else ''}, but this system lets a process open {hard} files. "
+            f"Lower it (--set limits.in_flight={max(1, (hard - 64) // services)}) or raise the limit (ulimit -n)."
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
@@ -68,6 +69,11 @@ def worded(path: Path) -> Iterator[None]:
             raise StoppedError(
                 f"{path}: there is no room left on the disk ({problem.strerror}). "
                 "Make room and start the same command again."
+            ) from None
+        if problem.errno in (errno.EMFILE, errno.ENFILE):
+            raise UsageError(
+                "this system lets a process open too few files for so many calls at once. Lower it "
+                "(--set limits.in_flight=32) or raise the limit (ulimit -n). What was answered is stored."
             ) from None
         raise RunError(f"{path}: the run folder cannot be written ({problem.strerror}).") from None
 
@@ -97,14 +103,16 @@ async def supervised(
                 )
 
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number in before:
             loop.add_signal_handler(number, on_signal, number)
         try:
             await work(display)
         finally:
             display.stage = ""
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
 
 def used_elsewhere(whole: RunDir, own: Path) -> Iterable[Charged]:

@@ -20,6 +20,8 @@ from edgen.limits import Admission, AdmissionClosed
 from edgen.model import Reply, Request, Status
 
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
+MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
+MOST_WORKERS = 8192
 SLACK = 256  # workers beyond the calls in flight: their answers wait for the disk
 
 
@@ -43,7 +45,8 @@ class Driver:
         self._fingerprint = fingerprint
         self._grace = grace
         self._stop_after = tasks.job.limits.stop_after_failures
-        self._failures_in_a_row = 0
+        # Those that failed since the last answer. What several of one index wait for fails for all of them.
+        self._failed_in_a_row: set[int] = set()
         self._simulated = False
         self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
@@ -88,6 +91,8 @@ class Driver:
     async def run(self, units: Iterator[tuple[int, int]]) -> None:
         """Work through (index, replicate) pairs. Raises the reason if the run was stopped."""
         count = self._tasks.job.limits.in_flight * len(self._admissions) + SLACK
+        if self._tasks.shares:  # most of a scenario's replicates wait for what the first of them asks
+            count = min(count * min(self._tasks.job.replicates, MOST_WAITING), max(count, MOST_WORKERS))
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
@@ -208,7 +213,7 @@ class Driver:
             charged_tokens=answer.charged_tokens,
             cost_usd=answer.cost_usd,
         )
-        self._failures_in_a_row = 0
+        self._failed_in_a_row.clear()
         tally.made += 1
         if reply.usage is not None:
             tally.prompt_tokens += reply.usage.prompt_tokens
@@ -233,13 +238,13 @@ class Driver:
         if failure.kind in FATAL:
             self.stop(ProviderError(f"{advice(failure)} {_GO_ON}"))
             return
-        self._failures_in_a_row += 1
+        self._failed_in_a_row.add(index)
         settled = Settled(Status.FAILED, str(failure.kind), failure.message)
         self._note(index, replicate, task, settled, spent)
-        if self._failures_in_a_row >= self._stop_after:
+        if len(self._failed_in_a_row) >= self._stop_after:
             self.stop(
                 ProviderError(
-                    f"{self._failures_in_a_row} {self._tasks.noun} in a row got no answer, the last with "
+                    f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
                     f"{_clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
                     f"`edgen doctor JOB`. {_GO_ON}"
                 )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,25 +19,46 @@ from edgen.ledger import Ledger
 from edgen.records import record_id
 from edgen.rundir import RunDir
 from edgen.shards import Counts, write_jsonl_atomic, write_shards
-from edgen.splits import choose
+from edgen.splits import Side, choose
 
 
 def finish(
-    job: Job, rundir: RunDir, ledger: Ledger, fingerprint: str, scenarios: int, describe: dict[str, Any]
+    job: Job,
+    rundir: RunDir,
+    ledger: Ledger,
+    fingerprint: str,
+    scenarios: int,
+    side: Side,
+    describe: dict[str, Any],
 ) -> None:
     """Write what was accepted to shards, and the rest, with reasons, to rejected.jsonl."""
     scope = (fingerprint, scenarios, job.replicates)
-    total = sum(count for _, count in ledger.groups(*scope))
-    side = choose(ledger.groups(*scope), total, job.split.test)
+    counts = {True: 0, False: 0}
+    for group, count in ledger.groups(*scope):
+        counts[side.is_test(group)] += count
     with contextlib.closing(ledger.records(*scope)) as records:
         write_shards(
             rundir.shards,
             ((side.is_test(group), record) for group, record in records),
-            Counts(train=total - side.count, test=side.count),
+            Counts(train=counts[False], test=counts[True]),
             job.shards,
             describe,
         )
     write_jsonl_atomic(rundir.rejected, _rejected(job, ledger, scope))
+
+
+Groups = Callable[[], Iterator[tuple[int, int]]]
+
+
+def common_side(groups: Sequence[Groups], share: float) -> Side:
+    """The test side of several runs together: nothing of one group is on both sides of any of them.
+
+    `groups` give (group hash, accepted) of each, by ascending hash, from the beginning at each call.
+    """
+    total = sum(count for each in groups for _, count in each())
+    merged = heapq.merge(*(each() for each in groups))
+    together = itertools.groupby(merged, key=lambda item: item[0])
+    return choose(((group, sum(count for _, count in counts)) for group, counts in together), total, share)
 
 
 def _rejected(job: Job, ledger: Ledger, scope: tuple[str, int, int]) -> Iterator[bytes]:
@@ -51,7 +74,7 @@ def _rejected(job: Job, ledger: Ledger, scope: tuple[str, int, int]) -> Iterator
         )
 
 
-def stamp(job: Job, fingerprint: str, scenarios: int, accepted: int, ended: int) -> str:
+def stamp(job: Job, fingerprint: str, scenarios: int, accepted: int, ended: int, side: Side) -> str:
     """A name for what `finish` would write: equal stamps, equal files."""
-    facts = (fingerprint, job.name, scenarios, job.replicates, accepted, ended, job.split, job.shards)
+    facts = (fingerprint, job.name, scenarios, job.replicates, accepted, ended, job.split, job.shards, side)
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]

@@ -16,19 +16,22 @@ from edgen import __version__
 from edgen.config import Job
 from edgen.engine.session import Session
 from edgen.engine.task import Settled, Spent, Task
-from edgen.errors import ShortError
+from edgen.errors import RunError, ShortError
 from edgen.ledger import REPLICATES
-from edgen.model import Rejection, RejectionReason, Status, Turn
+from edgen.model import Rejection, RejectionReason, Status
 from edgen.pairing.model import Candidate, OracleSignal, Verdict
 from edgen.pairing.signals import oracle_signal
 from edgen.pairing.tournament import matches, sides, slot
 from edgen.prompting import Prompt
 from edgen.protocols import Rules
 from edgen.protocols.oracle import Comparison, oracle
-from edgen.runreader import RunReader
+from edgen.runreader import RunReader, texts_digest
 from edgen.splits import group_hash
 
 _encode = msgspec.json.Encoder().encode
+
+
+MOST_CANDIDATES = 1448  # numbers below it, so that every pair's slot fits into the ledger's unit
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,15 +57,9 @@ def judge_id(job: Job, identity: Mapping[str, Any], prompt: Prompt) -> str:
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
 
 
-def texts_digest(a: tuple[Turn, ...], b: tuple[Turn, ...]) -> str:
-    """16 hex digits that stand for what two conversations say."""
-    return hashlib.blake2b(_encode((a, b)), digest_size=8).hexdigest()
-
-
 class Judging:
     """The comparisons of a run by one judge. `job` is the run's, with the settings of this command."""
 
-    noun = "pairs"
     shares = False
 
     def __init__(self, reader: RunReader, job: Job, judge: Judge) -> None:
@@ -75,6 +72,11 @@ class Judging:
         self.planned = 0
         self.scenarios = 0
         for unit in self.units():
+            if unit[1] >= REPLICATES:
+                raise RunError(
+                    f"{reader.rundir.path}: scenario {unit[0]} has more conversations than can be paired "
+                    f"({MOST_CANDIDATES} at most, over all arms that the run ever had). Generate with fewer replicates."
+                )
             digest.update(b"%d %d\n" % unit)
             self.planned += 1
             self.scenarios = unit[0] + 1
@@ -107,6 +109,7 @@ class Judging:
             "identities": {role: dict(identity) for role, identity in identities.items()},
             "votes": self.job.pairs.votes,
             "asks": self.job.asks,
+            "seed": self.job.seed,
             "run": self._reader.fingerprints,
             "units": self._units_digest,
             "edgen": __version__,
@@ -120,9 +123,7 @@ class Judging:
             return Settled.rejected(result)
         model = spent.by_role["judge"].model
         signal = oracle_signal(self.judge.id, model, self.job.pairs.compare, result)
-        record = _encode(
-            Judgement(signal=signal, texts=texts_digest(a.turns, b.turns), simulated=spent.simulated)
-        )
+        record = _encode(Judgement(signal=signal, texts=texts_digest(a, b), simulated=spent.simulated))
         if not signal.abstain:
             self._unread_in_a_row = 0
             return Settled.accepted(record)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgen import resources
-from edgen.config import Job, arm_jobs, load_job, prompt_names
+from edgen.config import Job, arm_jobs, load_job, prompt_names, resolved
 from edgen.engine.plan import Plan
-from edgen.errors import SpaceError, TemplateError
-from edgen.loading import nearest
+from edgen.errors import Problem, SpaceError, TemplateError
+from edgen.loading import nearest, read_text
 from edgen.model import Scenario
 from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt
 from edgen.protocols.oracle import COMPARED
 from edgen.protocols.stage import VARIABLES
-from edgen.space import load_space
+from edgen.space import Space, dump_space, load_space
 
 
 def load_plan(path: Path, overrides: list[str] | None) -> Plan:
@@ -76,20 +78,65 @@ def variables_of(job: Job, use: str) -> tuple[str, ...]:
     return VARIABLES[f"closing_{job.selfplay.closing}" if use == "closing" else use]
 
 
+def kept(job: Job, base: Path, space: Space) -> tuple[dict[str, Any], dict[str, str]]:
+    """A job with arms as its run keeps it, every template that it or an arm names among the run's inputs:
+    (the job's values, the texts of its inputs by file name)."""
+    plain = resolved(job)
+    texts = {"space.yaml": dump_space(space)}
+
+    def keep(name: Any) -> Any:
+        if not isinstance(name, str):
+            return name
+        path = resources.find("prompts", name, base)
+        text = read_text(path, TemplateError)
+        texts[file := free_name(texts, path.stem, text)] = text
+        return f"inputs/{file}"
+
+    plain["space"] = "inputs/space.yaml"
+    for values in (plain, *plain["arms"].values()):
+        if "prompt" in values:
+            values["prompt"] = keep(values["prompt"])
+        if isinstance(values.get("prompts"), dict):
+            values["prompts"] = {use: keep(name) for use, name in values["prompts"].items()}
+    return plain, texts
+
+
+def free_name(texts: Mapping[str, str], stem: str, text: str) -> str:
+    """A file name for a template's text: templates of one name from different folders keep apart."""
+    names = (f"{stem}{'' if number == 1 else f'-{number}'}.j2" for number in itertools.count(1))
+    return next(name for name in names if texts.get(name, text) == text)
+
+
 def _try_out(plan: Plan) -> None:
-    """Render the templates for a topic with and without each of what a topic may lack, before anything
-    is paid for. Raises TemplateError, with the line."""
-    kinds = {(entry.subject is None, entry.level is None): entry for entry in plan.space.topics}
-    for topic in kinds.values():
+    """Render every template with every value that a scenario can hold, before anything is paid for.
+
+    Raises TemplateError, with the line and the scenario's values."""
+    space = plan.space
+    dimensions = {
+        "student_preference": space.student_preferences,
+        "student_reaction": space.student_reactions,
+        "teacher_preference": space.teacher_preferences,
+        "teacher_reaction": space.teacher_reactions,
+    }
+    first = plan.scenario(0)
+    for number in range(max(len(space.topics), *(len(entries) for entries in dimensions.values()))):
+        topic = space.topics[number % len(space.topics)]
+        values = {name: entries[number % len(entries)].value for name, entries in dimensions.items()}
         tried = msgspec.structs.replace(
-            plan.scenario(0), topic=topic.value, subject=topic.subject, level=topic.level
+            first, topic=topic.value, subject=topic.subject, level=topic.level, **values
         )
-        for use, prompt in plan.prompts.items():
-            prompt.messages(sample_variables(plan, use, tried))
+        for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
+            try:
+                prompt.messages(sample_variables(plan, use, tried))
+            except TemplateError as error:
+                told = Problem(
+                    "with", ", ".join(f"{k}={v!r}" for k, v in {"topic": topic.value, **values}.items())
+                )
+                raise TemplateError(error.source, error.summary, (*error.problems, told)) from None
 
 
 def sample_variables(plan: Plan, use: str, scenario: Scenario) -> dict[str, Any]:
-    """What a template is rendered with to be tried or shown: what is said later stands for itself."""
+    """What a template is rendered with to be tried: what is said later stands for itself."""
     return {name: getattr(scenario, name, _SAID) for name in variables_of(plan.job, use)}
 
 

@@ -6,26 +6,26 @@ the ledgers hold; nothing is asked here.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from edgen import __version__
-from edgen.engine.judging import Judgement, texts_digest
-from edgen.errors import DataError
+from edgen.engine.judging import Judgement
+from edgen.engine.votes import votes_that_hold
+from edgen.errors import RunError
 from edgen.ledger import View
-from edgen.loading import read_text
 from edgen.model import RejectionReason, Scenario, Status
 from edgen.pairing.labels import label_scenario
 from edgen.pairing.model import Candidate, Pair, Side, Signals, Source
 from edgen.pairing.signals import human_signal, probability_signal
 from edgen.pairing.tournament import slot
-from edgen.pairing.votes import Votes, read_votes, votes_on
+from edgen.pairing.votes import Votes
 from edgen.protocols.oracle import shared_prefix
-from edgen.runreader import RunReader
+from edgen.runreader import RunReader, texts_digest
 from edgen.shards import write_jsonl_atomic
 
 _judgement = msgspec.json.Decoder(Judgement).decode
@@ -42,10 +42,12 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct):
-    """What a pairs file holds: labelled pairs by side, and the others by reason."""
+    """What a pairs file holds: labelled pairs by side, and the others by reason. `simulated`: a simulator
+    had a part in a conversation or a verdict."""
 
     train: int = 0
     test: int = 0
+    simulated: bool = False
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
     @property
@@ -58,17 +60,15 @@ def write_pairs(reader: RunReader, choice: Choice, votes: Votes) -> Made:
     made = Made()
     path = reader.rundir.pairs
     path.parent.mkdir(exist_ok=True)
-    judged = {db.stem: View(db) for db in sorted(reader.rundir.judged.glob("*.db"))}
-    try:
+    with contextlib.ExitStack() as stack:
+        judged = [stack.enter_context(View(ledger)) for ledger in reader.rundir.judge_ledgers()]
         pairs = _labelled(reader, choice, votes, judged)
         write_jsonl_atomic(path, (_encode(_counted(pair, made)) for pair in pairs))
-    finally:
-        for view in judged.values():
-            view.close()
     return made
 
 
 def _counted(pair: Pair, made: Made) -> Pair:
+    made.simulated |= bool(pair.provenance["simulated"])
     if pair.label is None:
         made.left_out[pair.left_out or "unknown"] += 1
     elif pair.split == "test":
@@ -78,7 +78,7 @@ def _counted(pair: Pair, made: Made) -> Pair:
     return pair
 
 
-def _labelled(reader: RunReader, choice: Choice, votes: Votes, judged: Mapping[str, View]) -> Iterator[Pair]:
+def _labelled(reader: RunReader, choice: Choice, votes: Votes, judged: Sequence[View]) -> Iterator[Pair]:
     for index, numbers in reader.scenarios():
         if len(numbers) > 1:
             pairs = list(_of_scenario(reader, index, numbers, choice, votes, judged))
@@ -93,20 +93,20 @@ def _of_scenario(
     numbers: list[int],
     choice: Choice,
     votes: Votes,
-    judged: Mapping[str, View],
+    judged: Sequence[View],
 ) -> Iterator[Pair]:
     """Every pair of a scenario that some source was asked about, with all that is known of it."""
     scenario = reader.scenario(index)
     candidates = {number: reader.candidate(index, number) for number in numbers}
-    verdicts = {judge: view.outcomes(index) for judge, view in judged.items()}
-    asked = set().union(*verdicts.values())
+    verdicts = [view.outcomes(index) for view in judged]
+    asked = set().union(*verdicts)
     for a, b in itertools.combinations(numbers, 2):
         number = slot(a, b)
         one, other = candidates[a], candidates[b]
-        human = votes_on(votes, one.id, other.id)
+        human = votes_that_hold(votes, one, other)
         if choice.by != "probability" and number not in asked and not human:
             continue
-        heard = [_signal(outcomes.get(number), one, other) for outcomes in verdicts.values()]
+        heard = [_signal(outcomes.get(number), one, other) for outcomes in verdicts]
         judgements = [judgement for judgement in heard if judgement is not None]
         signals = Signals(
             probability=probability_signal(one.probability, other.probability),
@@ -126,8 +126,13 @@ def _signal(
     status, reason, record = outcome
     if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
         return None
-    judgement = _judgement(record)
-    return judgement if judgement.texts == texts_digest(a.turns, b.turns) else None
+    try:
+        judgement = _judgement(record)
+    except (ValueError, msgspec.MsgspecError) as problem:
+        raise RunError(
+            f"a judge's ledger holds a judgement that is none ({problem}); it is damaged."
+        ) from None
+    return judgement if judgement.texts == texts_digest(a, b) else None
 
 
 def _pair(
@@ -145,6 +150,7 @@ def _pair(
         b=Side(id=b.id, replicate=b.replicate, arm=b.arm),
         prefix_turns=prefix,
         differs_at=speakers.pop() if len(speakers) == 1 else None,
+        texts=texts_digest(a, b),
         signals=signals,
         label=None,
         left_out="identical" if a.turns == b.turns else None,
@@ -155,12 +161,3 @@ def _pair(
 def _side_name(candidate: Candidate) -> str:
     """How a pair's id names a side: its replicate, with its arm where there are arms."""
     return f"r{candidate.replicate}" if candidate.arm is None else f"{candidate.arm}.r{candidate.replicate}"
-
-
-def read_votes_file(path: Path, reader: RunReader) -> Votes:
-    """The votes in a file, by the ids of sides a and b. Raises DataError with every problem, by line."""
-    known = {}
-    for index, numbers in reader.scenarios():
-        for number in numbers:
-            known[reader.id_of(index, number)] = index
-    return read_votes(read_text(path, DataError).split("\n"), str(path), known)

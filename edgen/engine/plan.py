@@ -33,8 +33,6 @@ class Plan:
     to be kept with the run.
     """
 
-    noun = "conversations"
-
     def __init__(
         self,
         job: Job,
@@ -84,8 +82,6 @@ class Plan:
         shape = shaping(self.job)
         for key in ("space", "prompt", "prompts", "backends"):
             del shape[key]
-        if self.job.protocol != "selfplay":
-            del shape["selfplay"]
         facts = {
             "shape": shape,
             "name": self.job.name,

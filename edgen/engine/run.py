@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -16,6 +16,7 @@ from edgen import __version__
 from edgen.backends import Backend
 from edgen.config import resolved
 from edgen.engine.finish import finish, stamp
+from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
 from edgen.engine.session import Charged, Session
 from edgen.errors import DataError, ShortError
@@ -23,6 +24,7 @@ from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.rundir import RunDir
 from edgen.shards import verify_manifest
 from edgen.space import dump_space
+from edgen.splits import Side, choose
 
 _HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted: no more are planned
 
@@ -47,6 +49,7 @@ class Run:
         self.tally = self.session.tally
         self.tally.planned = plan.job.conversations * plan.job.replicates
         self.fingerprint = self.session.fingerprint
+        self._scenarios = 0  # planned, once all was made
 
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
@@ -59,11 +62,11 @@ class Run:
             )
         plan, job = self.plan, self.plan.job
         prompts = {**plan.prompts, **plan.extra_prompts}
-        # Files of one name from different folders keep apart.
-        names = {use: f"{p.name}.j2" for use, p in prompts.items()}
-        if len(set(names.values())) < len({p.sha256 for p in prompts.values()}):
-            names = {use: f"{use}-{p.name}.j2" for use, p in prompts.items()}
-        paths = {use: f"inputs/{name}" for use, name in names.items()}
+        texts = {"space.yaml": dump_space(plan.space)}
+        paths: dict[str, str] = {}
+        for use, prompt in prompts.items():
+            texts[name := free_name(texts, prompt.name, prompt.text)] = prompt.text
+            paths[use] = f"inputs/{name}"
         facts = {
             **resolved(job),
             "space": "inputs/space.yaml",
@@ -78,8 +81,7 @@ class Run:
                 "fingerprint": self.fingerprint,
             },
         }
-        texts = {names[use]: prompt.text for use, prompt in prompts.items()}
-        self.rundir.write_job(facts, {"space.yaml": dump_space(plan.space), **texts})
+        self.rundir.write_job(facts, texts)
 
     async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
         """Make everything, then write the files.
@@ -87,19 +89,35 @@ class Run:
         Raises ShortError if less was accepted than asked for, and whatever stopped the run.
         """
         async with self.session.noted():
-            scenarios = await self._rounds()
-            await self.ledger.flush()
+            await self.drive()
             on_finish()
-            mark = stamp(self.plan.job, self.fingerprint, scenarios, self.tally.accepted, self.tally.ended)
-            idle = self.tally.kept == self.tally.planned and self.ledger.fact("written") == mark
-            if not (idle and await asyncio.to_thread(self._stand)):
-                # Until all of them are there, no mark says that any is.
-                self.ledger.set_fact("written", "")
-                await self.ledger.flush()
-                await asyncio.to_thread(self._finish, scenarios)
-                self.ledger.set_fact("written", mark)
-            if self.tally.accepted < self._asked:
-                raise ShortError(self._shortage())
+            await self.write()
+
+    async def drive(self) -> None:
+        """Make everything. Raises whatever stopped the run."""
+        self._scenarios = await self._rounds()
+        await self.ledger.flush()
+
+    def groups(self) -> Iterator[tuple[int, int]]:
+        """(group hash, accepted conversations) of what was made, by ascending hash."""
+        return self.ledger.groups(self.fingerprint, self._scenarios, self.plan.job.replicates)
+
+    async def write(self, side: Side | None = None) -> None:
+        """Write the files of what was made, unless they stand; `side` is the test side, where it is chosen
+        for several runs together. Raises ShortError if less was accepted than asked for."""
+        job, tally = self.plan.job, self.tally
+        if side is None:
+            side = choose(self.groups(), sum(count for _, count in self.groups()), job.split.test)
+        mark = stamp(job, self.fingerprint, self._scenarios, tally.accepted, tally.ended, side)
+        idle = tally.kept == tally.planned and self.ledger.fact("written") == mark
+        if not (idle and await asyncio.to_thread(self._stand)):
+            # Until all of them are there, no mark says that any is.
+            self.ledger.set_fact("written", "")
+            await self.ledger.flush()
+            await asyncio.to_thread(self._finish, side)
+            self.ledger.set_fact("written", mark)
+        if tally.accepted < self._asked:
+            raise ShortError(self._shortage())
 
     @property
     def _asked(self) -> int:
@@ -141,7 +159,7 @@ class Run:
         planned = scenarios * job.replicates
         self.session.announce(job.name, scenarios, job.replicates, self._asked, planned)
 
-    def _finish(self, scenarios: int) -> None:
+    def _finish(self, side: Side) -> None:
         """Write the files."""
         job, tally = self.plan.job, self.tally
         describe = {
@@ -155,7 +173,7 @@ class Run:
             "failed": dict(sorted(tally.failed.items())),
             "edgen": __version__,
         }
-        finish(job, self.rundir, self.ledger, self.fingerprint, scenarios, describe)
+        finish(job, self.rundir, self.ledger, self.fingerprint, self._scenarios, side, describe)
 
     def _stand(self) -> bool:
         """Whether the finished files are there, whole, as their manifest has them."""
@@ -171,7 +189,9 @@ class Run:
             f"{reason} {count}" for reason, count in sorted(lost.items(), key=lambda x: -x[1])
         )
         again = " Failed ones are tried again when the same command is run again." if tally.failed else ""
-        more = (
-            "" if self.plan.job.top_up else " `top_up: true` in the job plans more until enough are accepted."
-        )
+        more = ""
+        if "no_branch" in lost:
+            more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
+        elif not self.plan.job.top_up:
+            more = " `top_up: true` in a job without arms plans more until enough are accepted."
         return f"{tally.accepted} of {self._asked} conversations were accepted ({reasons}).{again}{more}"

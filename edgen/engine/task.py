@@ -55,10 +55,12 @@ class Settled(msgspec.Struct, frozen=True):
 
     @classmethod
     def accepted(cls, record: bytes) -> Settled:
+        """It came to something: `record` is kept."""
         return cls(Status.ACCEPTED, record=record)
 
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:
+        """The model answered, and it came to nothing."""
         return cls(Status.REJECTED, str(rejection.reason), rejection.detail)
 
 
@@ -75,13 +77,15 @@ class Task:
 
 
 class Tasks(Protocol):
-    """Where the driver's tasks come from. `shares`: tasks may ask one another's requests; `noun` is what
-    they are called."""
+    """Where the driver's tasks come from. `shares`: tasks may ask one another's requests."""
 
     job: Job
     shares: bool
-    noun: str
 
-    def task(self, index: int, replicate: int) -> Task: ...
+    def task(self, index: int, replicate: int) -> Task:
+        """The work on one unit of the ledger."""
+        ...
 
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str: ...
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """A name for everything that shapes the outcomes, the backends' identities by role included."""
+        ...

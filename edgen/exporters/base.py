@@ -6,30 +6,27 @@ reason why there is none. Nothing is dropped without an Unfit, and nothing here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from edgen.exporters.evidence import Evidence, Level
 from edgen.exporters.voice import Voice
+from edgen.pairing.labels import LEFT_OUT
 
 if TYPE_CHECKING:
     from edgen.config import Job
+    from edgen.rundir import RunDir
     from edgen.runreader import Compared, Lesson
 
 SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, SplitName] = ("train", "test")
 DEFAULT = "default"
 
-# Why something is not in an export. The first group comes with the pairs themselves.
+# Why something is not in an export: the reasons that come with the pairs, in their words, and the formats' own.
 REASONS: Mapping[str, str] = {
-    "not_judged": "the source of the labels says nothing about this pair",
-    "abstained": "a verdict could not be read, and an unread verdict is no label",
-    "tie": "neither side is the better one",
-    "contradicted": "the verdict goes against the strengths that all verdicts together give",
-    "margin": "the preference is weaker than the margin asked for",
-    "surplus": "the scenario has as many pairs as were asked for",
+    **LEFT_OUT,
     "no_label": "the pair has no label",
-    "identical": "both sides say the same",
     "differs_at_other_side": "the two conversations differ first at a turn of the side that is not trained",
     "one_ends": "one conversation goes on where the other ends, so there are no two turns to compare",
     "contradictory": "chosen in one pair and rejected in another, after the same prompt",
@@ -51,6 +48,9 @@ class Run(Protocol):
     def job(self) -> Job: ...
 
     @property
+    def rundir(self) -> RunDir: ...
+
+    @property
     def simulated(self) -> bool: ...
 
     def lessons(self) -> Iterator[Lesson]: ...
@@ -62,11 +62,12 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: which split of which config it belongs to, and its columns."""
+    """One row: which split of which config it belongs to, its columns, and what a preference rests on."""
 
     split: SplitName
     value: dict[str, Any]
     config: str = DEFAULT
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,14 @@ class Unfit:
 
 
 Item = Row | Unfit
+
+
+class Tally(Protocol):
+    """Counts rows of one export for notes that depend on what was exported."""
+
+    def add(self, row: Row) -> None: ...
+
+    def notes(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +100,9 @@ class Config:
 class Format:
     """One format. `rows` reads the run; `of` is what is counted when something is left out.
 
-    `use` shows how to load and train in a few lines, `notes` what a user has to know. `voiced` is
-    False where the format holds both sides as they are, so that no side is the trained one.
+    `use` shows how to load and train in a few lines, `notes` what a user has to know, and a `tally` what
+    of that depends on the rows. `level` is what a preference is shown on: whole conversations or one turn.
+    `voiced` is False where the format holds both sides as they are, so that no side is the trained one.
     """
 
     name: str
@@ -102,6 +112,8 @@ class Format:
     configs: tuple[Config, ...]
     use: str
     notes: tuple[str, ...] = ()
+    level: Level | None = None
+    tally: Callable[[], Tally] | None = None
     files: Literal["jsonl", "parquet", "ed"] = "jsonl"
     voiced: bool = True
     tags: tuple[str, ...] = ()

@@ -1,21 +1,23 @@
 """The card of an export: a README.md that `datasets.load_dataset` and people read.
 
 The front matter names the files of each table and split; the text says what the rows are, how many there
-are, what was left out and why, what the data was made with, and how to load it. A licence stands there only
-where the user named one.
+are, what was left out and why, what the data was made with, what of it a simulator made, what a judge
+compared, and how to load it. A licence stands there only where the user named one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import yaml
 
-from edgen.exporters.base import REASONS, SPLITS, Format, SplitName
+from edgen.exporters.base import REASONS, SPLITS, Format, Run, SplitName
+from edgen.exporters.evidence import Evidence, Part, simulated_parts, what_was_judged
 from edgen.exporters.voice import Voice
-from edgen.exporters.witness import Witness
 
 # What of a job and of a backend shaped the data.
 _OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "selfplay", "branch", "asks",
@@ -23,34 +25,49 @@ _OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", 
 _OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
 _OF_BACKEND = ("type", "model", "temperature", "top_p", "top_k", "max_tokens")
 
+# By the parts that a simulator made.
+_BANNERS: Mapping[tuple[Part, ...], str] = {
+    ("conversations",): "A simulator wrote these conversations. They are for rehearsal, not for training.",
+    ("labels",): "A simulated judge gave the labels of these conversations, which no simulator wrote. "
+    "The labels are for rehearsal, not for training.",
+    ("conversations", "labels"): "A simulator wrote these conversations and had a part in their labels. "
+    "Both are for rehearsal, not for training.",
+}
+
 Rows = Mapping[str, Mapping[str, int]]
 Patterns = Mapping[tuple[str, SplitName], str]
 
 
-def card(
-    format_: Format,
-    run: Witness,
-    voice: Voice,
-    rows: Rows,
-    left_out: Mapping[str, int],
-    patterns: Patterns,
-    license_: str | None,
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What was written: rows of each table by split, what was left out by reason, the path pattern of each
+    table's split, rows by what stands behind them, and notes that depend on the rows."""
+
+    rows: Rows
+    left_out: Mapping[str, int]
+    patterns: Patterns
+    evidence: Mapping[Evidence, int]
+    notes: Sequence[str] = ()
+
+
+def card(format_: Format, run: Run, voice: Voice, contents: Contents, license_: str | None) -> str:
     """The whole text of the card."""
+    simulated = simulated_parts(run.simulated, contents.evidence)
     lines = [f"# {run.name}: {format_.name}", "", format_.summary, ""]
-    if run.simulated:
-        lines += [
-            "**A simulator wrote these conversations. They are for rehearsal, not for training.**",
-            "",
-        ]
-    lines += [*_rows(rows), "", *_left_out(left_out, format_), ""]
+    if simulated:
+        lines += [f"**{_BANNERS[simulated]}**", ""]
+    judged = what_was_judged(format_.level, contents.evidence)
+    lines += [judged, ""] if judged else []
+    lines += [*_rows(contents.rows), "", *_left_out(contents.left_out, format_), ""]
     lines += [*_columns(format_), "", "## Use", "", "```", *format_.use.splitlines(), "```", ""]
-    lines += [f"- {note}" for note in _notes(format_, voice)]
-    lines += ["", "## How it was made", "", *_facts(run, voice, format_)]
-    return front_matter(format_, run, patterns, license_) + "\n" + "\n".join(lines).rstrip() + "\n"
+    lines += [f"- {note}" for note in (*_notes(format_, voice), *contents.notes)]
+    lines += ["", "## How it was made", "", *_facts(run, simulated, voice, format_)]
+    lines += _labels(contents.evidence)
+    head = front_matter(format_, contents.patterns, bool(simulated), license_)
+    return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def front_matter(format_: Format, run: Witness, patterns: Patterns, license_: str | None) -> str:
+def front_matter(format_: Format, patterns: Patterns, simulated: bool, license_: str | None) -> str:
     """The YAML block at the top. A split without rows has no file and is not named."""
     configs = []
     for i, config in enumerate(format_.configs):
@@ -70,7 +87,7 @@ def front_matter(format_: Format, run: Witness, patterns: Patterns, license_: st
         "synthetic",
         "education",
         *format_.tags,
-        *(["simulated"] if run.simulated else []),
+        *(["simulated"] if simulated else []),
     ]
     if license_ is not None:
         head["license"] = license_
@@ -124,13 +141,21 @@ def _notes(format_: Format, voice: Voice) -> Iterator[str]:
     yield "Two turns running of one side are one message, joined by a blank line. No message holds the end marker."
 
 
-def _facts(run: Witness, voice: Voice, format_: Format) -> Iterator[str]:
-    for key, value in _flat(_public(run.describe())):
+def _facts(run: Run, simulated: Sequence[Part], voice: Voice, format_: Format) -> Iterator[str]:
+    facts = {**run.describe(), "simulated": " and ".join(simulated) or False}
+    for key, value in _flat(_public(facts)):
         yield f"- {_cell(key)}: {_code(value)}"
     if format_.voiced:
         yield f"- opening template: {_code(voice.prompt.name)}, sha256 {_code(voice.prompt.sha256)}"
-    for who, count in sorted(run.judges.items()):
-        yield f"- labels by {_code(who)}: {count}"
+
+
+def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
+    """Who gave the preferences of how many rows."""
+    rows: Counter[str] = Counter()
+    for one, count in evidence.items():
+        rows[str(one)] += count
+    for who, count in sorted(rows.items()):
+        yield f"- rows with a preference by {_code(who)}: {count}"
 
 
 def _public(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """Rows for multi-turn preference optimisation (MTPO, arXiv 2405.14655): two whole conversations of one
-scenario and a soft preference, ties included."""
+scenario and a soft preference, ties and contradicted verdicts included."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.evidence import evidence, judged
 from edgen.exporters.preferences import same
 from edgen.exporters.voice import Voice
 from edgen.model import Scenario
-from edgen.pairing.model import Label, Pair, Signals
+from edgen.pairing.model import Label, Pair
 
 if TYPE_CHECKING:
     from edgen.runreader import Compared
@@ -28,22 +29,17 @@ def rows(run: Run, voice: Voice) -> Iterator[Item]:
 
 
 def soft_preference(pair: Pair, source: Label | None) -> float | None:
-    """How probable it is that side a is the better one, by the source that labels the pairs; None where that
-    source does not say. A tie is one half; a preference that is only too weak for a label counts as it is.
-    `source` is any label of the same run."""
+    """How probable it is that side a is preferred, by the source that labels the pairs; None where that
+    source does not say, or where the user asked for fewer pairs. A tie is one half; a verdict that the
+    strengths contradict counts as it is. `source` is any label of the same run."""
     if pair.label is not None:
         return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
     if pair.left_out == "tie":
         return TIE
-    return _weak(pair.signals, source) if pair.left_out == "margin" and source is not None else None
-
-
-def _weak(signals: Signals, source: Label) -> float | None:
-    if source.by == "probability":
-        return signals.probability.p
-    if source.by == "human":
-        return signals.human.p if signals.human is not None else None
-    return next((signal.p for signal in signals.oracle if signal.judge == source.judge), None)
+    if pair.left_out != "contradicted":
+        return None
+    signal = judged(pair, source)  # strengths come of a judge's verdicts, so nobody else's are contradicted
+    return None if signal is None else signal.p
 
 
 def _row(compared: Compared, voice: Voice, source: Label | None) -> Item:
@@ -62,7 +58,7 @@ def _row(compared: Compared, voice: Voice, source: Label | None) -> Item:
         "scenario": _scenario(compared.scenario),
         "id": pair.id,
     }
-    return Row(pair.split, value)
+    return Row(pair.split, value, evidence=evidence(compared, pair.label or source))
 
 
 def _scenario(scenario: Scenario) -> dict[str, Any]:
@@ -90,7 +86,7 @@ FORMAT = Format(
             {
                 "first": "all messages of one conversation",
                 "second": "all messages of the other one",
-                "p": "how probable it is that the first is the better one; 0.5 is a tie",
+                "p": "how probable it is that the first is preferred; 0.5 is a tie",
                 "scenario": "what both were asked for; subject and level are empty where there are none",
                 "id": "the pair",
             },
@@ -100,10 +96,15 @@ FORMAT = Format(
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]
 loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ...)""",
+    level="conversation",
     notes=(
-        "Which conversation stands first has nothing to do with which is better.",
+        "Which conversation stands first has nothing to do with which is preferred.",
         "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
-        "A preference that is too weak for a label is here with its own p, if any pair of the run has a label.",
+        (
+            "p is the source's own preference. A verdict that goes against the strengths of the scenario's "
+            "candidates (contradicted) is no label elsewhere; it is here with its own p, as ties are."
+        ),
+        "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
     ),
     tags=("mtpo", "preference"),
 )

@@ -41,7 +41,7 @@ def _pair(pair: TurnPair) -> Row:
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
-    return Row(pair.split, value, PAIRS)
+    return Row(pair.split, value, PAIRS, pair.whole.evidence)
 
 
 def _scored(found: Completion) -> Row:
@@ -52,7 +52,7 @@ def _scored(found: Completion) -> Row:
         "score": 1.0 if found.label else 0.0,
         "id": found.id,
     }
-    return Row(found.split, value, SCORED)
+    return Row(found.split, value, SCORED, found.evidence)
 
 
 FORMAT = Format(
@@ -64,8 +64,8 @@ FORMAT = Format(
         Config(
             PAIRS,
             {
-                "chosen": "messages, the better last message included",
-                "rejected": "the same messages, the other last message included",
+                "chosen": "messages, the chosen last message included",
+                "rejected": "the same messages, the rejected last message included",
                 "margin": "how strong the preference is, in (0, 1]",
                 "id": "the pair",
             },
@@ -84,6 +84,7 @@ FORMAT = Format(
 python -m openrlhf.cli.train_dpo --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template ...
 python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template \\
   --model.margin_loss_enable ...""",
+    level="turn",
     notes=(
         "Leave --data.prompt_key away: the prompt is all but the last message.",
         (

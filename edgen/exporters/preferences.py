@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.exporters.base import Run, SplitName, Unfit
+from edgen.exporters.evidence import Evidence, evidence
 from edgen.exporters.voice import Message, Voice
 from edgen.pairing.model import Label, Pair
 
@@ -29,6 +30,7 @@ class Preferred:
 
     pair: Pair
     label: Label
+    evidence: Evidence
     chosen: list[Message]
     rejected: list[Message]
 
@@ -64,6 +66,7 @@ class Completion:
     prompt: list[Message]
     completion: Message
     label: bool
+    evidence: Evidence
 
 
 def preferred(compared: Compared, voice: Voice) -> Preferred | Unfit:
@@ -78,7 +81,7 @@ def preferred(compared: Compared, voice: Voice) -> Preferred | Unfit:
     rejected = voice.messages(second.turns, compared.scenario)
     if same(chosen, rejected):
         return Unfit("identical")
-    return Preferred(pair, pair.label, chosen, rejected)
+    return Preferred(pair, pair.label, evidence(compared, pair.label), chosen, rejected)
 
 
 def turn_level(compared: Compared, voice: Voice) -> TurnPair | Unfit:
@@ -134,7 +137,9 @@ def completions(run: Run, voice: Voice) -> Iterator[Completion | Unfit]:
             else:
                 given.add(key)
                 suffix = "chosen" if label else "rejected"
-                yield Completion(f"{found.id}-{suffix}", found.split, found.prompt, message, label)
+                yield Completion(
+                    f"{found.id}-{suffix}", found.split, found.prompt, message, label, found.whole.evidence
+                )
 
 
 def _key(prompt: list[Message], message: Message) -> bytes:

@@ -43,7 +43,7 @@ def _row(pair: TurnPair) -> Item:
         "h": pair.at // 2,
         "id": pair.id,
     }
-    return Row(pair.split, value)
+    return Row(pair.split, value, evidence=pair.whole.evidence)
 
 
 FORMAT = Format(
@@ -55,8 +55,8 @@ FORMAT = Format(
         Config(
             DEFAULT,
             {
-                "chosen": "messages of the better conversation, from the user's first to the assistant's last",
-                "reject": "messages of the other one",
+                "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
+                "reject": "messages of the rejected one",
                 "chosen_reward": "its reward, in [0, 1]",
                 "reject_reward": "the other's reward, in [0, 1]",
                 "h": "the round at which they part, counted from 0: 2h + 1 messages are shared",
@@ -68,6 +68,7 @@ FORMAT = Format(
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]
 prefix, turn = row["chosen"][: 2 * row["h"] + 1], row["chosen"][2 * row["h"] + 1]""",
+    level="conversation",
     notes=(
         (
             "REFUEL's refuel.py reads token columns. They depend on your tokenizer: tokenise the first "

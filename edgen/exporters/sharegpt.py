@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.repeats import Repeats
 from edgen.exporters.voice import Voice, without_trailing_user
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
 def rows(run: Run, voice: Voice) -> Iterator[Item]:
-    """A row a conversation."""
+    """A row a conversation; of those of a scenario that say the same, one."""
+    repeats = Repeats()
     for lesson in run.lessons():
-        yield _row(lesson, voice)
+        yield _row(lesson, voice, repeats)
 
 
-def _row(lesson: Lesson, voice: Voice) -> Item:
+def _row(lesson: Lesson, voice: Voice, repeats: Repeats) -> Item:
     messages = without_trailing_user(voice.messages(lesson.candidate.turns, lesson.scenario))
     said = [message for message in messages if message["role"] != "system"]
     if said[0]["role"] != "user":
         return Unfit("assistant_first")
+    if repeats.has(lesson.scenario.index, messages):
+        return Unfit("repeated")
     value = {
         "conversations": [
             {"from": NAMES[m["role"]], "value": m["content"], "train": m["role"] == "assistant"}

@@ -27,7 +27,7 @@ def _row(found: Preferred) -> Row:
         "p": found.label.p,
         "id": found.pair.id,
     }
-    return Row(found.pair.split, value)
+    return Row(found.pair.split, value, evidence=found.evidence)
 
 
 FORMAT = Format(
@@ -39,8 +39,8 @@ FORMAT = Format(
         Config(
             DEFAULT,
             {
-                "chosen": "all messages of the better conversation",
-                "rejected": "all messages of the other one",
+                "chosen": "all messages of the chosen conversation",
+                "rejected": "all messages of the rejected one",
                 "p": "the preference for the chosen one, in (0.5, 1]; RewardTrainer does not read it",
                 "id": "the pair",
             },
@@ -50,8 +50,9 @@ FORMAT = Format(
 from datasets import load_dataset
 from trl import RewardTrainer
 RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
+    level="conversation",
     notes=(
-        "A last message by the user stays: it is part of what was judged, and RewardTrainer takes it.",
+        "A last message by the user stays: it belongs to the conversation, and RewardTrainer takes it.",
         "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
     ),
     tags=("trl", "reward-model", "preference"),

@@ -27,7 +27,7 @@ def _row(pair: TurnPair) -> Row:
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
-    return Row(pair.split, value)
+    return Row(pair.split, value, evidence=pair.whole.evidence)
 
 
 FORMAT = Format(
@@ -40,8 +40,8 @@ FORMAT = Format(
             DEFAULT,
             {
                 "prompt": "messages up to the turn at which the two conversations part",
-                "chosen": "the trained side's next message in the better conversation",
-                "rejected": "the trained side's next message in the other one",
+                "chosen": "the trained side's next message in the chosen conversation",
+                "rejected": "the trained side's next message in the rejected one",
                 "margin": "how strong the preference is, in (0, 1]; DPOTrainer does not read it",
                 "id": "the pair",
             },
@@ -51,9 +51,9 @@ FORMAT = Format(
 from datasets import load_dataset
 from trl import DPOTrainer
 DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
+    level="turn",
     notes=(
         "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
-        "The label was given to the whole conversations; a row holds the turn at which they part.",
     ),
     tags=("trl", "dpo", "preference"),
 )

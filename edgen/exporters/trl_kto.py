@@ -5,9 +5,10 @@ https://huggingface.co/docs/trl/dataset_formats#unpaired-preference
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run
+from edgen.exporters.base import DEFAULT, SPLITS, Config, Format, Item, Row, Run
 from edgen.exporters.preferences import Completion, completions
 from edgen.exporters.voice import Voice
 
@@ -25,7 +26,38 @@ def _row(found: Completion) -> Row:
         "label": found.label,
         "id": found.id,
     }
-    return Row(found.split, value)
+    return Row(found.split, value, evidence=found.evidence)
+
+
+class Labels:
+    """Counts true and false rows, for the weights that make both count alike."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[tuple[str, bool]] = Counter()
+
+    def add(self, row: Row) -> None:
+        self._rows[row.split, row.value["label"]] += 1
+
+    def notes(self) -> list[str]:
+        true, false = self._rows["train", True], self._rows["train", False]
+        counts = ", ".join(
+            f"{split} has {self._rows[split, True]} true and {self._rows[split, False]} false rows"
+            for split in SPLITS
+        )
+        return [f"Labels: {counts}. {_weights(true, false)}"]
+
+
+def _weights(true: int, false: int) -> str:
+    """What balances the two losses: weight times rows is the same for both."""
+    if not true or not false:
+        return "No weight balances a train split that lacks one of them."
+    if true == false:
+        return "Both kinds of train count alike: desirable_weight and undesirable_weight can stay at 1.0."
+    # Two digits, as KTOTrainer rounds the range that it warns about.
+    name, weight = (
+        ("desirable_weight", false / true) if true < false else ("undesirable_weight", true / false)
+    )
+    return f"KTOConfig({name}={weight:.2f}), the other weight left at 1.0, makes both kinds of train count alike."
 
 
 FORMAT = Format(
@@ -49,6 +81,8 @@ from datasets import load_dataset
 from trl import KTOTrainer
 data = load_dataset("THIS_FOLDER", split="train").shuffle(seed=0)
 KTOTrainer(model=MODEL, train_dataset=data).train()""",
+    level="turn",
+    tally=Labels,
     notes=(
         (
             "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours with each "

@@ -6,11 +6,9 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
-
-import msgspec
 
 from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.repeats import Repeats
 from edgen.exporters.voice import Voice
 
 
@@ -19,20 +17,15 @@ def rows(run: Run, voice: Voice) -> Iterator[Item]:
 
     Conversations of one scenario share their beginnings, which would otherwise weigh more than the rest.
     """
-    scenario: int | None = None
-    given: set[bytes] = set()
+    repeats = Repeats()
     for lesson in run.lessons():
-        if lesson.scenario.index != scenario:
-            scenario, given = lesson.scenario.index, set()
         messages = voice.messages(lesson.candidate.turns, lesson.scenario)
         spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
         for turn, at in enumerate(spoken):
             prompt = messages[:at]
-            key = blake2b(msgspec.json.encode(prompt), digest_size=16).digest()
-            if key in given:
+            if repeats.has(lesson.scenario.index, prompt):
                 yield Unfit("repeated")
             else:
-                given.add(key)
                 yield Row(lesson.split, {"prompt": prompt, "id": lesson.candidate.id, "turn": turn})
 
 

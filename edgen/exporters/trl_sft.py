@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run
+from edgen.exporters.base import DEFAULT, Config, Format, Item, Row, Run, Unfit
+from edgen.exporters.repeats import Repeats
 from edgen.exporters.voice import Voice, masked
 
 
 def rows(run: Run, voice: Voice) -> Iterator[Item]:
-    """A row a conversation."""
+    """A row a conversation; of those of a scenario that say the same, one."""
+    repeats = Repeats()
     for lesson in run.lessons():
         messages = voice.messages(lesson.candidate.turns, lesson.scenario)
-        yield Row(lesson.split, {"messages": masked(messages), "id": lesson.candidate.id})
+        if repeats.has(lesson.scenario.index, messages):
+            yield Unfit("repeated")
+        else:
+            yield Row(lesson.split, {"messages": masked(messages), "id": lesson.candidate.id})
 
 
 FORMAT = Format(

@@ -1,7 +1,8 @@
 """An export from start to end: rows counted and written to a folder that appears whole or not at all.
 
 Everything is written to a hidden folder beside the target and renamed at the end. A target that holds anything
-is refused. An export without a row is an error and leaves nothing behind.
+is refused, and so is one inside a run's folder. An export without a row is an error that says what else to
+ask for, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import errno
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from edgen.errors import ShortError, StoppedError, UsageError
 from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run
-from edgen.exporters.card import card
+from edgen.exporters.card import Contents, card
+from edgen.exporters.evidence import Evidence
 from edgen.exporters.files import open_files
 from edgen.exporters.voice import Voice
-from edgen.exporters.witness import Witness
+from edgen.pairing.labels import LEFT_OUT
+from edgen.pairing.model import Source
+from edgen.rundir import RunDir
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CARD = "README.md"
@@ -44,27 +49,44 @@ def export(run: Run, format_: Format, voice: Voice, target: Path, license_: str 
     with _worded(target), _staged(target) as stage, contextlib.ExitStack() as end:
         files = open_files(format_, run, stage)
         end.callback(files.close)
-        witness = Witness(run)
         counts: Counter[tuple[str, str]] = Counter()
         left_out: Counter[str] = Counter()
-        for item in format_.rows(witness, voice):
-            if isinstance(item, Row):
-                files.add(item)
-                counts[item.config, item.split] += 1
-            else:
+        found: Counter[Evidence] = Counter()
+        tally = None if format_.tally is None else format_.tally()
+        for item in format_.rows(run, voice):
+            if not isinstance(item, Row):
                 left_out[item.reason] += 1
+                continue
+            files.add(item)
+            counts[item.config, item.split] += 1
+            if item.evidence is not None:
+                found[item.evidence] += 1
+            if tally is not None:
+                tally.add(item)
         exported = Exported(_by_config(format_, counts), dict(sorted(left_out.items())))
         if not counts:
-            raise ShortError(_nothing(run, format_, exported.left_out))
-        patterns = files.finish()
-        text = card(format_, witness, voice, exported.rows, exported.left_out, patterns, license_)
+            raise ShortError(_nothing(run, format_, voice, exported.left_out))
+        contents = Contents(
+            rows=exported.rows,
+            left_out=exported.left_out,
+            patterns=files.finish(),
+            evidence=found,
+            notes=() if tally is None else tally.notes(),
+        )
+        text = card(format_, run, voice, contents, license_)
         (stage / CARD).write_text(text, encoding="utf-8")
     return exported
 
 
 def check_target(target: Path) -> None:
-    """Raises UsageError if the folder cannot be one that is made now: it is a file, or holds something."""
+    """Raises UsageError if the folder cannot be one that is made now: it is a file, holds something, or
+    is in a run's folder."""
     try:
+        if (run := _run_around(target)) is not None:
+            raise UsageError(
+                f"{target}: this is inside the run {run}, and a run's folder is the run's; "
+                "name a folder elsewhere with -o."
+            )
         if target.is_dir():
             if any(target.iterdir()):
                 raise UsageError(
@@ -82,7 +104,14 @@ def _by_config(format_: Format, counts: Counter[tuple[str, str]]) -> dict[str, d
     }
 
 
-def _nothing(run: Run, format_: Format, left_out: dict[str, int]) -> str:
+def _run_around(target: Path) -> Path | None:
+    """The run's folder that this is, or that it is in."""
+    place = Path(os.path.realpath(target))
+    folders = (RunDir(folder) for folder in (place, *place.parents))
+    return next((run.path for run in folders if run.job.is_file() and run.begun), None)
+
+
+def _nothing(run: Run, format_: Format, voice: Voice, left_out: dict[str, int]) -> str:
     if not left_out:
         where = "accepted conversations" if format_.of == "conversations" else "pairs"
         return f"{run.name}: the run has no {where}, so there is nothing to export as {format_.name}."
@@ -90,7 +119,28 @@ def _nothing(run: Run, format_: Format, left_out: dict[str, int]) -> str:
         f"{reason} {count}{f' ({REASONS[reason]})' if reason in REASONS else ''}"
         for reason, count in left_out.items()
     )
-    return f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
+    said = f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
+    return " ".join([said, *_ways_out(run, voice, left_out)])
+
+
+def _ways_out(run: Run, voice: Voice, left_out: Mapping[str, int]) -> Iterator[str]:
+    """What else to ask for, a sentence for each kind of reason."""
+    if "differs_at_other_side" in left_out:
+        other = "student" if voice.train == "Teacher" else "teacher"
+        yield (
+            f"Where conversations part at a turn of the other side, `--train {other}` trains that side; "
+            "`--to trl-conversation` and `--to mtpo` take conversations that part anywhere."
+        )
+    elif "one_ends" in left_out:
+        yield "Where one conversation only goes on, `--to trl-conversation` and `--to mtpo` take both whole."
+    if "system_message" in left_out or "assistant_first" in left_out:
+        yield "`--opening user` lets the user speak first, with no system message."
+    if left_out.keys() & {*LEFT_OUT, "no_label"} - {"identical"}:
+        by = "|".join(get_args(Source))
+        yield (
+            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --by {by}` left out: another source, "
+            "another judge, more votes or a smaller --min-margin may give labels."
+        )
 
 
 @contextlib.contextmanager

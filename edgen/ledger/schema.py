@@ -58,7 +58,9 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 
 def unit_number(scenario: int, replicate: int) -> int:
-    """The ledger's number of a conversation."""
+    """The ledger's number of a conversation, or of a comparison."""
+    if not 0 <= replicate < REPLICATES:
+        raise ValueError(f"replicate {replicate} does not fit between 0 and {REPLICATES - 1}")
     return scenario * REPLICATES + replicate
 
 

@@ -59,7 +59,9 @@ class View:
                 return
 
     def record(self, index: int, replicate: int) -> bytes | None:
-        """The record of one accepted outcome, None if there is none."""
+        """The record of one accepted outcome of the plan, None if there is none."""
+        if not (0 <= index < self.plan.scenarios and 0 <= replicate < self.plan.replicates):
+            return None
         rows = self._all(
             "SELECT r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
             "WHERE o.unit = ? AND o.status = 'accepted' AND o.fingerprint = ?",
@@ -68,12 +70,12 @@ class View:
         return bytes(rows[0][0]) if rows else None
 
     def outcomes(self, index: int) -> dict[int, tuple[str, str | None, bytes | None]]:
-        """(status, reason, record) of every outcome of one index, by replicate. A record may stand beside
-        an outcome that is not accepted: its own, or one of an earlier outcome."""
+        """(status, reason, record) of every outcome of one index, by replicate, whatever plan it was made
+        under. A record may stand beside an outcome that is not accepted: its own, or an earlier one's."""
         rows = self._all(
             "SELECT o.unit, o.status, o.reason, r.data FROM outcomes o LEFT JOIN records r ON r.unit = o.unit "
-            "WHERE o.unit >= ? AND o.unit < ? AND o.fingerprint = ? ORDER BY o.unit",
-            (unit_number(index, 0), unit_number(index + 1, 0), self.plan.fingerprint),
+            "WHERE o.unit >= ? AND o.unit < ? ORDER BY o.unit",
+            (unit_number(index, 0), unit_number(index + 1, 0)),
         )
         return {
             unit % REPLICATES: (status, reason, None if data is None else bytes(data))

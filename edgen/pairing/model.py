@@ -53,7 +53,9 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     """What one judge said. `judge` names backend, template and way of asking (16 hex digits).
 
     `wins_ab` and `wins_ba` are side a's share of the read verdicts in each order, `p` their mean;
-    `tie`: the orders do not favour the same side; `abstain`: an order has no verdict that can be read.
+    `tie`: the orders do not favour the same side. An order abstains unless more than half of its verdicts
+    could be read; one that abstains has no share, and the signal then abstains too. Verdicts that could not be
+    read never count for either side.
     """
 
     judge: str
@@ -78,10 +80,11 @@ class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HumanVote(msgspec.Struct, frozen=True, kw_only=True):
-    """One person's choice."""
+    """One person's choice. `texts` is the digest of the texts that were shown, where the vote names it."""
 
     rater: str
     choice: Literal["a", "b", "tie"]
+    texts: str | None = None
 
 
 class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,20 +122,23 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """Which side is chosen, by which source. `p` is the source's preference for the chosen side, in
-    (0.5, 1]; `margin` in (0, 1] is 2p - 1, or what the strengths of a tournament make of it."""
+    (0.5, 1]; `margin` in (0, 1] is 2p - 1, or for an oracle's label what the Bradley-Terry strengths make of it.
+    `judge` and `compare` (how it compared) are an oracle's; None for other sources."""
 
     by: Source
     chosen: SideName
     p: float
     margin: float
     judge: str | None = None
+    compare: Compare | None = None
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One line of pairs.jsonl. `label` is None where no label can be defended; `left_out` then says why.
 
     `prefix_turns` counts the turns that both sides share from the start, `differs_at` is who speaks
-    first where they part (None: one ends there).
+    first where they part (None: one ends there). `texts` is a digest of what both conversations say, in 16
+    hexadecimal digits: a vote that names another one was cast on other texts.
     """
 
     id: str
@@ -143,6 +149,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     b: Side
     prefix_turns: int
     differs_at: Role | None
+    texts: str
     signals: Signals
     label: Label | None
     left_out: str | None

@@ -24,8 +24,9 @@ _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 def oracle_signal(judge: str, model: str, compare: Compare, verdicts: Sequence[Verdict]) -> OracleSignal:
     """What the verdicts of one judge on one pair come to.
 
-    Both orders weigh the same, however many votes were read in each. It abstains where an order has
-    no verdict that was read, and is a tie where the orders do not both favour the same side.
+    Both orders weigh the same, however many votes were read in each. It abstains where an order does,
+    which is unless more than half of its verdicts could be read: a judge who mostly names no side has not
+    judged. It is a tie where the orders do not both favour the same side.
     """
     ab, ba = _wins(verdicts, "ab"), _wins(verdicts, "ba")
     p = None if ab is None or ba is None else (ab + ba) / 2
@@ -44,8 +45,10 @@ def oracle_signal(judge: str, model: str, compare: Compare, verdicts: Sequence[V
 
 
 def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
-    read = [v.choice for v in verdicts if v.order == order and v.choice is not None]
-    return read.count("a") / len(read) if read else None
+    """Side a's share of the verdicts read in this order; None where the order abstains."""
+    choices = [v.choice for v in verdicts if v.order == order]
+    read = len(choices) - choices.count(None)
+    return choices.count("a") / read if 2 * read > len(choices) else None
 
 
 def probability_signal(a: float | None, b: float | None, margin: float = 0.0) -> ProbabilitySignal:

@@ -1,9 +1,12 @@
-"""Which of a scenario's candidates meet: a seeded circulant design.
+"""Which of a scenario's candidates meet: a seeded design in which all have their share of matches.
 
-The candidates are put on a ring in an order that hangs on (seed, scenario, number) alone; neighbours at
-distance 1 meet first, then those at distance 2, and so on. So every candidate has nearly the same number of
-matches, the graph of matches is connected from K - 1 matches on, and a larger `wanted` only adds to a
-smaller one (cyclic designs: David 1963, J. Austral. Math. Soc. 3).
+The candidates get places in an order that hangs on (seed, scenario, number) alone; who meets next is a fixed
+list of places. Of any beginning of it, the numbers of matches of two candidates differ by at most 1; from
+K - 1 matches on all are linked; and a larger `wanted` only adds to a smaller one.
+
+Where K is even, the list is the rounds of a round-robin: everybody plays once a round, and two rounds that
+follow each other make one ring through all (the circle method). Where K is odd, it is Walecki's rings, each
+through all (Alspach 2008, Bull. Inst. Combin. Appl. 52), every other match of a ring first.
 
 Side a of a pair is the candidate with the lower number. Both orders are judged, so it is of no
 consequence to a judge; that it is fixed keeps a pair the same pair in every run.
@@ -23,15 +26,15 @@ def matches(numbers: Sequence[int], wanted: int | None, seed: int, scenario: int
 
     None wants two matches a candidate. More than the K(K - 1) / 2 that there are is all of them.
     """
-    ring = sorted(set(numbers), key=lambda number: _place(seed, scenario, number))
-    count = len(ring)
+    places = sorted(set(numbers), key=lambda number: _place(seed, scenario, number))
+    count = len(places)
     if wanted is None:
         wanted = PER_CANDIDATE * count
     chosen: list[tuple[int, int]] = []
     for i, j in _edges(count):
         if len(chosen) >= wanted:
             break
-        one, other = ring[i], ring[j]
+        one, other = places[i], places[j]
         chosen.append((min(one, other), max(one, other)))
     return sorted(chosen, key=lambda pair: slot(*pair))
 
@@ -54,26 +57,27 @@ def _place(seed: int, scenario: int, number: int) -> bytes:
 
 
 def _edges(count: int) -> Iterator[tuple[int, int]]:
-    """All pairs of places on a ring, near ones first, so that any beginning gives all places their share."""
-    for distance in range(1, count // 2 + 1):
-        if 2 * distance == count:
-            yield from ((i, i + distance) for i in range(distance))
-        else:
-            yield from _distance(count, distance)
+    """All pairs of `count` places, in the order in which they are to meet."""
+    others = count - 1  # the last place stands in the middle, the others around it
+    if count % 2:
+        for turn in range(others // 2):
+            yield from _ring([others, *((turn + step) % others for step in _zigzag(others))])
+    else:
+        for turn in range(others):
+            yield turn, others
+            for step in range(1, count // 2):
+                yield (turn - step) % others, (turn + step) % others
 
 
-def _distance(count: int, distance: int) -> Iterator[tuple[int, int]]:
-    """The pairs at one distance. They form rings; each is gone round twice, every other pair at a time."""
-    rings = math.gcd(count, distance)
-    length = count // rings
+def _zigzag(count: int) -> Iterator[int]:
+    """0, 1, -1, 2, -2, ...: `count` steps from a place to one side and the other."""
+    for k in range(count):
+        yield (k + 1) // 2 if k % 2 else -(k // 2)
 
-    def pair(ring: int, step: int) -> tuple[int, int]:
-        return (ring + step * distance) % count, (ring + (step + 1) * distance) % count
 
-    odd = length % 2
-    for step in range(0, length - odd, 2):
-        yield from (pair(ring, step) for ring in range(rings))
-    if odd:  # the place that was left over
-        yield from (pair(ring, length - 1) for ring in range(rings))
-    for step in range(1, length, 2):
-        yield from (pair(ring, step) for ring in range(rings))
+def _ring(places: list[int]) -> Iterator[tuple[int, int]]:
+    """The edges of a ring of odd length: every other one, then the one to the place left over and those
+    between; last the one that closes it, for without it all are linked already."""
+    last = len(places) - 1
+    for k in (*range(0, last, 2), *range(last - 1, 0, -2), last):
+        yield places[k], places[(k + 1) % len(places)]

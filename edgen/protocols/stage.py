@@ -132,31 +132,34 @@ class Stage:
             _append(messages, Message("assistant" if entry.turn.role == role else "user", entry.turn.text))
         return tuple(messages)
 
+    def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
+        """What the closing question is asked with: the judge's prompt, or the student's history and the
+        question behind it."""
+        prompt = self._prompts["closing"]
+        if self._rules.selfplay.closing == "judge":
+            shown = transcript_of(turns)
+            return prompt.messages(self._variables("closing_judge", conversation=shown))
+        history = list(self.messages("Student", [Entry(turn) for turn in turns]))
+        asked = prompt.messages(self._variables("closing_student"))
+        _append(history, Message("user", "\n\n".join([message.content for message in asked])))
+        return tuple(history)
+
     def close(self, replicate: int, played: Played) -> Generator[Request, Reply, float | None]:
         """The answer to the closing question, None where none is asked or none can be read."""
         asked = self._rules.selfplay.closing
         if asked is None:
             return None
-        prompt = self._prompts["closing"]
-        if asked == "judge":
-            more = {"conversation": transcript_of(played.turns)}
-            messages = prompt.messages(self._variables("closing_judge", **more))
-        else:
-            history = list(self.messages("Student", played.entries))
-            for message in prompt.messages(self._variables("closing_student")):
-                if message.role == "user":
-                    _append(history, message)
-            messages = tuple(history)
+        messages = self.closing(played.turns)
         address = Address(self._scenario.index, replicate, step=CLOSING_STEP)
         answer = yield from ask(address, messages, self._rules, _probability, asked)
         return None if isinstance(answer, Rejection) else answer
 
 
 def _listening(brief: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The brief of the side that does not open: its user message, if a system message says who it is,
-    only opens the lesson, and somebody else does that."""
-    systems = tuple(message for message in brief if message.role == "system")
-    return systems or brief
+    """The brief of the side that does not open: all of it in one message, so that what it hears comes
+    first from the other."""
+    text = "\n\n".join([message.content for message in brief])
+    return (Message(brief[0].role, text),)
 
 
 def _append(messages: list[Message], message: Message) -> None:

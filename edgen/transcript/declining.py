@@ -1,14 +1,17 @@
-"""Whether a turn of self-play is a refusal by the model, not by the side that it plays.
+"""What a model says as itself and not as the side that it plays: refusals, announcements, notes.
 
-A student may say "I can't do this, I don't understand", and a teacher may give up. Only what no
-student or teacher says is taken: words about being an AI, about guidelines, about a request.
+A student may say "I can't do this, I don't understand", and a teacher may give up or write a note on
+the lesson. Only what no student or teacher says is taken: words about being an AI, about guidelines, about a
+request, about the reply itself or about whose turn it is. Linear in the text's length.
 """
 
 from __future__ import annotations
 
 import re
 
+from edgen.model import Role
 from edgen.transcript.labels import quotations
+from edgen.transcript.repairs import Repair
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
 _DECLINES = re.compile(
@@ -32,6 +35,53 @@ _DECLINES = re.compile(
     r"|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
     re.IGNORECASE,
 )
+_AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"
+_ROLE = {"Teacher": "teacher", "Student": "student"}
+_PREAMBLES = {
+    role: re.compile(
+        # "Okay, I will play the teacher.", and "Sure, here is my response:" below
+        rf"\A{_AGREES}?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
+        r"(?:play|take\son|assume|(?:act|respond|reply|speak|role-?play|answer)\sas)\s(?:the\s(?:role|part)\sof\s)?"
+        rf"(?:the\s|a\s|your\s)?{own}\b[^\n]{{0,80}}(?:\n\s{{0,99}}|\Z)"
+        rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{{0,40}}:[*_]{{0,3}}\s{{0,99}}"
+        r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)",
+        re.IGNORECASE,
+    )
+    for role, own in _ROLE.items()
+}
+# "Response:", but not the beginning of a definition, "Response: what follows a stimulus".
+_RESPONSE = re.compile(
+    r"\A(?:[#*_>\[ ]{0,8}(?:my\s|final\s)?(?:response|reply)[\]*_ ]{0,4}:[*_]{0,3}"
+    r"(?:[^\S\n]{0,9}\n\s{0,99}|[^\S\n]{0,9}(?=(?-i:[^\sa-z]))|\Z)"
+    r"|(?:\#{1,6}\s|\*\*|__|\[)(?:my\s|final\s)?(?:response|reply)(?:\*\*|__|\])?[^\S\n]{0,9}(?:\n\s{0,99}|\Z))",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)", re.IGNORECASE)
+_COUNT = re.compile(r"word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z", re.IGNORECASE)
+# Whose turn it is: "The student can now respond", "Student's turn", "Awaiting the student's reply".
+_CUE = re.compile(
+    r"(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:teacher|student)['’]s\s(?:next\s)?"
+    r"(?:turn|response|reply|message)\b[^\n:]{0,60}\Z"
+    r"|(?:now\s)?(?:the\s)?(?:teacher|student)\s(?:(?:can|may|should|will|could|would|might)\s)?(?:now\s|then\s)?"
+    r"(?:responds?|repl(?:y|ies)|answers?|speaks?|continues?|reacts?)\b[^\n:]{0,60}\Z"
+    r"|(?:awaiting|waiting\sfor)\s(?:the\s|a\s)?(?:teacher|student)\b[^\n:]{0,60}\Z",
+    re.IGNORECASE,
+)
+# What tells a note on the reply from one on the lesson.
+_ON_REPLY = re.compile(
+    r"\bi(?:['’]ve|\shave)?\s(?:kept|made|tried|aimed|avoided|stayed|limited|wrote|written|used|played)\b[^\n]{0,80}?"
+    r"\b(?:response|reply|short|brief|concise|simple|role|persona|character|tone|sentences|words)\b"
+    r"|\b(?:this|my)\s(?:response|reply|turn)\b|\bpersona\b|\brole-?play\w{0,4}\b|\b(?:in|of|out\sof)\scharacter\b"
+    r"|\bas\s(?:requested|instructed)\b|\bword\s(?:count|limit)\b"
+    r"|\bthe\s(?:teacher|student)(?:['’]s)?\s(?:is|was|seems|appears|feels|shows|may|might|should|can|could|will|would|has|gets"
+    r"|prefers|preferences?|reactions?)\b",
+    re.IGNORECASE,
+)
+# Who speaks to the other side, or does sums, is still in the lesson.
+_IN_LESSON = re.compile(r"=|\b(?:you|your|yours|we|our|us|let['’]s)\b", re.IGNORECASE)
+_RULE = re.compile(r"(?:\A|\n)[^\S\n]{0,9}(?:-{3,9}|\*{3,9}|_{3,9}|={3,9})\Z")
+MAX_NOTES = 4
+MAX_NOTE = 600  # characters of a line that may be a note
 BEGINNING = 400  # characters within which a refusal comes to the point
 
 
@@ -41,3 +91,43 @@ def declines_as_assistant(text: str) -> bool:
     if match is None:
         return False
     return not any(start < match.start() < end for start, end in quotations(text[: 2 * BEGINNING]))
+
+
+def without_preamble(text: str, own: Role, repairs: list[str]) -> str:
+    """The turn without a first line in which the model says that it will now play, or that this is its reply."""
+    for pattern, name in ((_PREAMBLES[own], Repair.PREAMBLE), (_RESPONSE, Repair.LAYOUT)):
+        match = pattern.match(text)
+        if match is not None:
+            repairs.append(name)
+            return text[match.end() :]
+    return text
+
+
+def without_notes(text: str, repairs: list[str]) -> str:
+    """The turn without last lines in which the model speaks about it: `(Note: I kept it short.)`,
+    `(Word count: 30)`, `[The student can now respond.]`. A note that belongs to the lesson stays."""
+    kept = text
+    for _ in range(MAX_NOTES):
+        at = kept.rfind("\n")
+        if len(kept) - at > MAX_NOTE or not _is_note(kept[at + 1 :].strip()):
+            break
+        kept = kept[: max(at, 0)].rstrip()
+    if kept is text:
+        return text
+    repairs.append(Repair.POSTAMBLE)
+    rule = _RULE.search(kept, max(0, len(kept) - 20))
+    return kept if rule is None else kept[: rule.start()]
+
+
+def _is_note(line: str) -> bool:
+    bare = line.strip("*_ ")
+    bracketed = bare[:1] in ("(", "[") and bare.rstrip(".")[-1:] in (")", "]")
+    italic = line[:1] in ("*", "_") and line[-1:] == line[:1] and line[0] not in bare
+    inner = bare.strip("()[]*_. ")
+    if _NOTE.match(inner):
+        if _ON_REPLY.search(inner):
+            return True
+        return (bracketed or italic) and not _IN_LESSON.search(inner)
+    if _COUNT.match(inner):
+        return bracketed or line[:1] in ("*", "_")
+    return (bracketed or italic) and _CUE.match(inner) is not None

@@ -1,6 +1,7 @@
 """Labels in one turn of self-play: the lines that name a speaker, told from lines that only mention one.
 
-A label stands at the beginning of a line. No labels are: a role inside a quotation, in a table, in an
+A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners, a role
+in another language, `You:`, people's names, count where both sides speak so. No labels are: a role inside a quotation, in a table, in an
 object of JSON, in a list of words, as the one who is spoken to (`Teacher, one thing: …`), and as the
 rest of a sentence that was broken into lines. Linear in the text's length.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import islice
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -38,12 +39,75 @@ _ALIAS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _INITIAL = re.compile(r"(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}", re.IGNORECASE)
+# Any letter as a key: `M:` beside `S:` and `T:` makes them an acrostic.
+_LETTER = re.compile(r"^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)", re.MULTILINE)
 # What chats call the two sides; the model itself is always the assistant.
 _SELF = frozenset({"assistant", "model", "ai"})
 _LOOSE = frozenset({"assistant", "model", "ai", "user", "human"})
 _PAST = re.compile(r"\b(?:said|asked)\b", re.IGNORECASE)
 _RATIO = re.compile(r"(?:teacher|student)s?\b", re.IGNORECASE)
 _WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'’]*[^\w\n]+\w")
+
+_CLOSE = r"[\])*_\"”]{0,4}"
+_COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
+_SIDE = "teacher|student"
+_FOREIGN: dict[str, Role] = {
+    **dict.fromkeys(
+        "lehrer lehrerin lehrkraft profesor profesora maestro maestra docente professeur professeure enseignant"
+        " enseignante maître maîtresse professore professoressa insegnante professora docent leraar öğretmen nauczyciel"
+        " nauczycielka учитель учительница преподаватель вчитель معلم المعلم أستاذ शिक्षक 老师 老師 教师 教師 先生 선생님 교사".split(),
+        "Teacher",
+    ),
+    **dict.fromkeys(
+        "schüler schülerin studentin estudiante alumno alumna élève étudiant étudiante studente studentessa alunno"
+        " alunna aluno aluna estudante leerling öğrenci uczeń uczennica ученик ученица студент студентка учень طالب"
+        " الطالب छात्र 学生 學生 同学 生徒 학생".split(),
+        "Student",
+    ),
+}  # fmt: skip
+# Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
+_RARE = re.compile(
+    rf"""^(?P<prefix>(?:[^\w\n]|_){{0,12}}+)(?:
+    the[ ](?P<article>{_SIDE}){_COLON}
+    |(?P<title>{_SIDE})['’]s[ ](?:next[ ])?(?:turn|response|reply|message|line|utterance)(?:[ ]?\d{{1,3}})?(?:{_COLON}|[\])*_]{{1,4}}(?=\s))
+    |(?<=\()(?P<round>{_SIDE})\)[*_]{{0,3}}(?=\s)
+    |(?<=\#[ ])(?P<heading>{_SIDE})[ ]
+    |(?P<dash>{_SIDE})[*_]{{0,3}}[^\S\n]{{1,3}}[-–—]{{1,2}}[^\S\n]
+    |(?P<pronoun>you|me){_COLON}
+    |(?P<foreign>{"|".join(_FOREIGN)}){_COLON})""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_ENOUGH = frozenset({"title", "round", "foreign", "within"})
+_WITHIN = re.compile(
+    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<name>Teacher|Student|TEACHER|STUDENT)(?:[^\S\n]?\d{1,2})?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
+    r"[^\S\n]{1,4}(?=\S)"
+)
+_NAME_LINE = re.compile(
+    r"^[^\S\n]{0,9}[*_]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
+    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)",
+    re.MULTILINE,
+)
+# Words before a scene that is shown to the other side, and keys that take turns as names do.
+_SHOWS = re.compile(
+    r"\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b",
+    re.IGNORECASE,
+)
+_KEYS = frozenset(
+    "question answer problem solution example note hint step claim evidence before after input output true false pros cons"
+    " term definition word meaning front back cause effect original translation english spanish french german latin italian"
+    " frage antwort pregunta respuesta given find theory practice fact myth person doctor teacher student".split()
+)
+_BRIEF = frozenset(
+    "ok okay yes yeah yep no nope sure thanks thank hi hello hey hm hmm um uh oh well i i'm i’m i'll i’ll".split()
+)
+_SENTENCE = re.compile(
+    r"[\s\"“„«'‘¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
+)
+_DEFINES = re.compile(
+    r"\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b",
+    re.IGNORECASE,
+)
+_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -78,6 +142,8 @@ def labels(text: str, own: Role) -> list[Label]:
         if page.labels(line, own, paired=paired and opening is not None and line.kind == opening.kind)
     ]
     good += page.aliased(lines, own, good)
+    taken = {line.start for line in good}
+    good += [line for line in (*page.rare(own), *page.named(own)) if line.start not in taken]
     good.sort(key=lambda line: line.start)
     ends = _ends(good, len(text))
     return [
@@ -174,7 +240,7 @@ class _Page:
         chat = bool(words & _SELF) and bool(words & {"user", "human"})
         opened = bool(good) or found[0].start <= self.begin
         runs_on = words >= {"user", "assistant"}
-        other: Role = "Student" if own == "Teacher" else "Teacher"
+        other = _other(own)
         kept: list[RoleLine] = []
         for line in found:
             loose = line.form in _LOOSE
@@ -184,22 +250,100 @@ class _Page:
             talks = self._talks(line)
             strict = opens and line.role == own and (not loose or line.form in _SELF)
             placed = opens or not loose or self._after_blank(line)
-            if strict or runs_on or (chat and opened) or (placed and talks):
+            brief = loose and not opens and self._answers(line, alone=len(found) == 1)
+            if strict or runs_on or (chat and opened) or (placed and talks) or brief:
                 kept.append(line)
         return kept
 
     def _initials(self, lines: list[RoleLine], own: Role) -> list[RoleLine]:
-        """`T:` and `S:`, which stand for many things, only where the reply begins with one of them."""
-        both = [line for line in lines if line.aliased and not self._quoted(line)]
-        if both:
-            opens = both[0].start <= self.begin
-            talking = {line.role for line in both if self._talks(line)}
-            return both if opens and len(talking) == 2 else []
+        """`T:` and `S:`, which stand for many things, only where both speak or the reply begins with its own."""
+        both = [line for line in lines if not self._quoted(line)]
+        if any(line.aliased for line in both):
+            speaks = any(_speaks(self._said(line)) for line in both)
+            acrostic = any(match["name"] not in "TS" for match in _LETTER.finditer(self.text))
+            return both if len({line.role for line in both}) == 2 and speaks and not acrostic else []
         match = _INITIAL.match(self.text, self.begin)
         if match is None or alias(match["name"]) != own:
             return []
         line = RoleLine(own, match.start(), match.end(), "", "colon", False, True)
         return [line] if self._talks(line) else []
+
+    def rare(self, own: Role) -> list[RoleLine]:
+        """The labels in rarer manners, and those behind a sentence on the same line."""
+        manners: dict[str, list[RoleLine]] = {}
+        for match in islice(_RARE.finditer(self.text), MAX_LINES):
+            manner = match.lastgroup or ""
+            role = _rare_role(match[manner].lower(), own)
+            aliased = manner in ("pronoun", "foreign")
+            line = RoleLine(
+                role, match.start(), match.end(), match["prefix"], "colon", False, aliased, manner
+            )
+            manners.setdefault(manner, []).append(line)
+        for match in islice(_WITHIN.finditer(self.text), MAX_LINES):
+            if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__"))):
+                role = _rare_role(match["name"].lower(), own)
+                line = RoleLine(
+                    role, match.start(), match.end(), match["prefix"], "colon", False, False, "within"
+                )
+                manners.setdefault("within", []).append(line)
+        return [line for lines in manners.values() for line in self._conversing(lines, own)]
+
+    def _conversing(self, lines: list[RoleLine], own: Role) -> list[RoleLine]:
+        """The lines of one rarer manner if somebody speaks in them, none if they are about something."""
+        lines = [line for line in lines if not self._quoted(line)]
+        said = [self._said(line) for line in lines]
+        if not lines or any(_DEFINES.match(what) for what in said):
+            return []
+        manner = lines[0].form
+        to_end = manner in ("heading", "dash")
+        speaking = {line.role for line, what in zip(lines, said, strict=True) if _speaks(what, to_end=to_end)}
+        both = len({line.role for line in lines}) == 2
+        opens = lines[0].start <= self.begin and manner != "within"
+        enough = manner in _ENOUGH and (speaking - {own} or (opens and lines[0].role in speaking))
+        return lines if speaking and (both or enough) else []
+
+    def _behind_sentence(self, at: int, *, bold: bool) -> bool:
+        """Whether the place is inside a line, behind the end of a sentence unless the label there is bold."""
+        before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()
+        if not before:
+            return False
+        ended = before.rstrip('"”’)]*_ ').endswith(_ENDS) and not before.lower().endswith(("e.g.", "i.e."))
+        return bold or ended
+
+    def named(self, own: Role) -> list[RoleLine]:
+        """The labels of two people who take turns: one of them with a title, or one of them speaking twice."""
+        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES))
+        names = list(dict.fromkeys(match["name"] for match in found))
+        if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
+            return []
+        words = [word for name in names for word in name.split()]
+        if not all(word[0].isupper() for word in words) or any(word.lower() in _KEYS for word in words):
+            return []
+        titled = {match["name"] for match in found if match["title"]}
+        before = self.text[: found[0].start()][-400:]
+        if (len(titled) != 1 and len(found) < 3) or before.rstrip().endswith(":") or _SHOWS.search(before):
+            return []
+        other = _other(own)
+        first = own if found[0].start() <= self.begin else other
+        roles: dict[str, Role] = {names[0]: first, names[1]: _other(first)}
+        if len(titled) == 1:
+            roles = {name: "Teacher" if name in titled else "Student" for name in names}
+        lines = [
+            RoleLine(roles[match["name"]], match.start(), match.end(), "", "colon", True) for match in found
+        ]
+        lines = [line for line in lines if not self._quoted(line)]
+        return lines if any(_speaks(self._said(line)) for line in lines) else []
+
+    def _answers(self, line: RoleLine, *, alone: bool) -> bool:
+        """Whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to a list."""
+        before = self.text[max(0, line.start - 60) : line.start].rstrip()
+        first = _SENTENCE.match(self._said(line))
+        answers = first is not None and first["word"].lower() in _BRIEF
+        return answers and ((alone and not before.endswith(":")) or self._after_blank(line))
+
+    def _said(self, line: RoleLine) -> str:
+        """The first line of what is said, 300 characters at most."""
+        return self.text[line.text : line.text + 300].lstrip().partition("\n")[0]
 
     def _quoted(self, line: RoleLine) -> bool:
         """Whether the line names its role inside a quotation: not where each line is quoted as a whole."""
@@ -235,6 +379,34 @@ class _Page:
     def _line(self, at: int) -> str:
         """What is left of a line from `at` on, 300 characters at most."""
         return self.text[at : at + 300].partition("\n")[0]
+
+
+def _speaks(said: str, *, to_end: bool = False) -> bool:
+    """Whether a text begins as one begins to speak: a sentence, or a word such as `ok`. `to_end`: a
+    sentence must end as one."""
+    match = _SENTENCE.match(said)
+    if match is None:
+        return False
+    word, end = match["word"], match["end"]
+    if word.lower() in _BRIEF:
+        return True
+    if not word[0].isalpha() or word[0].islower() or (to_end and not end):
+        return False
+    if not word[0].isupper():  # a script without capitals
+        return bool(end)
+    return end in ("!", "?", "！", "？") or any(part[0].islower() for part in match["rest"].split())
+
+
+def _other(own: Role) -> Role:
+    return "Student" if own == "Teacher" else "Teacher"
+
+
+def _rare_role(name: str, own: Role) -> Role:
+    if name in ("you", "me"):
+        return own if name == "me" else _other(own)
+    if name in ("teacher", "student"):
+        return "Teacher" if name == "teacher" else "Student"
+    return _FOREIGN.get(name, own)
 
 
 def _ends(lines: list[RoleLine], length: int) -> list[int]:

@@ -22,6 +22,13 @@ _BRACKETED = re.compile(
 _LINE = re.compile(rf"^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$", re.IGNORECASE | re.MULTILINE)
 _SENTENCE = re.compile(rf"(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z", re.IGNORECASE)
 
+# Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
+_SHORT = re.compile(
+    r"(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue|dialog|chat|discussion))?"
+    r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Marked:
@@ -49,3 +56,9 @@ def find_marker(text: str) -> Marked | None:
         return Marked(text[: match.start()], match.end(), standard)
     bare = _LINE.search(text) or _SENTENCE.search(text, max(0, len(text) - 80))
     return None if bare is None else Marked(text[: bare.start()], bare.end(), False)
+
+
+def find_short_marker(text: str) -> Marked | None:
+    """A turn split at `[END]` or the like at its end, which mean other things within a whole conversation."""
+    match = _SHORT.search(text, max(0, len(text) - 200))
+    return None if match is None else Marked(text[: match.start()], match.end(), False)

@@ -1,7 +1,7 @@
 """One turn of self-play: a raw reply to what one side says next, or to the reason why it is no turn.
 
-What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, the end marker and
-what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
+What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, notes to their user, the
+end marker and what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
 speaks for the other side, or twice for its own, is none. Nothing raises, and work is linear.
 """
 
@@ -14,9 +14,9 @@ import msgspec
 
 from edgen.model import Rejection, RejectionReason, Role
 from edgen.transcript import frame
-from edgen.transcript.declining import declines_as_assistant
+from edgen.transcript.declining import declines_as_assistant, without_notes, without_preamble
 from edgen.transcript.labels import Label, labels
-from edgen.transcript.marker import find_marker
+from edgen.transcript.marker import find_marker, find_short_marker
 from edgen.transcript.quotes import CLOSERS, name_behind, silent, trim
 from edgen.transcript.repairs import Repair
 from edgen.transcript.spoken import ASIDE, UnreadableError, in_json
@@ -118,7 +118,7 @@ class _Reader:
         if not text:
             return Rejection(RejectionReason.EMPTY, "the answer is blank")
         steps: tuple[Callable[[str], str], ...] = (
-            self._thoughts, self._tokens, self._announcement, self._fence, self._json, self._marker,
+            self._thoughts, self._tokens, self._announcement, self._notes, self._fence, self._json, self._marker,
             self._quotes, self._label,
         )  # fmt: skip
         for _ in range(MAX_ROUNDS):
@@ -181,7 +181,10 @@ class _Reader:
             if match is not None:
                 self._repairs.append(name)
                 return text[match.end() :]
-        return text
+        return without_preamble(text, self._role, self._repairs)
+
+    def _notes(self, text: str) -> str:
+        return without_notes(text, self._repairs)
 
     def _fence(self, text: str) -> str:
         inner = self._unfenced(text)
@@ -221,7 +224,7 @@ class _Reader:
         return self._encodable(found.text)
 
     def _marker(self, text: str) -> str:
-        marked = find_marker(text)
+        marked = find_marker(text) or find_short_marker(text)
         if marked is None:
             return text
         self._ended = True

@@ -279,7 +279,7 @@ class TestArms:
         [
             ({"a b": {}}, "an arm's name is made of"),
             ({"a": {"seed": 3}}, "$.arms.a.seed: an arm cannot change this"),
-            ({"a": {"promt": "x"}}, "arm a: 1 problem"),
+            ({"a": {"promt": "x"}}, "$.arms.a.promt: unknown key"),
             ({"a": {"prompt": "nowhere"}}, "no such template"),
             ({"a": 3}, "$.arms.a"),
         ],

@@ -80,7 +80,7 @@ async def test_one_endless_failure_stops_the_run_with_a_sentence(tmp_path: Path)
         job = write(tmp_path / "job.yaml", job_text(service.url, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 5
-    assert "5 conversations in a row got no answer" in ended.err
+    assert "5 scenarios in a row got no answer" in ended.err
     assert "the model is on fire" in ended.err
     assert "Traceback" not in ended.err
     assert ended.facts["state"] == "stopped"

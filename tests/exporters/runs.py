@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from edgen.exporters import OPENING_VARIABLES, Opening, Voice
 from edgen.model import END_MARKER, Role, Scenario, Turn
 from edgen.pairing.model import (
     Candidate,
+    Compare,
     HumanSignal,
     HumanVote,
     Label,
@@ -27,6 +29,7 @@ from edgen.pairing.model import (
     Verdict,
 )
 from edgen.prompting import load_prompt
+from edgen.rundir import RunDir
 from edgen.runreader import Compared, Lesson
 
 HALF = Scenario(
@@ -53,6 +56,10 @@ class MemoryRun:
     @property
     def job(self) -> Job:
         return job()
+
+    @property
+    def rundir(self) -> RunDir:
+        return RunDir(Path("runs") / self.name)
 
     def lessons(self) -> Iterator[Lesson]:
         yield from self.taught
@@ -98,16 +105,15 @@ def scenario(index: int) -> Scenario:
     return msgspec.structs.replace(HALF, index=index)
 
 
-def candidate(index: int, number: int, said: tuple[Turn, ...], probability: float | None = None) -> Candidate:
+def candidate(index: int, number: int, said: tuple[Turn, ...], simulated: bool = True) -> Candidate:
     return Candidate(
         id=f"tiny-{index:06d}-r{number}",
         scenario=index,
         number=number,
         replicate=number,
         turns=said,
-        probability=probability,
         ended_by=said[-1].role,
-        simulated=True,
+        simulated=simulated,
     )
 
 
@@ -131,11 +137,13 @@ def lesson(index: int, number: int, said: tuple[Turn, ...], split: str = "train"
     return Lesson(candidate(index, number, said), who, split, record)  # type: ignore[arg-type]
 
 
-def oracle(p: float, *, tie: bool = False, judge: str = "0123456789abcdef") -> OracleSignal:
+def oracle(
+    p: float, *, tie: bool = False, judge: str = "0123456789abcdef", compare: Compare = "conversation"
+) -> OracleSignal:
     return OracleSignal(
         judge=judge,
         model="judge-1",
-        compare="conversation",
+        compare=compare,
         verdicts=(Verdict(order="ab", vote=0, choice="a"), Verdict(order="ba", vote=0, choice=None)),
         wins_ab=p,
         wins_ba=p,
@@ -161,11 +169,16 @@ def compared(
     numbers: tuple[int, int] = (0, 1),
     signals: Signals | None = None,
     by: str = "oracle",
+    compare: Compare = "conversation",
+    simulated: Sequence[str] = ("conversations", "labels"),
 ) -> Compared:
+    """`simulated` is what a simulator made: the conversations, the labels, both or nothing."""
     label = None
     if chosen is not None:
-        label = Label(by=by, chosen=chosen, p=p, margin=2 * p - 1, judge="0123456789abcdef" if by == "oracle" else None)  # type: ignore[arg-type]  # fmt: skip
-    sides = [candidate(index, number, said) for number, said in zip(numbers, (a, b), strict=True)]
+        judge = {"judge": "0123456789abcdef", "compare": compare} if by == "oracle" else {}
+        label = Label(by=by, chosen=chosen, p=p, margin=2 * p - 1, **judge)  # type: ignore[arg-type]
+    played = "conversations" in simulated
+    sides = [candidate(index, number, said, played) for number, said in zip(numbers, (a, b), strict=True)]
     pair = Pair(
         id=f"tiny-{index:06d}-r{numbers[0]}-r{numbers[1]}",
         scenario=index,
@@ -175,9 +188,10 @@ def compared(
         b=Side(id=sides[1].id, replicate=numbers[1]),
         prefix_turns=0,
         differs_at=None,
-        signals=signals or Signals(probability=NO_LABELS, oracle=(oracle(p),)),
+        texts="0" * 16,
+        signals=signals or Signals(probability=NO_LABELS, oracle=(oracle(p, compare=compare),)),
         label=label,
         left_out=left_out,
-        provenance={"run": "tiny"},
+        provenance={"run": "tiny", "simulated": bool(simulated)},
     )
     return Compared(pair, sides[0], sides[1], scenario(index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,17 +140,29 @@ class TestBadInput:
     def test_a_folder_that_holds_something(self, generated: Path, tmp_path: Path, command: Command) -> None:
         (tmp_path / "kept").write_text("mine")
         self._refused(command, 2, "not empty", generated, "--to", "trl-sft", "-o", tmp_path)
-        self._refused(command, 2, "not empty", generated, "--to", "trl-sft", "-o", generated)
+
+    def test_a_folder_in_the_run(self, generated: Path, command: Command) -> None:
+        before = sorted(generated.iterdir())
+        for folder in (generated, generated / "dpo", generated / "shards" / "dpo"):
+            self._refused(
+                command, 2, "a run's folder is the run's", generated, "--to", "trl-sft", "-o", folder
+            )
+        assert sorted(generated.iterdir()) == before
 
     def test_every_pair_left_out(self, paired: Path, tmp_path: Path, command: Command) -> None:
-        """Branches part at a teacher's turn, so there is nothing to learn for a student's turn."""
+        """Where all part at a teacher's turn, there is nothing to learn for a student's turn."""
+        run = shutil.copytree(paired, tmp_path / "run")
+        lines = (run / "pairs" / "pairs.jsonl").read_text().splitlines(keepends=True)
+        parted = [line for line in lines if json.loads(line)["differs_at"] == "Teacher"]
+        assert parted
+        (run / "pairs" / "pairs.jsonl").write_text("".join(parted))
         self._refused(
             command,
             3,
-            "differs_at_other_side",
-            *(paired, "--to", "trl-dpo", "-o", tmp_path / "out", "--train", "student"),
+            "`--train teacher` trains that side",
+            *(run, "--to", "trl-dpo", "-o", tmp_path / "out", "--train", "student"),
         )
-        assert list(tmp_path.iterdir()) == []
+        assert list(tmp_path.iterdir()) == [run]
 
     @pytest.mark.parametrize("option", [("--train", "student"), ("--opening", "both")])
     def test_ed_has_no_trained_side(

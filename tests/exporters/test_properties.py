@@ -41,7 +41,7 @@ def runs(draw: st.DrawFn) -> MemoryRun:
                     talks[a],
                     talks[b],
                     chosen=chosen,
-                    left_out=None if chosen else draw(st.sampled_from(["tie", "abstained", "margin"])),
+                    left_out=None if chosen else draw(st.sampled_from(["tie", "abstained", "contradicted"])),
                     p=draw(st.sampled_from([0.6, 1.0])),
                     split=split,
                     numbers=(a, b),
@@ -180,10 +180,19 @@ def test_whole_conversations(run: MemoryRun, how: tuple[Role, Opening]) -> None:
         assert _alternates(row["chosen"])
         assert _alternates(row["rejected"])
         assert 0.5 < row["p"] <= 1
-    for row, source in zip(_rows("trl-sft", run, speaker), run.taught, strict=True):
+    taught = {source.candidate.id: source for source in run.taught}
+    distinct: set[str] = set()
+    for row in _rows("trl-sft", run, speaker):
         bare = [{"role": m["role"], "content": m["content"]} for m in row["messages"]]
+        source = taught[row["id"]]
         assert bare == speaker.messages(source.candidate.turns, source.scenario)
         assert all(m["train"] == (m["role"] == "assistant") for m in row["messages"])
+        distinct.add(f"{source.scenario.index} {bare}")
+    # every conversation is there, and none of a scenario twice
+    assert len(distinct) == len(_rows("trl-sft", run, speaker))
+    assert distinct == {
+        f"{s.scenario.index} {speaker.messages(s.candidate.turns, s.scenario)}" for s in run.taught
+    }
     for row in _rows("mtpo", run, speaker):
         assert row["first"] != row["second"]
         assert 0 <= row["p"] <= 1

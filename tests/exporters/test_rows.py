@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from edgen.exporters import EXPORTERS, Row, Unfit
-from edgen.exporters.mtpo import soft_preference
 from edgen.pairing.model import ProbabilitySignal, Signals
 from tests.exporters.runs import NO_LABELS, MemoryRun, compared, human, lesson, oracle, turns, voice
 
@@ -292,33 +291,70 @@ class TestMtpo:
             pairs=[
                 compared(0, GOOD, BAD, chosen=None, p=0.7, left_out="tie"),
                 compared(1, GOOD, BAD, chosen=None, left_out="abstained"),
-                compared(2, GOOD, BAD, chosen=None, left_out="contradicted"),
                 compared(3, GOOD, GOOD, chosen=None, left_out="tie"),
             ]
         )
         assert [value["p"] for value in _values("mtpo", run)] == [0.5]
-        assert _left_out("mtpo", run) == {"abstained": 1, "contradicted": 1, "identical": 1}
+        assert _left_out("mtpo", run) == {"abstained": 1, "identical": 1}
 
-    @pytest.mark.parametrize(("by", "expected"), [("oracle", 0.55), ("human", 0.6), ("probability", 0.65)])
-    def test_a_weak_preference_counts_by_the_source_of_the_labels(self, by: str, expected: float) -> None:
+    @pytest.mark.parametrize("p", [0.9, 0.1])
+    def test_a_contradicted_verdict_counts_by_the_judge_of_the_labels(self, p: float) -> None:
         signals = Signals(
             probability=ProbabilitySignal(a=0.8, b=0.5, p=0.65, tie=False, abstain=False),
-            oracle=(oracle(0.9, judge="another"), oracle(0.55)),
+            oracle=(oracle(0.3, judge="another"), oracle(p)),
             human=human(0.6),
         )
-        weak = compared(0, GOOD, BAD, chosen=None, left_out="margin", signals=signals)
-        labelled = compared(1, GOOD, BAD, by=by)
-        assert [value["p"] for value in _values("mtpo", MemoryRun(pairs=[weak, labelled]))] == [
-            expected,
-            0.75,
-        ]
+        against = compared(0, GOOD, BAD, chosen=None, left_out="contradicted", signals=signals)
+        labelled = compared(1, GOOD, BAD)
+        run = MemoryRun(pairs=[against, labelled])
+        assert [value["p"] for value in _values("mtpo", run)] == [p, 0.75]
+        assert _values("trl-dpo", run)[0]["id"] == labelled.pair.id
+        assert _left_out("trl-dpo", run) == {"contradicted": 1}
 
-    @pytest.mark.parametrize("by", ["oracle", "human", "probability"])
-    def test_a_weak_preference_that_nobody_has(self, by: str) -> None:
-        nothing = Signals(probability=NO_LABELS)
-        weak = compared(0, GOOD, BAD, chosen=None, left_out="margin", signals=nothing)
-        assert soft_preference(weak.pair, compared(1, GOOD, BAD, by=by).pair.label) is None
-        assert soft_preference(weak.pair, None) is None
+    def test_a_contradicted_verdict_in_a_run_without_labels(self) -> None:
+        """There is one judge, or nobody knows which one made the strengths."""
+        alone = compared(0, GOOD, BAD, chosen=None, left_out="contradicted", p=0.7)
+        both = Signals(probability=NO_LABELS, oracle=(oracle(0.3, judge="another"), oracle(0.9)))
+        unknown = compared(1, GOOD, BAD, chosen=None, left_out="contradicted", signals=both)
+        run = MemoryRun(pairs=[alone, unknown])
+        assert [value["p"] for value in _values("mtpo", run)] == [0.7]
+        assert _left_out("mtpo", run) == {"contradicted": 1}
+
+    @pytest.mark.parametrize("reason", ["margin", "surplus", "not_judged"])
+    def test_what_was_asked_to_stay_out_stays_out(self, reason: str) -> None:
+        weak = compared(0, GOOD, BAD, chosen=None, p=0.55, left_out=reason)
+        run = MemoryRun(pairs=[weak, compared(1, GOOD, BAD)])
+        assert len(_values("mtpo", run)) == 1
+        assert _left_out("mtpo", run) == {reason: 1}
+
+
+class TestRepeats:
+    """Arms and branches can come out alike."""
+
+    @pytest.mark.parametrize("name", ["trl-sft", "verl", "sharegpt"])
+    def test_the_same_conversation_of_a_scenario_is_there_once(self, name: str) -> None:
+        run = MemoryRun(
+            taught=[
+                lesson(0, 0, GOOD),
+                lesson(0, 1, BAD),
+                lesson(0, 2, GOOD),
+                lesson(0, 3, BAD),
+                lesson(0, 4, GOOD),
+                lesson(1, 0, GOOD),
+            ]
+        )
+        assert [value["id"] for value in _values(name, run)] == [
+            "tiny-000000-r0",
+            "tiny-000000-r1",
+            "tiny-000001-r0",
+        ]
+        assert _left_out(name, run) == {"repeated": 3}
+
+    def test_what_differs_in_the_last_words_of_the_user_differs_where_they_are_kept(self) -> None:
+        other = (*GOOD[:-1], *turns("S Four!"))
+        run = MemoryRun(taught=[lesson(0, 0, GOOD), lesson(0, 1, other)])
+        assert len(_values("trl-sft", run)) == 2
+        assert _left_out("sharegpt", run) == {"repeated": 1}  # it cuts them
 
 
 class TestOpening:

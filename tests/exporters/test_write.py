@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from edgen.errors import RunError, ShortError, StoppedError, TemplateError, UsageError
-from edgen.exporters import EXPORTERS, OPENING_VARIABLES, Exported, Voice, export
+from edgen.exporters import EXPORTERS, OPENING_VARIABLES, REASONS, Exported, Opening, Voice, export
+from edgen.model import Role, Turn
+from edgen.pairing.labels import LEFT_OUT
+from edgen.pairing.model import Compare
 from edgen.prompting import load_prompt
 from edgen.validation import Checker, find_inputs, read_records
 from tests.exporters.runs import MemoryRun, compared, lesson, turns, voice
@@ -174,8 +177,53 @@ class TestRefused:
         with pytest.raises(ShortError) as caught:
             _export("trl-dpo", MemoryRun(pairs=pairs), tmp_path / "out")
         assert "identical 1" in str(caught.value)
-        assert "tie 2 (neither side is the better one)" in str(caught.value)
+        assert f"tie 2 ({LEFT_OUT['tie']})" in str(caught.value)
+        assert "`edgen pairs runs/tiny --by oracle|probability|human` left out" in str(caught.value)
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(("train", "other"), [("Teacher", "student"), ("Student", "teacher")])
+    def test_pairs_that_part_at_the_other_side_are_told_how_to_train_it(
+        self, train: Role, other: str, tmp_path: Path
+    ) -> None:
+        said = {"Teacher": ("T Hi.", "S Yes."), "Student": ("T Hi.", "S Yes.")}[train]
+        other_said = ("T Hi.", "S No.") if train == "Teacher" else ("T Ho.", "S Yes.")
+        run = MemoryRun(pairs=[compared(0, turns(*said), turns(*other_said))])
+        with pytest.raises(ShortError, match=f"`--train {other}` trains that side") as caught:
+            _export("trl-dpo", run, tmp_path / "out", voice=voice(train))
+        assert "edgen pairs" not in str(caught.value)
+        right: Role = "Student" if train == "Teacher" else "Teacher"
+        assert _export("trl-dpo", run, tmp_path / "out", voice=voice(right)).left_out == {}
+
+    def test_pairs_of_which_one_goes_on_are_told_where_they_fit(self, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=[compared(0, turns("T Hi.", "S Yes."), turns("T Hi.", "S Yes.", "T More."))])
+        with pytest.raises(ShortError, match="`--to trl-conversation` and `--to mtpo`"):
+            _export("trl-dpo", run, tmp_path / "out")
+        assert _export("trl-conversation", run, tmp_path / "out").left_out == {}
+
+    @pytest.mark.parametrize(("name", "opening"), [("refuel", "both"), ("sharegpt", "system")])
+    def test_an_opening_that_does_not_fit_names_the_one_that_does(
+        self, name: str, opening: Opening, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ShortError, match="`--opening user`"):
+            _export(name, RUN, tmp_path / "out", voice=voice(opening=opening))
+        _export(name, RUN, tmp_path / "out")
+
+    @pytest.mark.parametrize("below", [".", "exports", "pairs/new/deeper"])
+    def test_a_folder_inside_a_run(self, below: str, tmp_path: Path) -> None:
+        run = tmp_path / "run"
+        run.mkdir()
+        (run / "job.yaml").touch()
+        (run / "run.db").touch()
+        (tmp_path / "link").symlink_to(run)
+        for name in ("run", "link"):
+            with pytest.raises(UsageError, match="a run's folder is the run's; name a folder elsewhere"):
+                _export("trl-sft", RUN, tmp_path / name / below)
+        assert sorted(path.name for path in run.iterdir()) == ["job.yaml", "run.db"]
+        _export("trl-sft", RUN, tmp_path / "run-exports")
+
+    def test_a_job_beside_it_makes_no_run_of_a_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "job.yaml").touch()
+        _export("trl-sft", RUN, tmp_path / "out")
 
     @pytest.mark.parametrize("name", ["trl-dpo", "openrlhf", "mtpo"])
     def test_a_reading_that_breaks_leaves_nothing(self, name: str, tmp_path: Path) -> None:
@@ -234,12 +282,129 @@ class TestCard:
         assert "| default | 1 | 1 |" in text
         assert "| identical | 1 | both sides say the same |" in text
 
-    def test_says_that_a_simulator_wrote_it(self, tmp_path: Path) -> None:
-        assert "simulator wrote these" in self._text(tmp_path / "yes")
-        assert "simulated" in _head(tmp_path / "yes" / "out")["tags"]
-        real = MemoryRun(pairs=RUN.pairs, simulated=False)
-        assert "simulator wrote these" not in self._text(tmp_path / "no", run=real)
-        assert "simulated" not in _head(tmp_path / "no" / "out")["tags"]
+    @pytest.mark.parametrize(
+        ("by", "parts", "banner"),
+        [
+            ("oracle", (), None),
+            ("oracle", ("labels",), "A simulated judge gave the labels of these conversations"),
+            (
+                "oracle",
+                ("conversations", "labels"),
+                "A simulator wrote these conversations and had a part in their labels.",
+            ),
+            (
+                "probability",
+                ("conversations",),
+                "A simulator wrote these conversations and had a part in their labels.",
+            ),
+            ("probability", ("labels",), None),  # a simulated judge spoke too, but gave no label
+            ("human", ("labels",), None),
+            ("human", ("conversations",), "A simulator wrote these conversations."),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["trl-dpo", "trl-kto", "openrlhf", "refuel", "trl-conversation", "mtpo"])
+    def test_says_what_a_simulator_made(
+        self, name: str, by: str, parts: tuple[str, ...], banner: str | None, tmp_path: Path
+    ) -> None:
+        run = MemoryRun(pairs=[compared(0, GOOD, BAD, by=by, simulated=parts)], simulated=False)
+        text = self._text(tmp_path, name, run)
+        assert ("rehearsal" in text) == (banner is not None)
+        assert banner is None or f"**{banner}" in text
+        assert ("simulated" in _head(tmp_path / "out")["tags"]) == (banner is not None)
+        assert ("- simulated: `no`" in text) == (banner is None)
+
+    def test_says_of_exported_pairs_only_what_a_simulator_made(self, tmp_path: Path) -> None:
+        pairs = [
+            compared(0, GOOD, BAD, simulated=()),
+            compared(1, GOOD, GOOD, simulated=("labels",)),
+            compared(2, GOOD, BAD, chosen=None, left_out="margin", simulated=("labels",)),
+        ]
+        assert "rehearsal" not in self._text(tmp_path, run=MemoryRun(pairs=pairs, simulated=False))
+
+    @pytest.mark.parametrize("name", ["trl-sft", "trl-prompts", "ed"])
+    def test_a_simulated_judge_does_not_mark_conversations(self, name: str, tmp_path: Path) -> None:
+        pairs = [compared(0, GOOD, BAD, simulated=("labels",))]
+        real = MemoryRun(taught=RUN.taught, pairs=pairs, simulated=False)
+        assert "rehearsal" not in self._text(tmp_path / "real", name, real)
+        assert "simulated" not in _head(tmp_path / "real" / "out")["tags"]
+        text = self._text(tmp_path / "played", name)
+        assert "**A simulator wrote these conversations. They are for rehearsal" in text
+        assert "- simulated: `conversations`" in text
+
+    @pytest.mark.parametrize("name", ["trl-dpo", "trl-kto", "openrlhf"])
+    def test_says_what_was_judged_of_a_turn(self, name: str, tmp_path: Path) -> None:
+        pairs = {how: compared(0, GOOD, BAD, compare=how) for how in get_args(Compare)}  # type: ignore[arg-type]
+        whole = self._text(tmp_path / "whole", name, MemoryRun(pairs=[pairs["conversation"]]))
+        assert "The labels were given to whole conversations; a row holds the turn" in whole
+        assert "compare=conversation`" in whole
+        assert "single responses" not in whole
+        single = self._text(tmp_path / "single", name, MemoryRun(pairs=[pairs["response"]]))
+        assert "The judge compared single responses" in single
+        assert "compare=response`" in single
+        assert "whole conversations;" not in single
+
+    @pytest.mark.parametrize("name", ["trl-conversation", "mtpo", "refuel"])
+    def test_says_where_whole_conversations_have_labels_of_responses(self, name: str, tmp_path: Path) -> None:
+        single = compared(0, GOOD, BAD, compare="response")
+        whole = compared(1, GOOD, BAD)
+        text = self._text(tmp_path / "whole", name, MemoryRun(pairs=[whole]))
+        assert "The labels were given to whole conversations." in text
+        assert "single responses" not in text
+        text = self._text(tmp_path / "single", name, MemoryRun(pairs=[single]))
+        assert "**The judge compared single responses, not whole conversations.**" in text
+        assert "were given to whole" not in text
+        text = self._text(tmp_path / "mixed", name, MemoryRun(pairs=[single, whole, whole]))
+        assert "**The judge compared single responses in 1 of 3 rows, not whole conversations.**" in text
+
+    @pytest.mark.parametrize("by", ["human", "probability"])
+    def test_other_sources_label_whole_conversations(self, by: str, tmp_path: Path) -> None:
+        """A judge that compared responses may have spoken too."""
+        text = self._text(tmp_path, run=MemoryRun(pairs=[compared(0, GOOD, BAD, by=by, compare="response")]))
+        assert "The labels were given to whole conversations; a row holds the turn" in text
+        assert f"- rows with a preference by `{by}`: 1" in text
+
+    def test_says_of_ties_what_the_judge_compared(self, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=[compared(0, GOOD, BAD, chosen=None, left_out="tie", compare="response")])
+        text = self._text(tmp_path, "mtpo", run)
+        assert "**The judge compared single responses, not whole conversations.**" in text
+        assert "A simulator wrote these conversations and had a part in their labels." in text
+
+    def test_mtpo_says_what_is_in_it(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path, "mtpo")
+        assert "(contradicted) is no label elsewhere; it is here with its own p" in text
+        assert "Pairs below the margin or beyond the number" in text
+
+    def test_kto_says_how_many_are_good_and_what_balances_them(self, tmp_path: Path) -> None:
+        def said(word: str) -> tuple[Turn, ...]:
+            return turns("T Hi.", "S Ok.", f"T {word}.", "S Bye.")
+
+        # One that beats three: 1 true, 3 false. The test split does not count for the weight.
+        more_bad = [compared(0, said("x"), said(word), numbers=(0, i)) for i, word in enumerate("abc", 1)]
+        text = self._text(
+            tmp_path / "bad", "trl-kto", MemoryRun(pairs=[*more_bad, compared(1, GOOD, BAD, split="test")])
+        )
+        assert "train has 1 true and 3 false rows, test has 1 true and 1 false rows." in text
+        assert "KTOConfig(desirable_weight=3.00)" in text
+        more_good = [compared(0, said(word), said("x"), numbers=(i, 9)) for i, word in enumerate("abc")]
+        more_good.append(compared(1, said("a"), said("y"), numbers=(0, 1)))
+        text = self._text(tmp_path / "good", "trl-kto", MemoryRun(pairs=more_good))
+        assert "train has 3 true and 2 false rows" in text
+        assert "KTOConfig(undesirable_weight=1.50)" in text
+        text = self._text(tmp_path / "even", "trl-kto", MemoryRun(pairs=[compared(0, GOOD, BAD)]))
+        assert "train has 1 true and 1 false rows" in text
+        assert "can stay at 1.0" in text
+        only_test = MemoryRun(pairs=[compared(0, GOOD, BAD, split="test")])
+        assert "No weight balances" in self._text(tmp_path / "none", "trl-kto", only_test)
+
+    def test_a_pairs_own_reasons_are_in_the_words_of_the_pairs(self, tmp_path: Path) -> None:
+        assert LEFT_OUT.items() <= REASONS.items()
+        pairs = [compared(0, GOOD, BAD)]
+        pairs += [
+            compared(i, GOOD, BAD, chosen=None, left_out=reason) for i, reason in enumerate(LEFT_OUT, 1)
+        ]
+        text = self._text(tmp_path, run=MemoryRun(pairs=pairs))
+        for reason, meaning in LEFT_OUT.items():
+            assert f"| {reason} | 1 | {meaning} |" in text
 
     def test_no_licence_unless_stated(self, tmp_path: Path) -> None:
         self._text(tmp_path / "none")
@@ -250,7 +415,8 @@ class TestCard:
     def test_says_what_it_was_made_with_and_no_address(self, tmp_path: Path) -> None:
         text = self._text(tmp_path)
         assert "- job.backends.default.model: `m-1`" in text
-        assert "labels by `oracle · 0123456789abcdef · judge-1`: 3" in text
+        who = "oracle · 0123456789abcdef · judge-1 · compare=conversation"
+        assert f"rows with a preference by `{who}`: 2" in text
         assert "opening template: `export_opening`" in text
         assert "10.9.8.7" not in text
         assert "API_KEY" not in text

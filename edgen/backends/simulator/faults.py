@@ -12,9 +12,23 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
-from edgen.backends.simulator import defects, judge, turns
+from edgen.backends.simulator import defects
 from edgen.errors import InputError
 
+TURN = {
+    "speaks_for_other": "in self-play, a turn goes on with a labelled line of the other side",
+    "two_turns": "in self-play, two labelled turns of one's own in one reply",
+    "leaked_secret": "in self-play, a side states a preference of the other's in the vocabulary's words",
+    "loop": "in self-play, a side repeats an earlier turn of its own word for word",
+}
+JUDGE = {
+    "judge_first": "the judge picks the first slot whatever is there",
+    "judge_second": "the judge picks the second slot whatever is there",
+    "judge_longer": "the judge picks the longer text, in words",
+    "judge_noise": "the judge picks the worse one",
+    "judge_prose": "the judge answers in prose that picks none",
+    "judge_both": "the judge finds both good",
+}
 CONTENT = {
     "refusal": "the model declines, in its text or in a refusal field",
     "truncated": "the answer is cut off, finish reason length",
@@ -23,8 +37,8 @@ CONTENT = {
     "filtered": "blocked by a content filter",
     "one_speaker": "only one of the two speaks",
     "defects": "a conversation with any one of the layout defects below",
-    **turns.FAULTS,
-    **judge.FAULTS,
+    **TURN,
+    **JUDGE,
 }
 # name -> (what it does, the value that `:value` changes)
 TRANSPORT: dict[str, tuple[str, float | None]] = {

@@ -18,15 +18,6 @@ from edgen.backends.simulator.phrases import Voice
 from edgen.backends.simulator.tone import tone
 from edgen.model import Message
 
-FAULTS = {
-    "judge_first": "the judge picks the first slot whatever is there",
-    "judge_second": "the judge picks the second slot whatever is there",
-    "judge_longer": "the judge picks the longer text, in words",
-    "judge_noise": "the judge picks the worse one",
-    "judge_prose": "the judge answers in prose that picks none",
-    "judge_both": "the judge finds both good",
-}
-
 
 class Comparison(NamedTuple):
     """Two texts to choose from, and what the prompt calls them (`Interaction`)."""

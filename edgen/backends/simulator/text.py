@@ -13,7 +13,7 @@ from random import Random
 
 import msgspec
 
-from edgen.backends.simulator import closing, defects, judge, layout, prompt, side, turns
+from edgen.backends.simulator import defects, layout, prompt
 from edgen.backends.simulator.dialogue import converse
 from edgen.backends.simulator.faults import NO_FAULTS, Faults, struck
 from edgen.backends.simulator.phrases import Voice
@@ -87,19 +87,15 @@ def _answer(
 
 def _text(messages: Sequence[Message], fault: str | None, rng: Random, json_mode: bool) -> str:
     """What the messages ask for: a verdict, a number, a turn, a conversation, or just any answer."""
-    place = side.read(messages)
-    # A turn may say anything, so what a side hears is never taken for a judge's prompt.
-    comparison = judge.read(messages) if place is None or not place.said else None
-    if comparison is not None:
-        return _as_json("answer", judge.answer(comparison, fault, rng), json_mode)
+    if not prompt.asks_for_nothing_else(messages):
+        from edgen.backends.simulator import agents
+
+        said = agents.answer(messages, fault, rng)
+        if said is not None:
+            return _as_json(*said, json_mode)
     if fault == "garbage":
         voice = Voice(rng, {})
         return " ".join(voice.say("garbage") for _ in range(1 + int(rng.random() * 4)))
-    asked = closing.read(messages, place)
-    if asked is not None:
-        return _as_json("probability", closing.answer(asked, rng), json_mode)
-    if place is not None:
-        return _as_json("text", turns.speak(place, fault, rng), json_mode)
     task = prompt.read(messages)
     return _plain(rng, json_mode) if task is None else _conversation(task, fault, rng)
 

@@ -17,12 +17,6 @@ from edgen.backends.simulator.side import Place, methods, mood
 from edgen.backends.simulator.tone import tone
 from edgen.model import END_MARKER, Role
 
-FAULTS = {
-    "speaks_for_other": "in self-play, a turn goes on with a labelled line of the other side",
-    "two_turns": "in self-play, two labelled turns of one's own in one reply",
-    "leaked_secret": "in self-play, a side states a preference of the other's in the vocabulary's words",
-    "loop": "in self-play, a side repeats an earlier turn of its own word for word",
-}
 # What the other side may like, in the words of the Education Dialogue vocabulary (arXiv 2405.14655, C.1).
 SECRETS: dict[Role, tuple[str, ...]] = {
     "Teacher": (

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.backends.simulator import judge
-from edgen.backends.simulator.faults import NO_FAULTS, Faults, described, parse
+from edgen.backends.simulator.faults import JUDGE, NO_FAULTS, Faults, described, parse
 from edgen.backends.simulator.judge import Comparison, quality
 from edgen.backends.simulator.text import respond
 from edgen.model import Message
@@ -217,7 +217,7 @@ def test_other_faults_of_a_verdict() -> None:
 
 
 def test_biases_are_listed() -> None:
-    for name in judge.FAULTS:
+    for name in JUDGE:
         assert f"  {name}: " in described()
 
 
