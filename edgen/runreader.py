@@ -99,13 +99,26 @@ class RunReader:
         job = self.job if arm is None else load_job(self.rundir.of(arm).job)
         noted = job.resolved
         same = (job.seed, job.design, noted and noted.space_sha256) == (self.job.seed, self.job.design, space)
-        if noted is None or noted.fingerprint != view.plan.fingerprint or not same:
+        if noted is None or noted.fingerprint != view.plan.fingerprint or not (same and self._draws(view)):
             which = f"arm {arm}" if arm is not None else "this run"
             raise RunError(
                 f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
                 "generation with a changed job was begun and not ended, or job.yaml was edited. "
                 "Run `edgen generate` with the job again, to its end."
             )
+
+    def _draws(self, view: View) -> bool:
+        """Whether the job draws the scenarios that the ledger's conversations are about, as the first tells."""
+        first = next(view.accepted(), None)
+        data = None if first is None else view.record(*first)
+        if first is None or data is None:
+            return True
+        drawn, about = self.scenario(first[0]), decoded(data).background_info
+        return (drawn.topic, drawn.student_preference, drawn.teacher_preference) == (
+            about.topic,
+            about.student_prefrences,
+            about.teacher_prefrences,
+        )
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations) over all arms, by ascending hash."""
@@ -273,13 +286,18 @@ def texts_digest(a: Candidate, b: Candidate) -> str:
     return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 
 
-def _candidate(data: bytes, number: int, arm: str | None) -> Candidate:
+def decoded(data: bytes) -> Record:
+    """A record of a ledger. Raises RunError if it is none."""
     try:
-        record = _record(data)
+        return _record(data)
     except (ValueError, msgspec.MsgspecError) as problem:
         raise RunError(
             f"the ledger holds a record that is none ({problem}); it is damaged. Restore it from a copy."
         ) from None
+
+
+def _candidate(data: bytes, number: int, arm: str | None) -> Candidate:
+    record = decoded(data)
     turns = record.conversation
     if record.ended_by is not None:
         last = turns[-1]

@@ -35,7 +35,20 @@ def command(
 
 def facts_of(rundir: RunDir, *, held: bool) -> dict[str, Any]:
     """The object that `edgen status --json` prints. That of a run with arms adds them up, and holds each
-    arm's own under `arms`."""
+    arm's own under `arms`; where pairs were judged, `judges` says how each judge stands."""
+    facts = _run_facts(rundir, held=held)
+    if judges := [_judge_facts(ledger) for ledger in rundir.judge_ledgers()]:
+        facts["judges"] = judges
+    return facts
+
+
+def _judge_facts(ledger: Path) -> dict[str, Any]:
+    facts = run_status(ledger).as_json("", held=False)
+    kept = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
+    return {"judge": ledger.stem, "judged": facts["accepted"], **{key: facts[key] for key in kept}}
+
+
+def _run_facts(rundir: RunDir, *, held: bool) -> dict[str, Any]:
     arms = _arms(rundir)
     if arms is None:
         return run_status(rundir.ledger).as_json(str(rundir.path), held=held)
@@ -97,6 +110,10 @@ def status_lines(facts: dict[str, Any]) -> list[str]:
         f"tokens     {tokens['prompt']} prompt, {tokens['completion']} completion",
         f"cost       {cost}",
         *(f"arm        {name}: {_arm_line(arm)}" for name, arm in facts.get("arms", {}).items()),
+        *(
+            f"judge      {judge['judge']}: {judge['judged']} of {judge['planned']} pairs judged, {judge['pending']} pending"
+            for judge in facts.get("judges", ())
+        ),
     ]
 
 

@@ -140,6 +140,7 @@ class Driver:
         spent = Spent()
         step: Callable[[Any], Request] = protocol.send
         given: Any = None
+        role = "default"
         try:
             while True:
                 try:
@@ -147,7 +148,8 @@ class Driver:
                 except StopIteration as end:
                     result = end.value
                     break
-                line = self._lines[request.role]
+                role = request.role
+                line = self._lines[role]
                 key = line.key(request)
                 stored = known.get(key) if known else None
                 try:
@@ -166,7 +168,7 @@ class Driver:
                 spent.add(given, key, request.role, line.kind, line.backend.model)
                 step = protocol.send
         except CallError as failure:
-            self._failed(index, replicate, task, failure, spent)
+            self._failed(index, replicate, task, failure, spent, role)
             return
         finally:
             protocol.close()
@@ -234,9 +236,12 @@ class Driver:
         if self._backing_off:
             self._backing_off.discard(asyncio.current_task())
 
-    def _failed(self, index: int, replicate: int, task: Task, failure: CallError, spent: Spent) -> None:
+    def _failed(
+        self, index: int, replicate: int, task: Task, failure: CallError, spent: Spent, role: str
+    ) -> None:
         if failure.kind in FATAL:
-            self.stop(ProviderError(f"{advice(failure)} {_GO_ON}"))
+            which = "" if role == "default" else f"Backend {role}: "
+            self.stop(ProviderError(f"{which}{advice(failure)} {_GO_ON}"))
             return
         self._failed_in_a_row.add(index)
         settled = Settled(Status.FAILED, str(failure.kind), failure.message)

@@ -3,8 +3,8 @@
 The variance is that of a ratio estimator over clusters, by linearisation, with the factor G / (G - 1)
 (Cochran 1977, Sampling Techniques). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the
 sample size that would have this variance (compared by Franco, Little, Louis and Slud 2019, J. Survey
-Stat. Methodol. 7); a share without any variance counts its scenarios. Normal quantiles: with few
-scenarios, say below 30, the intervals are somewhat too narrow.
+Stat. Methodol. 7); a share without any variance counts its scenarios. Quantiles are those of Student's t
+with G - 1 degrees of freedom, for G scenarios (Korn and Graubard 1998, Survey Methodology 24).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Z95 = 1.959963984540054
+# Student's t at 97.5%, for 1 to 10 degrees of freedom.
+_T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139)
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +30,20 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: int
 
 
+def t95(freedom: int) -> float:
+    """The 97.5% point of Student's t with `freedom` degrees of freedom, from 1 on, to 5 digits.
+
+    Beyond ten by Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5).
+    """
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z, n = Z95, float(freedom)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3
+
+
 def share(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:
     """The mean of values in [0, 1] with Wilson's interval; None without values."""
     mean, variance, n, groups = _mean(values, scenarios)
@@ -36,19 +52,22 @@ def share(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:
     if groups < 2:
         return _estimate(mean, None, n, groups)
     effective = mean * (1 - mean) / variance if variance > 1e-18 and 0 < mean < 1 else float(groups)
-    z2 = Z95 * Z95 / effective
+    t = t95(groups - 1)
+    z2 = t * t / effective
     centre = (mean + z2 / 2) / (1 + z2)
-    half = math.sqrt(max(mean * (1 - mean) / effective + z2 / (4 * effective), 0.0)) * Z95 / (1 + z2)
+    half = math.sqrt(max(mean * (1 - mean) / effective + z2 / (4 * effective), 0.0)) * t / (1 + z2)
     return _estimate(mean, (max(centre - half, 0.0), min(centre + half, 1.0)), n, groups)
 
 
 def average(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:
-    """The mean of any values with a normal interval; None without values."""
+    """The mean of any values with Student's interval; None without values."""
     mean, variance, n, groups = _mean(values, scenarios)
     if n == 0:
         return None
-    half = Z95 * math.sqrt(variance)
-    return _estimate(mean, (mean - half, mean + half) if groups >= 2 else None, n, groups)
+    if groups < 2:
+        return _estimate(mean, None, n, groups)
+    half = t95(groups - 1) * math.sqrt(variance)
+    return _estimate(mean, (mean - half, mean + half), n, groups)
 
 
 def scaled(estimate: Estimate | None, factor: float, shift: float = 0.0) -> Estimate | None:

@@ -1,163 +1,120 @@
 """What a judge that was asked to output 1 or 2 answered: 1, 2, or None.
 
-All that a reply states has to agree: a line that is an answer, an answer with its label, a preference
-said in a sentence. None where it states nothing, states both, declines, finds both alike, or is cut
-off; what is praised for one aspect only, supposed, asked or denied is no statement. Never a guess: a
-reply that a person would have to read twice is None. Never raises, and is linear in the text's length:
-white space is collapsed first and every repetition in a pattern is bounded.
+An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`,
+`{"answer": 2}`, `Response 2 is better.` One at the end counts, whatever is weighed before it; failing
+that one at the start, if nothing behind it takes it back. Two that differ are None. Only where there is
+no answer form, a sentence of prose may state the side (`prose`). A lesson that the reply continues, a
+list, a score and an answer that somebody in the lesson gives are none. In doubt it is None, never a
+guess: a verdict that was not given would be a wrong label, one that is not read is asked for again.
 
-First each mention of a side (`Interaction 2`, `the second one`, a 2 that stands alone) becomes one
-character, so that the patterns for statements are about sides and words and no longer about spelling.
+Never raises. Of a long reply only whole lines at its start and its end are looked at, so the cost of
+any text is bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal
+import unicodedata
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+import msgspec
 
 from edgen.model import FinishReason
-from edgen.transcript.thinking import without_thinking
-
-Choice = Literal[1, 2]
-
-
-def _words(pattern: str) -> re.Pattern[str]:
-    """A pattern in which a space means one white space character, so that it can be read."""
-    return re.compile(pattern.replace(" ", r"\s"), re.IGNORECASE)
-
-
-# A side as a bare number, as a noun with its number, and both at once; of private use in Unicode.
-_BARE: dict[Choice, str] = {1: "\ue001", 2: "\ue002"}
-_NAMED: dict[Choice, str] = {1: "\ue011", 2: "\ue012"}
-_BOTH = "\ue020"
-_SIDES: dict[str, Choice] = {_BARE[1]: 1, _BARE[2]: 2, _NAMED[1]: 1, _NAMED[2]: 2}
-_NUMBERS: dict[str, Choice] = {"1": 1, "2": 2, "one": 1, "two": 2, "first": 1, "second": 2}
-_ANY = "[\ue001\ue002\ue011\ue012]"
-_SIDE = f"({_ANY})"
-_PRIVATE_USE = re.compile("[\ue001\ue002\ue011\ue012\ue020]")
-
-_NOUN = (
-    "(?:interaction|response|conversation|dialogue|dialog|option|answer|candidate|exchange|sample|choice"
-    r"|transcript|reply|teacher|number|no\.?|nr\.?|№)"
-)
-# Not in 10, 1.5, -1, 1/2, 2%, 1 > 2, 2 out of 10.
-_START = r"(?<![^\W_])(?<![0-9][.,:/–—-])(?<![-–+/<>~≈.,])(?<!/ )"
-_END = r"(?![^\W_]|[.,:]?[0-9]|\.\.| ?[/%<>=~≈+×]|[-–—:][0-9]| (?:out )?of\b)"
-# A bare number is a side only where it ends something or is spoken of: not in `2 reasons`.
-_FOLLOWS = (
-    r"(?= ?(?:\Z|[\n.,;:!?()\]}|—–-]|(?:or|and|nor|vs|versus|to|because|since|as|over|overall|due|rather|instead|here"
-    r"|is|isn't|was|wins|would|will|than|for|has)\b|&))"
-)
-_MENTION = _words(
-    rf"\b(?:the )?{_NOUN} ?[#(–-]? ?(?P<named>[12]|one\b|two\b){_END}\)?"
-    rf"|\b(?:the )?(?P<ordinal>first|second) (?:{_NOUN}|one\b)(?![^\W_])"
-    r"|\bthe (?P<the>first|second)(?=(?: (?:is|was|wins|would|will|or|and|nor|has)\b| ?[.,;!\n]| ?\Z))"
-    rf"|{_START}(?P<bare>[12]){_END}{_FOLLOWS}"
-)
-# `1 or 2`, `Interaction 1 and Interaction 2`: no side.
-_JOINED = _words(
-    rf"{_ANY} ?(?:/|&|\bor|\band|\bnor|\bvs\.?|\bversus) ?(?:the )?{_ANY}|[\ue001\ue002] ?(?:,|-|–|—|to) ?[\ue001\ue002](?= ?(?:[.!\n)\]}}]|\Z))"
+from edgen.pairing.prose import (
+    BARE,
+    CONCLUSION,
+    LABEL,
+    NAME,
+    NOUN,
+    OPENED,
+    PRIVATE_USE,
+    SIDE,
+    STATEMENT_GROUPS,
+    Choice,
+    marked,
+    preferred,
+    retracted,
+    sentences,
+    side,
+    stated,
+    statements,
+    words,
 )
 
-_ADVERBS = (
-    "(?:(?:an?|the|to|be|my|by|far|in|opinion|much|clearly|definitely|slightly|significantly|overall|likely|more|most"
-    "|marginally|somewhat|generally|considerably|ultimately|still|also|just|therefore|thus|indeed|obviously|certainly"
-    "|substantially|markedly|notably|arguably|noticeably|strictly|simply),? ){0,6}"
+_HEAD, _TAIL = 2_000, 4_000  # characters that are looked at
+_BEHIND = 100_000  # reasoning ends within so many characters of the end, or is not told apart
+
+
+class _Kind(Enum):
+    DIGIT = auto()  # `2`
+    NAME = auto()  # `Interaction 2`: an answer, or the heading of a part
+    ORDINAL = auto()  # `second`: an answer if it is the whole reply
+    ANSWER = auto()  # `Answer: 2`
+    LABEL = auto()  # `Verdict: 2`, which no student gives
+    OVERALL = auto()  # `Overall: 2`: an answer, or the last of some scores
+    STATEMENT = auto()  # `Interaction 2 is better.`
+
+
+class _Form(NamedTuple):
+    kind: _Kind
+    choice: Choice
+
+
+_ANSWER = (
+    r"(?:(?:(?:the|my|so the|final|overall|your) ){0,2}(?:final )?answer|antwort|respuesta|réponse|reponse|ответ|答案|回答|risposta|resposta|答え|정답)"
 )
-_GOOD = r"(?:better|best|superior|stronger|strongest|preferable|preferred|winner|favou?red|more effective)\b"
-_BAD = r"(?:worse|worst|inferior|weaker|weakest|less (?:effective|good|preferable)|poorer|loser)\b"
-_BE = (
-    "(?:is|was|seems|appears|looks|would be|will be|makes|represents|proves|remains|comes out(?: as)?|stands out as"
-    "|provides|offers|has|shows|demonstrates|creates|makes for|leads to|(?:would|will) (?:likely |probably )?lead to"
-    "|is (?:more )?likely to lead to|exemplifies|fosters|results in)"
-)
-# Better at one thing is not better: with a qualification it is no statement.
-_QUALIFIED = (
-    r"(?! (?:(?:interaction|one|option|choice|response) )?(?:(?:only|just|mainly|mostly) )?(?:at|in|on|when|where|with|if|had"
-    r"|without|regarding|concerning|unless|suited|structured|written|for|as far)\b"
-    r"(?! (?:every|all|most|several|many|both|multiple|these|the following|general|total|my (?:view|opinion)|this case"
-    r"|two|three|a (?:few|number)|terms of (?:overall|the overall|all)|encouraging|fostering|learning|(?:the )?(?:students?|learner)\b|it\b|the reasons)))"
-)
-_PREFER = (
-    r"\b(?:prefer|choose|chose|pick|select|favou?r|vote for|go with|going with|opt for|lean towards?|side with"
-    "|settle on|would say|'d say|recommend)"
-)
-_LABEL = (
-    r"\b(?:answer|verdict|choice|decision|output|preference|winner|selection|pick|judge?ment|conclusion|vote|better|best"
-    "|preferred|superior|winning|chosen|result)(?: (?:interaction|response|conversation|dialogue|option|one|choice|answer"
-    "|id|number))?"
-)
-_STATED = _words(
-    f"{_SIDE} ?,? ?(?:(?:however|overall|though|by contrast|in my (?:view|opinion)), )?(?:{_BE} {_ADVERBS}{_GOOD}|(?:clearly |overall )?wins\\b|has the (?:edge|advantage)\\b){_QUALIFIED}"
-    f"|{_PREFER} {_SIDE}{_QUALIFIED}"
-    f"|{_LABEL}(?: (?:is|was|would be) ?[:=]?| ?[:=]{{1,2}}>?| ?(?:->|→)) ?(?:[(\\[{{] ?){{0,2}}{_SIDE}{_QUALIFIED}"
-    f"|\\b(?:therefore|thus|hence|so|in conclusion|ultimately|in summary|to conclude) ?[,:]? ?(?:it is |it's )?{_SIDE}(?= ?(?:[.!\\n]|\\Z))"
-    f"|[.!?] {_SIDE}[.!]?\\Z"
-)
-_DENIED = _words(
-    f"{_SIDE} (?:(?:is|was|does|did|would|has|can) ?)?(?:{_ADVERBS}{_BAD}|(?:not|never|no) (?:\\w{{1,20}} ){{0,3}}?{_GOOD})"
-    f"|{_SIDE} (?:isn|wasn|wouldn|doesn)'?t (?:\\w{{1,20}} ){{0,3}}?{_GOOD}"
-    f"|\\bnot {_SIDE}|{_BAD} (?:interaction|response|one|option) (?:is|was) {_SIDE}"
-)
-# A line that is nothing but an answer, perhaps with a label and marks around it.
+_OVERALL = r"(?:(?:the )?(?:overall|result|final result|in total|outcome|conclusion))"
+_ASKED = r"(?: ?\((?:1 or 2|2 or 1|[\ue001\ue002] (?:or|/) [\ue001\ue002]|[12]/[12])\))?"
+_QUOTE = r"[\"'«»]?"
+_SEPARATOR = rf"{_QUOTE}{_ASKED}(?: (?:is|was|would be|ist|es|est)\b ?:?| ?[:=]{{1,2}}>?| ?(?:->|→|=>|–|—|-) ?|是) ?"
 _FILLER = (
-    "(?:(?:therefore|thus|hence|so|overall|in conclusion|ultimately|definitely|clearly|finally|ok|okay|sure|i (?:think"
-    "|believe|say|would say)|i'd say|it's|it is|that would be|my|final|the)[,:.!]? ){0,5}"
+    rf"(?:{CONCLUSION}|(?:definitely|clearly|ok|okay|sure|certainly|hmm|well|i (?:think|believe|say|would say)|i'd say|it's|it is"
+    r"|that would be|my|final|based on the criteria)(?:[,:!]|\.{1,3})? ){0,4}"
 )
-_LINE = _words(
-    rf"(?:[(\[{{] ?){{0,3}}{_FILLER}(?P<label>{_LABEL} ?(?:is|was)? ?[:=–-]? ?)?(?:[(\[{{] ?){{0,2}}"
-    rf"(?:{_NOUN} ?[:=] ?)?(?P<n>{_ANY}|(?:one|two|first|second)\b) ?(?:[)\]}}] ?){{0,4}}[.!,]? ?(?:[)\]}}] ?){{0,2}}"
+_ORDINALS: dict[str, Choice] = {"one": 1, "two": 2, "first": 1, "second": 2}
+_OPEN, _CLOSE = r"[\"'(\[{<« ]{0,6}", r"[\"')\]}>» ,]{0,6}"
+_LINE = words(
+    rf"(?P<filler>{_FILLER})"
+    rf"(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
+    rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:{NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
+    rf"(?:(?P<side>{SIDE})|(?P<ordinal>one|two|first|second)\b){_CLOSE}"
+    rf"(?: ?\((?P<again>{SIDE})\)|,? (?:and )?not (?P<other>{SIDE}))?"
 )
-# A reply that starts with its answer and goes on; `1.` may also start a list.
-_OPENS = _words(rf"[(\[]? ?{_SIDE} ?[)\]]?(?:[.,;:!)—–-]|\n| (?=[—–(-]|because|since|as|over) ?)")
-_LISTS: dict[Choice, re.Pattern[str]] = {
-    1: re.compile("(?:\n|[.!?:;)] )(?:\ue002|2)[.):]"),
-    2: re.compile("(?:\n|[.!?:;)] )(?:\ue001|[13])[.):]"),
-}
-_TIED = _words(
-    r"\b(?:(?:it's|it is|is|call it|are|call this|as) (?:an? )?(?:exact |clear |perfect )?(?:tied?|draw|toss-?up|even)\b|tied\b"
-    r"|on (?:a )?par\b|equally (?:good|bad|effective|strong|well|valid|matched|poor)(?! (?:at|in|on|with)\b)"
-    r"|neither (?:\w{1,20} ){0,3}?(?:better|superior|preferable|stands out|wins|good|one)\b"
-    r"|no (?:clear |real )?(?:winner|preference|difference)\b|both (?:\w{1,20} ){0,2}(?:equal|the same|identical|better)\b"
-    r"|(?:are|is) (?:about |roughly )?(?:equal|identical|the same|indistinguishable|comparable)\b"
-    r"|i (?:\w{1,20} ){0,2}(?:can ?not|can't|unable to|not able to|won't|refuse to|decline to|don't know)(?: \w{1,20}){0,2}? ?"
-    r"(?:decide|determine|judge|choose|compare|assess|evaluate|tell|pick|provide|help|assist|comply|make|answer|give|fulfill?|which|\Z)"
-    r"|(?:can ?not|can't|impossible to|unable to|hard to) (?:be )?(?:decided?|determined?|judged?|choose|compared?|pick|tell|say))"
+_STATED = words(rf"{OPENED}(?: ?[.!)]){{0,3}}")
+_NUMBERED = words(rf"(?P<number>{BARE})[.):] ?(?P<rest>{SIDE}[^\n]{{0,300}})")
+_BARE_LABEL = words(rf"(?:{LABEL}|{_ANSWER}|{_OVERALL}){_ASKED}(?: is)? ?:?")
+_KEY = words(rf"(?:{LABEL}|(?:final ?)?answer|(?:better|best|preferred|winning) ?{NOUN})")
+_SCORE = words(r"[^\W\d_][^\n:=]{0,60}? ?[:=–—-] ?[\"']?(?:[0-9.]{1,4}|[\ue001\ue002])[\"']?(?: ?/ ?[0-9]{1,3})?[.,]?")
+_CONCLUDED = words(rf"(?:{CONCLUSION}|i (?:therefore|thus) )")
+# A bare number behind these words may be what somebody in the lesson said.
+_QUOTES = words(
+    r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got|finds?|found|counts?|calculat\w{1,3}"
+    r"|adds?|step|number|equals?|result|sum|solution)\b|[\"“”«»0-9:]"
 )
-# Behind this comes another answer, or none.
-_RETRACTED = _words(
-    r"\b(?:wait,|no, wait|actually,|on second thoughts?\b|correction:|scratch that|just kidding|i mean,|changed my mind)"
-)
-# These take a preference back if they stand before it in its clause; those, in its sentence, only suppose it.
-_TAKEN_BACK = _words(
-    r"\b(?:not|never|nobody|no one|doubt|false|wrong|incorrect|could|might|may|maybe|perhaps|possibly|hard|difficult|some"
-    r"|others?|initially|at first|either|neither|nor|or|why|which|than|between)\b|n't\b"
-)
-_SUPPOSED = _words(
-    r"\b(?:if(?! i (?:had|have|must|were)\b)|whether|unless|depend\w{0,4}|suppose|supposing|hypothetically)\b"
-)
-# A bare number behind this is what somebody in the lesson said, not the judge.
-_QUOTES = _words(
-    r"\b(?:student|teacher|he|she|they)\b[^\n]{0,40}?\b(?:says?|said|answer(?:s|ed)|asks?|asked|repl(?:ies|ied)|wr(?:ites|ote)|computes?"
-    r"|gets?|got|finds?|found|calculate[sd]?|explain(?:s|ed))\b|(?:\A|\n)(?:student|teacher) ?:"
-)
-_SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|\n")
-_CLAUSE_END = re.compile(r"[,;:—–]|\b(?:but|so|thus|because|therefore)\b", re.IGNORECASE)
-_REACH = 300  # a sentence is looked at so far before and behind a preference
+_ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
+_EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 
-_NEXT_KEY = re.compile(r',\s{0,9}"(?=[\w -]{1,40}"\s{0,3}:)')
-_BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
-_THOUGHTS = "(?:think|thinking|thought|thoughts|reasoning|reflection|analysis)"
-_THOUGHT_ENDS = re.compile(f"</{_THOUGHTS}>", re.IGNORECASE)
-_THOUGHT_STARTS = re.compile(f"<{_THOUGHTS}>", re.IGNORECASE)
+_THOUGHTS = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
+_THOUGHT = re.compile(rf"<(?P<closes>/?)(?:{_THOUGHTS})>|\[(?P<ends>/?)THINK\]", re.IGNORECASE)
+_LAST_THOUGHT = re.compile(rf"(?s:.*)(?:</(?:{_THOUGHTS})>|\[/THINK\])", re.IGNORECASE)
+_FINAL = "<|channel|>final<|message|>"
+_BOXED = re.compile(
+    r"(?P<before>[^\n]{0,200}?)\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?(?P<said>[^{}\n]{1,40})\}{1,2}"
+)
+_SOMEBODY = re.compile(r"\b(?:student|teacher|pupil|he|she|they)\b", re.IGNORECASE)
 _TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w-]{0,30}>|<\|[\w-]{1,30}\|>")
-_MARKS = re.compile(
-    r"""[*`"“”„«»$\\\u200b\ufeff\ufe0f\u20e3]|(?<![^\W_])'|'(?![^\W_])|^[>#]{1,6}|^\s?[-•]\s|#(?=\s?[12])""",
-    re.MULTILINE,
+_FENCE = re.compile(r"^[^\S\n]{0,3}```\w{0,12}[^\S\n]{0,9}$", re.MULTILINE)
+_BULLET = re.compile(r"^(?:>{1,3} ?|#{1,6} |[-•–] )+")
+_MARKS = re.compile("[*`$\u200b\ufeff\ufe0f\u20e3]")
+_SPELLINGS = str.maketrans(
+    {
+        **{"１": "1", "２": "2", "：": ":", "。": ".", "（": "(", "）": ")", "_": " ", "’": "'", "‘": "'"},
+        **{"“": '"', "”": '"', "„": '"', "№": "#"},
+    }
 )
-_SPELLINGS = str.maketrans({"１": "1", "２": "2", "：": ":", "。": ".", "_": " ", "’": "'", "‘": "'"})
 
 
 def read_verdict(
@@ -166,86 +123,209 @@ def read_verdict(
     """Which of the two a judge's reply names, or None."""
     if refusal is not None or finish_reason in ("length", "content_filter"):
         return None
-    plain = _marked(_plain(text))
-    if not plain or _TIED.search(plain) or _RETRACTED.search(plain):
+    lines = _lines(_without_thoughts(_bounded(text)))
+    if not lines:
         return None
-    stated = {*_lines(plain), *_opening(plain), *_preferences(plain)}
-    if len(stated) != 1:
+    forms = [_form(line, alone=len(lines) == 1) for line in lines]
+    if any(_ROLE.match(line) for line in lines):
+        return _beside_a_lesson(forms)
+    if not any(forms) and (inline := _last_sentence(lines[-1])) is not None:
+        return None if any(other != inline for other in _said(lines[:-1])) else inline
+    if any(forms):
+        return _formal(lines, forms)
+    return preferred(sentences(lines))
+
+
+def _bounded(text: str) -> str:
+    """The reply behind its reasoning, of a long one its first and its last whole lines."""
+    text = text.strip()
+    if len(text) > _HEAD + _TAIL:
+        text = text[text.rfind(_FINAL) :] if _FINAL in text else text
+        thought = _LAST_THOUGHT.match(text, max(0, len(text) - _BEHIND))
+        if thought is not None and text[thought.end() :].strip():
+            text = text[thought.end() :].strip()
+    if len(text) <= _HEAD + _TAIL:
+        return text
+    head, tail = text[:_HEAD], text[-_TAIL:]
+    return f"{head[: head.rfind(chr(10)) + 1]}\n…\n{tail[tail.find(chr(10)) :] if chr(10) in tail else ''}\n…"
+
+
+def _without_thoughts(text: str) -> str:
+    """The reply without blocks of reasoning; "" if one is never closed."""
+    final = text.rfind(_FINAL)
+    if final >= 0:
+        text = text[final + len(_FINAL) :]
+    kept: list[str] = []
+    at, inside = 0, False
+    for tag in _THOUGHT.finditer(text):
+        closes = bool(tag["closes"] or tag["ends"])
+        if closes and not inside:
+            kept.clear()
+        elif not closes and not inside:
+            kept.append(text[at : tag.start()])
+        inside, at = not closes, tag.end()
+    return "" if inside else "".join(kept) + text[at:]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a reply without markup, with a character for each side that they mention."""
+    text = PRIVATE_USE.sub("", text)
+    text = _BOXED.sub(_unboxed, _json_read(_FENCE.sub("", text)))
+    text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
+    text = "".join(c for c in text if c.isascii() or unicodedata.category(c) not in ("So", "Sk", "Cf"))
+    lines = (" ".join(line.split()) for line in _MARKS.sub("", text).splitlines())
+    lines = (_BULLET.sub("", line) for line in lines)
+    said = marked("\n".join(line for line in lines if line.strip(_EDGE))).split("\n")
+    return _joined([line for line in said if line])
+
+
+def _joined(lines: Sequence[str]) -> list[str]:
+    """A label that has a line of its own goes before the next line."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and _BARE_LABEL.fullmatch(joined[-1]) and _form(line, alone=True):
+            joined[-1] = f"{joined[-1].rstrip(' :')}: {line}"
+        else:
+            joined.append(line)
+    return joined
+
+
+def _unboxed(match: re.Match[str]) -> str:
+    quoted = _SOMEBODY.search(match["before"])
+    return f"{match['before']} {match['said']}" if quoted else f"{match['before']}\nanswer: {match['said']}\n"
+
+
+def _json_read(text: str) -> str:
+    """The text with an object that starts or ends it replaced by the answer which it holds."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    if start < 0 or end <= start or (text[:start].strip() and text[end:].strip()):
+        return text
+    try:
+        value = msgspec.json.decode(text[start:end].encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    if not isinstance(value, dict):
+        return text
+    found = {
+        json_side(said)
+        for key, said in value.items()
+        if isinstance(key, str) and _KEY.fullmatch(key[:80].replace("_", " ").replace("-", " "))
+    }
+    answer = f"answer: {found.pop()}" if len(found) == 1 and None not in found else "…"
+    return f"{text[:start]}\n{answer}\n{text[end:]}"
+
+
+def json_side(value: object) -> Choice | None:
+    """The side that a value of a JSON object names."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    choice = stated.pop()
-    return None if any(_side(match) == choice for match in _DENIED.finditer(plain)) else choice
+    form = _form(marked(str(value)[:200].strip()), alone=True)
+    return form.choice if form else None
 
 
-def _plain(text: str) -> str:
-    """The reply without thinking, markup and quotation marks; "" if nothing is left of it."""
-    text = without_thinking(_PRIVATE_USE.sub("", text), [])
-    text = _THOUGHT_ENDS.split(text)[-1]
-    if _THOUGHT_STARTS.search(text):
-        return ""
-    text = _BOXED.sub(r"\nanswer: \1\n", text)
-    text = _NEXT_KEY.sub("\n", text)
-    text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text))
-    lines = (" ".join(line.split()) for line in text.translate(_SPELLINGS).splitlines())
-    plain = _MARKS.sub("", "\n".join(line for line in lines if line))
-    return "\n".join(line for line in (" ".join(line.split()) for line in plain.split("\n")) if line)
+def _form(line: str, *, alone: bool) -> _Form | None:
+    """The answer that a line is, `alone` in its reply; None if it is something else or more."""
+    if len(line) > 400:
+        return None
+    match = _LINE.fullmatch(line.strip(_EDGE))
+    if match is not None and "?" not in line:
+        return _line_form(line, match)
+    said = _STATED.fullmatch(line.strip(" \"'")) if "?" not in line else None
+    if said is not None:
+        choice = stated(line.strip(" \"'"))
+        return _Form(_Kind.STATEMENT, choice) if choice is not None else None
+    numbered = _NUMBERED.fullmatch(line) if alone else None
+    if numbered is not None and stated(numbered["rest"]) == side(numbered["number"]):
+        return _Form(_Kind.STATEMENT, side(numbered["number"]))
+    return None
 
 
-def _marked(text: str) -> str:
-    """The text with one character for each side that it mentions."""
-    return _JOINED.sub(_BOTH, _MENTION.sub(_character, text))
+def _line_form(line: str, match: re.Match[str]) -> _Form | None:
+    mark = match["side"]
+    choice = side(mark) if mark else _ORDINALS[match["ordinal"].lower()]
+    if (match["again"] and side(match["again"]) != choice) or (
+        match["other"] and side(match["other"]) == choice
+    ):
+        return None
+    named = bool(mark) and re.match(NAME, mark) is not None
+    if match["label"] or match["output"]:
+        return _Form(_Kind.LABEL, choice)
+    if match["answer"]:
+        return _Form(_Kind.LABEL if named or "final" in match["answer"].lower() else _Kind.ANSWER, choice)
+    if match["overall"]:
+        bare_result = not named and not match["overall"].lower().startswith(("overall", "the overall"))
+        return None if bare_result else _Form(_Kind.OVERALL, choice)
+    if line.rstrip("\"' ").endswith(":"):
+        return None
+    if named:
+        return _Form(_Kind.STATEMENT if match["filler"] else _Kind.NAME, choice)
+    return _Form(_Kind.DIGIT if mark else _Kind.ORDINAL, choice)
 
 
-def _character(match: re.Match[str]) -> str:
-    bare = match["bare"]
-    if bare:
-        return _BARE[_NUMBERS[bare]]
-    named = match["named"] or match["ordinal"] or match["the"]
-    return _NAMED[_NUMBERS[named.lower()]]
+def _beside_a_lesson(forms: Sequence[_Form | None]) -> Choice | None:
+    """The labelled answer that starts or ends a reply which has lines of a lesson."""
+    labelled = {form.choice for form in forms if form and form.kind in (_Kind.ANSWER, _Kind.LABEL)}
+    ends = [form for form in (forms[-1], forms[0]) if form and form.kind in (_Kind.ANSWER, _Kind.LABEL)]
+    return ends[0].choice if ends and len(labelled) == 1 else None
 
 
-def _side(match: re.Match[str]) -> Choice:
-    """The side in whichever group took part."""
-    return next(_SIDES[group] for group in match.groups() if group in _SIDES)
+def _formal(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
+    """The answer form at the end, at the start, or with a label that only a verdict has."""
+    scores = sum(_SCORE.fullmatch(line) is not None and form is None for line, form in zip(lines, forms, strict=True))
+    found = [_usable(form, len(forms), scores) for form in forms]
+    if len({form.choice for form in found if form and form.kind is not _Kind.NAME}) > 1:
+        return None
+    last, first = found[-1], found[0]
+    inline = _last_sentence(lines[-1]) if last is None else None
+    said = inline if last is None else last.choice
+    if said is not None:
+        headings = {form.choice for form in found[:-1] if form and form.kind is _Kind.NAME}
+        if last is not None and last.kind is _Kind.NAME and headings and said not in headings:
+            return None
+        others = {form.choice for form in found if form and form.kind is not _Kind.NAME} - {said}
+        return None if others or any(other != said for other in _said(lines)) else said
+    if first is not None and first.kind is _Kind.STATEMENT:
+        return preferred(sentences(lines))
+    at = 0 if first is not None and first.kind is not _Kind.NAME else _labelled(found)
+    form = None if at is None else found[at]
+    if at is None or form is None:
+        return None if any(form and form.kind is not _Kind.NAME for form in found) else preferred(sentences(lines))
+    if any(other != form.choice for other in _said(lines[:at])):
+        return None
+    return None if retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
 
 
-def _lines(text: str) -> Iterator[Choice]:
-    """The sides of lines that are nothing but an answer; where both head a part, those are no answers."""
-    lines = text.split("\n")
-    headings: list[Choice] = []
-    for i, line in enumerate(lines):
-        match = _LINE.fullmatch(line) if len(line) <= 120 else None
-        if match is None:
-            continue
-        mention = match["n"]
-        choice = _SIDES[mention] if mention in _SIDES else _NUMBERS[mention.lower()]
-        if mention in _NAMED.values() and not match["label"]:
-            headings.append(choice)
-        elif mention in _SIDES or match["label"] or len(lines) == 1 or i == len(lines) - 1:
-            yield choice
-    if len(set(headings)) == 2:
-        headings.remove(1)
-        headings.remove(2)
-    yield from headings
+def _usable(form: _Form | None, lines: int, scores: int) -> _Form | None:
+    if form is None or (form.kind is _Kind.ORDINAL and lines > 1) or (form.kind is _Kind.OVERALL and scores):
+        return None
+    return form
 
 
-def _opening(text: str) -> Iterator[Choice]:
-    """The bare number that the reply starts with, unless it numbers a list."""
-    match = _OPENS.match(text)
-    if match is not None and match[1] in _BARE.values():
-        choice = _side(match)
-        if not _LISTS[choice].search(text, match.end()):
-            yield choice
+def _labelled(found: Sequence[_Form | None]) -> int | None:
+    """Where the last line stands that has a label which only a verdict has."""
+    return next((i for i in range(len(found) - 1, -1, -1) if (f := found[i]) and f.kind is _Kind.LABEL), None)
 
 
-def _preferences(text: str) -> Iterator[Choice]:
-    """The sides that sentences prefer, unasked, without condition and without taking it back."""
-    for match in _STATED.finditer(text):
-        before = _SENTENCE_END.split(text[max(0, match.start() - _REACH) : match.start()])[-1]
-        if _SUPPOSED.search(before) or _TAKEN_BACK.search(_CLAUSE_END.split(before)[-1]):
-            continue
-        bare = any(group in _BARE.values() for group in match.groups())
-        if bare and _QUOTES.search(before):
-            continue
-        end = _SENTENCE_END.search(text, match.end(), match.end() + _REACH)
-        if end is None or end.group() != "?":
-            yield _side(match)
+def _last_sentence(line: str) -> Choice | None:
+    """The labelled or concluding answer in which a line of several sentences ends."""
+    parts = sentences([line])
+    if len(parts) < 2 or parts[-2].endswith("?") or '"' in parts[-1]:
+        return None
+    before, last = parts[:-1], parts[-1]
+    form = _form(last, alone=False)
+    if form is None or any(other != form.choice for other in statements(before)):
+        return None
+    if form.kind is _Kind.LABEL or (form.kind is _Kind.ANSWER and ":" in last):
+        return form.choice
+    if form.kind is _Kind.STATEMENT and _CONCLUDED.match(last):
+        return form.choice
+    if form.kind is _Kind.DIGIT and not _QUOTES.search(" ".join(before)) and not re.search(BARE, line[: -len(last)]):
+        return form.choice
+    return None
+
+
+def _said(lines: Sequence[str]) -> list[Choice]:
+    return list(statements(sentences(lines)))
+
+
+_ = STATEMENT_GROUPS

@@ -51,20 +51,14 @@ _WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'�
 _CLOSE = r"[\])*_\"”]{0,4}"
 _COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
 _SIDE = "teacher|student"
-_FOREIGN: dict[str, Role] = {
-    **dict.fromkeys(
-        "lehrer lehrerin lehrkraft profesor profesora maestro maestra docente professeur professeure enseignant"
-        " enseignante maître maîtresse professore professoressa insegnante professora docent leraar öğretmen nauczyciel"
-        " nauczycielka учитель учительница преподаватель вчитель معلم المعلم أستاذ शिक्षक 老师 老師 教师 教師 先生 선생님 교사".split(),
-        "Teacher",
-    ),
-    **dict.fromkeys(
-        "schüler schülerin studentin estudiante alumno alumna élève étudiant étudiante studente studentessa alunno"
-        " alunna aluno aluna estudante leerling öğrenci uczeń uczennica ученик ученица студент студентка учень طالب"
-        " الطالب छात्र 学生 學生 同学 生徒 학생".split(),
-        "Student",
-    ),
-}  # fmt: skip
+_ABROAD_TEACHER = (
+    "lehrer(?:in)?|lehrkraft|professor[ae]|profesora?|maestr[oa]|docente?|professeure?|enseignante?|maître(?:sse)?|professoressa|insegnante"
+    "|leraar|öğretmen|nauczyciel(?:ka)?|учитель(?:ница)?|преподаватель|вчитель|(?:ال)?معلم|शिक्षक|老[师師]|教[师師]|先生|선생님|교사"
+)
+_ABROAD_STUDENT = (
+    "schüler(?:in)?|studentin|estudiante|alumn[oa]|élève|étudiante?|student(?:e|essa)|alunn[oa]|alun[oa]|estudante|leerling|öğrenci|uczeń"
+    "|uczennica|учени(?:к|ца)|студент(?:ка)?|учень|(?:ال)?طالب|छात्र|学生|學生|同学|生徒|학생"
+)
 # Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
 _RARE = re.compile(
     rf"""^(?P<prefix>(?:[^\w\n]|_){{0,12}}+)(?:
@@ -74,12 +68,12 @@ _RARE = re.compile(
     |(?<=\#[ ])(?P<heading>{_SIDE})[ ]
     |(?P<dash>{_SIDE})[*_]{{0,3}}[^\S\n]{{1,3}}[-–—]{{1,2}}[^\S\n]
     |(?P<pronoun>you|me){_COLON}
-    |(?P<foreign>{"|".join(_FOREIGN)}){_COLON})""",
+    |(?:(?P<abroad_t>{_ABROAD_TEACHER})|(?P<abroad_s>{_ABROAD_STUDENT})){_COLON})""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-_ENOUGH = frozenset({"title", "round", "foreign", "within"})
+_ENOUGH = frozenset({"title", "round", "abroad", "within"})
 _WITHIN = re.compile(
-    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<name>Teacher|Student|TEACHER|STUDENT)(?:[^\S\n]?\d{1,2})?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
+    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>Teacher|Student|TEACHER|STUDENT)(?:[^\S\n]?\d{1,2})?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
     r"[^\S\n]{1,4}(?=\S)"
 )
 _NAME_LINE = re.compile(
@@ -92,13 +86,15 @@ _SHOWS = re.compile(
     r"\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b",
     re.IGNORECASE,
 )
-_KEYS = frozenset(
-    "question answer problem solution example note hint step claim evidence before after input output true false pros cons"
-    " term definition word meaning front back cause effect original translation english spanish french german latin italian"
-    " frage antwort pregunta respuesta given find theory practice fact myth person doctor teacher student".split()
+_KEY = re.compile(
+    r"question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
+    r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian|frage|antwort|pregunta"
+    r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student",
+    re.IGNORECASE,
 )
-_BRIEF = frozenset(
-    "ok okay yes yeah yep no nope sure thanks thank hi hello hey hm hmm um uh oh well i i'm i’m i'll i’ll".split()
+_BRIEF = re.compile(
+    r"ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|i(?:['’](?:m|ll))?",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(
     r"[\s\"“„«'‘¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
@@ -272,20 +268,11 @@ class _Page:
         """The labels in rarer manners, and those behind a sentence on the same line."""
         manners: dict[str, list[RoleLine]] = {}
         for match in islice(_RARE.finditer(self.text), MAX_LINES):
-            manner = match.lastgroup or ""
-            role = _rare_role(match[manner].lower(), own)
-            aliased = manner in ("pronoun", "foreign")
-            line = RoleLine(
-                role, match.start(), match.end(), match["prefix"], "colon", False, aliased, manner
-            )
-            manners.setdefault(manner, []).append(line)
+            line = _rare(match, match.lastgroup or "", own)
+            manners.setdefault(line.form, []).append(line)
         for match in islice(_WITHIN.finditer(self.text), MAX_LINES):
             if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__"))):
-                role = _rare_role(match["name"].lower(), own)
-                line = RoleLine(
-                    role, match.start(), match.end(), match["prefix"], "colon", False, False, "within"
-                )
-                manners.setdefault("within", []).append(line)
+                manners.setdefault("within", []).append(_rare(match, "within", own))
         return [line for lines in manners.values() for line in self._conversing(lines, own)]
 
     def _conversing(self, lines: list[RoleLine], own: Role) -> list[RoleLine]:
@@ -317,7 +304,7 @@ class _Page:
         if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
             return []
         words = [word for name in names for word in name.split()]
-        if not all(word[0].isupper() for word in words) or any(word.lower() in _KEYS for word in words):
+        if not all(word[0].isupper() for word in words) or any(_KEY.fullmatch(word) for word in words):
             return []
         titled = {match["name"] for match in found if match["title"]}
         before = self.text[: found[0].start()][-400:]
@@ -338,7 +325,7 @@ class _Page:
         """Whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to a list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
         first = _SENTENCE.match(self._said(line))
-        answers = first is not None and first["word"].lower() in _BRIEF
+        answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
         return answers and ((alone and not before.endswith(":")) or self._after_blank(line))
 
     def _said(self, line: RoleLine) -> str:
@@ -388,7 +375,7 @@ def _speaks(said: str, *, to_end: bool = False) -> bool:
     if match is None:
         return False
     word, end = match["word"], match["end"]
-    if word.lower() in _BRIEF:
+    if _BRIEF.fullmatch(word):
         return True
     if not word[0].isalpha() or word[0].islower() or (to_end and not end):
         return False
@@ -401,12 +388,15 @@ def _other(own: Role) -> Role:
     return "Student" if own == "Teacher" else "Teacher"
 
 
-def _rare_role(name: str, own: Role) -> Role:
-    if name in ("you", "me"):
-        return own if name == "me" else _other(own)
-    if name in ("teacher", "student"):
-        return "Teacher" if name == "teacher" else "Student"
-    return _FOREIGN.get(name, own)
+def _rare(match: re.Match[str], manner: str, own: Role) -> RoleLine:
+    """The line of a label in one of the rarer manners, whose name is its form."""
+    name = match[manner].lower()
+    role: Role = "Teacher" if manner == "abroad_t" or name == "teacher" else "Student"
+    if manner == "pronoun":
+        role = own if name == "me" else _other(own)
+    form = manner.partition("_")[0]
+    aliased = form in ("pronoun", "abroad")
+    return RoleLine(role, match.start(), match.end(), match["prefix"], "colon", False, aliased, form)
 
 
 def _ends(lines: list[RoleLine], length: int) -> list[int]:

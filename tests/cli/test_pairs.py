@@ -215,36 +215,58 @@ class TestOtherSources:
                 assert line["label"]["chosen"] == chosen
                 assert abs(signal["a"] - signal["b"]) >= 0.2
 
-    def test_votes_label_and_stand_beside_the_oracle(self, command: Command, run: Path) -> None:
+    def test_votes_are_kept_with_the_run_and_stand_beside_the_oracle(
+        self, command: Command, run: Path
+    ) -> None:
         command("pairs", run, "--by", "oracle")
-        votes = run / "votes.jsonl"
+        votes = run.parent / "votes.jsonl"
         votes.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "a", "rater": "r1"}\n')
-        made = facts(command("pairs", run, "--by", "human", "--json"))
+        made = facts(command("pairs", run, "--by", "human", "--human", votes, "--json"))
         assert sum(made["pairs"].values()) == 1
         (line,) = [line for line in pairs(run) if line["label"]]
         assert (line["a"]["id"], line["label"]["chosen"]) == ("t-000000-r0", "b")
         assert line["signals"]["oracle"]
+        votes.unlink()
+        command("pairs", run, "--by", "oracle")
+        assert [line["signals"]["human"]["p"] for line in pairs(run) if line["signals"]["human"]] == [0.0]
+        more = run.parent / "more.jsonl"
+        more.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "tie", "rater": "r2"}\n')
+        facts(command("pairs", run, "--by", "human", "--human", more, "--json"))
+        assert [line["signals"]["human"]["p"] for line in pairs(run) if line["signals"]["human"]] == [0.25]
+
+    def test_votes_on_other_texts_count_for_nothing(
+        self, command: Command, run: Path, tmp_path: Path
+    ) -> None:
+        votes = run.parent / "votes.jsonl"
+        votes.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "a", "rater": "r1"}\n')
+        facts(command("pairs", run, "--by", "human", "--human", votes, "--json"))
+        command("generate", job(tmp_path, backends={"default": {"type": "simulator", "seed": 5}}), "-o", run)
+        ended = command("pairs", run, "--by", "human")
+        assert ended.code == 3
+        assert "No pair could be labelled by human" in ended.err
 
     @pytest.mark.parametrize(
         ("text", "complaint"),
         [
             ("{oops", "line 1"),
             ('{"a": "t-000000-r0", "b": "nobody", "choice": "a", "rater": "r"}', "nobody"),
+            ('{"a": "t-000000-r0", "b": "t-000000-r7", "choice": "a", "rater": "r"}', "t-000000-r7"),
             ('{"a": "t-000000-r0", "b": "t-000001-r0", "choice": "a", "rater": "r"}', "line 1"),
-            ("", "there is no vote in this file"),
+            ("", "there are no votes"),
+            ("\xff", "not UTF-8"),
         ],
     )
     def test_votes_that_are_none_are_sentences(
         self, command: Command, run: Path, text: str, complaint: str
     ) -> None:
         votes = run.parent / "votes.jsonl"
-        votes.write_text(text)
+        votes.write_bytes(text.encode("latin-1"))
         ended = command("pairs", run, "--by", "human", "--human", votes)
         assert ended.code == 2
         assert complaint in ended.err
         assert not (run / "pairs").exists()
 
-    def test_no_votes_file_says_what_one_looks_like(self, command: Command, run: Path) -> None:
+    def test_no_votes_say_what_one_looks_like(self, command: Command, run: Path) -> None:
         ended = command("pairs", run, "--by", "human")
         assert ended.code == 2
         assert '"choice"' in ended.err
@@ -293,6 +315,132 @@ class TestRunsThatCannotBePaired:
         assert made["calls"]["made"] == 144, "other conversations are other questions"
 
 
+class TestPairsHoldWhatWasJudged:
+    """A label is never put on texts that nobody judged, nor a scenario on two sides."""
+
+    EXPORTS = ("trl-dpo", "trl-conversation", "mtpo", "trl-kto")
+
+    @pytest.mark.parametrize(
+        "changes", [{"seed": 99}, {"backends": {"default": {"type": "simulator", "seed": 5}}}]
+    )
+    def test_a_run_that_was_made_anew(
+        self, command: Command, run: Path, tmp_path: Path, changes: dict[str, Any]
+    ) -> None:
+        command("pairs", run, "--by", "oracle")
+        old = (run / "pairs" / "pairs.jsonl").read_bytes()
+        assert command("generate", job(tmp_path, **changes), "-o", run).code == 0
+        for name in self.EXPORTS:
+            ended = command("export", run, "--to", name, "-o", tmp_path / name)
+            assert ended.code == 2
+            assert "edgen pairs" in ended.err
+        (run / "pairs" / "pairs.jsonl").write_bytes(old)
+        for arguments in (("pairs", run, "--report"), ("export", run, "--to", "mtpo", "-o", tmp_path / "x")):
+            ended = command(*arguments)
+            assert ended.code == 2
+            assert "is not what it was when the pairs were made" in ended.err
+
+    def test_a_run_that_has_grown(self, command: Command, tmp_path: Path) -> None:
+        half, run = {"split": {"test": 0.5}}, tmp_path / "run"
+        command("generate", job(tmp_path, **half), "-o", run)
+        command("pairs", run, "--by", "oracle")
+        refused = 0
+        for count in (13, 17, 23, 31, 40):
+            assert command("generate", job(tmp_path, conversations=count, **half), "-o", run).code == 0
+            ended = command("export", run, "--to", "mtpo", "-o", tmp_path / f"x{count}")
+            if ended.code == 0:
+                rows = [
+                    json.loads(x)
+                    for path in (tmp_path / f"x{count}").glob("*.jsonl")
+                    for x in path.read_text().splitlines()
+                ]
+                assert rows
+            else:
+                refused += 1
+                assert "has grown since" in ended.err
+        assert refused
+
+    def test_fewer_replicates(self, command: Command, run: Path, tmp_path: Path) -> None:
+        command("pairs", run, "--by", "oracle")
+        assert command("generate", job(tmp_path, replicates=2), "-o", run).code == 0
+        ended = command("export", run, "--to", "mtpo", "-o", tmp_path / "x")
+        assert ended.code == 2
+        assert "edgen pairs" in ended.err
+
+    def test_a_hand_in_the_runs_job(self, command: Command, run: Path) -> None:
+        text = (run / "job.yaml").read_text()
+        (run / "job.yaml").write_text(text.replace("seed: 3", "seed: 4"))
+        ended = command("pairs", run, "--by", "oracle")
+        assert ended.code == 2
+        assert "job.yaml was edited" in ended.err
+
+    @pytest.mark.parametrize("line", ["{}", "[" * 100_000, '{"id": 3}', "nonsense"])
+    def test_a_line_that_is_no_pair(self, command: Command, run: Path, tmp_path: Path, line: str) -> None:
+        command("pairs", run, "--by", "oracle")
+        with (run / "pairs" / "pairs.jsonl").open("a") as file:
+            file.write(line + "\n")
+        ended = command("export", run, "--to", "mtpo", "-o", tmp_path / "x")
+        assert ended.code == 2
+        assert "line 37" in ended.err
+        assert not (tmp_path / "x").exists()
+
+    def test_an_empty_ledger_of_another_judge_is_in_nobodys_way(self, command: Command, run: Path) -> None:
+        command("pairs", run, "--by", "oracle")
+        (run / "pairs" / "judged" / "aaaa.db").touch()
+        assert command("pairs", run, "--by", "oracle").code == 0
+
+    def test_too_many_candidates_are_refused_before_anything_is_asked(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        path = job(tmp_path, replicates=1500, conversations=1)
+        assert command("generate", path, "-o", tmp_path / "run").code == 0
+        ended = command("pairs", tmp_path / "run", "--by", "oracle")
+        assert ended.code == 2
+        assert "1448 at most" in ended.err
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (("--by", "probability", "--judge", "x"), "--judge goes with --by oracle"),
+            (("--by", "human", "--prompt", "x"), "--prompt goes with --by oracle"),
+            (("--by", "oracle", "--set", "seed=9"), "does not count for pairs"),
+            (("--by", "oracle", "--set", "split.test=0.5"), "does not count for pairs"),
+            (("--by", "oracle", "--min-margin", "nan"), "a number from 0 to 1"),
+            (("--by", "oracle", "--judge", "nowhere.yaml"), "nowhere.yaml"),
+        ],
+    )
+    def test_what_does_not_go_together(
+        self, command: Command, run: Path, arguments: tuple[str, ...], complaint: str
+    ) -> None:
+        ended = command("pairs", run, *arguments)
+        assert ended.code == 2
+        assert complaint in ended.err
+
+    def test_a_report_hides_no_exit_code(self, command: Command, run: Path) -> None:
+        always_1 = "backends.judge={type: simulator, faults: 'judge_first=1'}"
+        ended = command("pairs", run, "--by", "oracle", "--report", "--json", "--set", always_1)
+        assert ended.code == 3
+        shown = json.loads(ended.out)
+        assert shown["left_out"] == {"tie": 36}
+        assert shown["report"]["judges"][0]["position"]["flips"]["value"] == 1.0
+
+    def test_a_judge_that_is_refused_prints_how_far_it_came(self, command: Command, run: Path) -> None:
+        refused = "backends.judge={type: simulator, faults: '401=1'}"
+        ended = command("pairs", run, "--by", "oracle", "--json", "--set", refused)
+        assert ended.code == 5
+        shown = json.loads(ended.out)
+        assert (shown["planned"], shown["judged"], shown["pending"]) == (36, 0, 36)
+
+    def test_an_unfinished_run_is_remarked_on(self, command: Command, tmp_path: Path) -> None:
+        price = {"prompt": 1.0, "completion": 1.0}
+        backends = {"default": {"type": "simulator", "price": price, "max_tokens": 1500}}
+        path = job(tmp_path, backends=backends, conversations=40, limits={"max_cost": 0.02, "in_flight": 2})
+        assert command("generate", path, "-o", tmp_path / "run").code == 4
+        ended = command("pairs", tmp_path / "run", "--by", "probability")
+        assert "are still to be made" in ended.err
+
+
 def test_the_report_in_words_and_as_json(command: Command, run: Path) -> None:
     command("pairs", run, "--by", "oracle")
     report = facts(command("pairs", run, "--report", "--json"))
@@ -317,3 +465,68 @@ def test_arms_are_candidates_of_one_scenario(command: Command, tmp_path: Path) -
     assert line["a"]["id"] == "t.plain-000000-r0"
     status = facts(command("status", tmp_path / "run", "--json"))
     assert (status["state"], status["accepted"], set(status["arms"])) == ("complete", 30, set(arms))
+
+
+def test_arms_that_come_and_go(command: Command, tmp_path: Path) -> None:
+    """What was judged is found again wherever its arms stand, and one that is gone is a sentence."""
+    one: dict[str, Any] = {"plain": {}, "json": {"prompt": "education_dialogue_json"}}
+    run = tmp_path / "run"
+
+    def generate(arms: dict[str, Any]) -> None:
+        assert (
+            command("generate", job(tmp_path, replicates=2, conversations=6, arms=arms), "-o", run).code == 0
+        )
+
+    generate(one)
+    first = facts(command("pairs", run, "--by", "oracle", "--json"))
+    generate({"first": {"backends": {"default": {"seed": 8}}}, "json": one["json"], "plain": {}})
+    more = facts(command("pairs", run, "--by", "oracle", "--set", "pairs.matches=15", "--json"))
+    assert more["calls"]["made"] == 2 * 15 * 6
+    assert more["calls"]["replayed"] == first["calls"]["made"], "nothing judged is asked again"
+    generate({"json": one["json"], "other": {"backends": {"default": {"seed": 9}}}})
+    for arguments in (("pairs", run, "--report"), ("export", run, "--to", "mtpo", "-o", tmp_path / "x")):
+        ended = command(*arguments)
+        assert ended.code == 2
+        assert "is not what it was when the pairs were made" in ended.err
+    facts(command("pairs", run, "--by", "oracle", "--json"))
+
+
+def test_one_split_for_all_arms_and_their_pairs(command: Command, tmp_path: Path) -> None:
+    arms = {"plain": {}, "bad": {"backends": {"default": {"faults": "refusal=0.5"}}, "asks": 1}}
+    path = job(tmp_path, replicates=2, conversations=30, arms=arms, split={"test": 0.3, "by": "topic"})
+    assert command("generate", path, "-o", tmp_path / "run").code == 3
+    sides: dict[str, set[str]] = {}
+    shards: dict[str, str] = {}
+    for file in (tmp_path / "run").glob("arms/*/shards/conversations_*.json"):
+        side = "test" if "eval" in file.name else "train"
+        for record in json.loads(file.read_text()):
+            sides.setdefault(record["background_info"]["topic"], set()).add(side)
+            shards[record["id"]] = side
+    assert {len(side) for side in sides.values()} == {1}
+    assert set(shards.values()) == {"train", "test"}
+    facts(command("pairs", tmp_path / "run", "--by", "oracle", "--json"))
+    for line in pairs(tmp_path / "run"):
+        assert shards[line["a"]["id"]] == shards[line["b"]["id"]] == line["split"]
+
+
+def test_a_run_with_arms_keeps_every_template_it_was_made_with(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "proj"
+    folder.mkdir()
+    (folder / "mine.j2").write_text(
+        "Simulate a conversation about {{ topic }}. Conversation:\n[\nTeacher: x\n]\n#"
+    )
+    (folder / "judge.j2").write_text(
+        "Interaction 1:\n{{ conversation_1 }}\nInteraction 2:\n{{ conversation_2 }}\nOutput 1 or 2."
+    )
+    arms = {"plain": {}, "mine": {"prompt": "./mine.j2"}}
+    path = job(folder, replicates=1, conversations=4, arms=arms, prompts={"oracle": "./judge.j2"})
+    assert command("generate", path, "-o", tmp_path / "run").code == 0
+    for name in ("mine.j2", "judge.j2"):
+        (folder / name).unlink()
+    assert command("pairs", tmp_path / "run", "--by", "oracle").code == 0
+    assert command("generate", tmp_path / "run" / "job.yaml", "-o", tmp_path / "again").code == 0
+    for arm in arms:
+        made, again = (
+            sorted((tmp_path / run / "arms" / arm / "shards").glob("conv*")) for run in ("run", "again")
+        )
+        assert [file.read_bytes() for file in made] == [file.read_bytes() for file in again]
