@@ -10,6 +10,7 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_json, print_line
 from edgen.errors import UsageError
+from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
     from edgen.exporters import Exported, Format, Opening, Voice
@@ -68,7 +69,9 @@ def command(
         )
     check_target(output)
     voice = make_voice(train or "teacher", opening or "user", opening_prompt)
-    with RunReader(run) as reader:
+    rundir = RunDir(run)
+    rundir.require()
+    with rundir.read(), RunReader(run) as reader:
         exported = export(reader, format_, voice, output, license_)
     facts = summary(format_, output, exported)
     if json:

@@ -1,8 +1,9 @@
 """From signals to labels, a scenario at a time: every pair ends with a label or with why it has none.
 
-A label rests on what its source said of that very pair; an oracle's, on verdicts in both orders. Where
-an oracle judged three candidates or more, Bradley-Terry strengths over all its results weigh each pair
-(the margin) and can take a label away, but never give one.
+A label rests on what its source said of that very pair; an oracle's, on verdicts in both orders.
+Bradley-Terry strengths over all of an oracle's results of the scenario weigh each pair (the margin) and can
+take a label away, but never give one. They are fitted from two candidates on, so that margins mean the same
+in every scenario: a larger one takes more verdicts, or others that bear it out, and none is ever quite 1.
 """
 
 from __future__ import annotations
@@ -27,13 +28,12 @@ from edgen.pairing.model import (
 LEFT_OUT: dict[str, str] = {
     "identical": "both sides say the same",
     "not_judged": "the source says nothing about it",
-    "abstained": "an order has no verdict that can be read, or a probability is missing",
+    "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
     "tie": "the orders disagree, or the source finds both alike",
     "contradicted": "the verdict goes against the strengths of the scenario's candidates",
     "margin": "the margin is below the one asked for",
     "surplus": "the scenario has enough pairs with a larger margin",
 }
-TOURNAMENT = 3  # candidates; two have one result, which is their strength already
 _NOISE = 1e-9
 _DIGITS = 6
 
@@ -86,18 +86,17 @@ def _signal(pair: Pair, by: Source, judge: str | None) -> Signal | None:
 
 
 def _tournament(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> dict[str, Strength]:
-    """Strengths by id over all results, a tie counting half; empty with fewer than TOURNAMENT candidates."""
+    """Strengths by id over all results, a tie counting half, each weighing as much as its read verdicts."""
     from edgen.pairing.strength import strengths
 
-    results: list[tuple[str, str, float]] = []
+    results: list[tuple[str, str, float, int]] = []
     for pair, signal in zip(pairs, signals, strict=True):
         if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out != "identical":
-            results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p))
-    ids = sorted({identifier for a, b, _ in results for identifier in (a, b)})
-    if len(ids) < TOURNAMENT:
-        return {}
+            read = sum(verdict.choice is not None for verdict in signal.verdicts)
+            results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p, read))
+    ids = sorted({identifier for a, b, _, _ in results for identifier in (a, b)})
     number = {identifier: k for k, identifier in enumerate(ids)}
-    fitted = strengths([(number[a], number[b], p) for a, b, p in results])
+    fitted = strengths([(number[a], number[b], p, weight) for a, b, p, weight in results])
     return {identifier: fitted[number[identifier]] for identifier in ids}
 
 
@@ -120,12 +119,14 @@ def _decided(
         return _without(pair, "contradicted")
     if margin < min_margin - _NOISE:
         return _without(pair, "margin")
+    oracle = signal if isinstance(signal, OracleSignal) else None
     label = Label(
         by=by,
         chosen="a" if p > 0.5 else "b",
         p=max(p, 1 - p),
         margin=margin,
-        judge=signal.judge if isinstance(signal, OracleSignal) else None,
+        judge=oracle and oracle.judge,
+        compare=oracle and oracle.compare,
     )
     return msgspec.structs.replace(pair, label=label, left_out=None)
 

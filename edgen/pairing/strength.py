@@ -24,20 +24,24 @@ Z95 = 1.959963984540054
 _DIGITS = 6  # so that the last bits of another machine's arithmetic do not show in a file
 
 
-def strengths(results: Sequence[tuple[int, int, float]], prior_sd: float = PRIOR_SD) -> dict[int, Strength]:
+def strengths(
+    results: Sequence[tuple[int, int, float, float]], prior_sd: float = PRIOR_SD
+) -> dict[int, Strength]:
     """The strength of everybody who occurs in `results`, in logits, of mean 0, with a 95% interval.
 
-    A result (i, j, p) says that i beat j with p in [0, 1]; the same two may meet several times.
+    A result (i, j, p, weight) says that i beat j with p in [0, 1] by `weight` verdicts; the same two may
+    meet several times.
     """
-    names = sorted({name for i, j, _ in results for name in (i, j)})
+    names = sorted({name for i, j, _, _ in results for name in (i, j)})
     if not names:
         return {}
     place = {name: k for k, name in enumerate(names)}
     rows = np.zeros((len(results), len(names)))
-    for row, (i, j, _) in enumerate(results):
+    for row, (i, j, _, _) in enumerate(results):
         rows[row, place[i]] += 1.0
         rows[row, place[j]] -= 1.0
-    fitted = fit(rows, [p for _, _, p in results], prior_sd=prior_sd)
+    weights = [weight for _, _, _, weight in results]
+    fitted = fit(rows, [p for _, _, p, _ in results], prior_sd=prior_sd, weights=weights)
     # Only differences are observed: what the prior alone says about the common level is taken out.
     centre = np.eye(len(names)) - 1.0 / len(names)
     value = centre @ fitted.coefficients

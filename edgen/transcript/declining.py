@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from edgen.model import Role
-from edgen.transcript.labels import quotations
 from edgen.transcript.repairs import Repair
+from edgen.transcript.unquoting import quotations
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
 _DECLINES = re.compile(

@@ -15,14 +15,13 @@ from itertools import islice, pairwise
 import msgspec
 
 from edgen.model import Role
-from edgen.transcript.quotes import CLOSERS, silent
+from edgen.transcript.quotes import silent
 from edgen.transcript.rolelines import MAX_LINES, RoleLine, role_lines
 from edgen.transcript.roles import ALIASES, alias
+from edgen.transcript.unquoting import quotations
 
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
-_MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")
-_BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
 # A label on the line of the turn before it, looked at only where a label opens the reply.
 _INLINE = re.compile(
     r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:Teacher|Student):\s)"
@@ -97,7 +96,7 @@ _BRIEF = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(
-    r"[\s\"“„«'‘¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
+    r"[\s\"“„«'‘「『¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
 )
 _DEFINES = re.compile(
     r"\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b",
@@ -149,26 +148,6 @@ def labels(text: str, own: Role) -> list[Label]:
         )
         for line, end in zip(good, ends, strict=True)
     ]  # fmt: skip
-
-
-def quotations(text: str) -> list[tuple[int, int]]:
-    """Where the quotations of a text begin and end (both are quotation marks), in their order.
-
-    A mark opens where a word could begin, and closes where one could end; one that the next opens
-    again before it was closed, or that its paragraph does not close, is none.
-    """
-    spans: list[tuple[int, int]] = []
-    opened = -1
-    for match in _MARKS.finditer(text):
-        mark, at = match.group(), match.start()
-        if len(mark) > 1:
-            opened = -1
-        elif opened >= 0 and mark in CLOSERS[text[opened]] and not text[at - 1].isspace():
-            spans.append((opened, at))
-            opened = -1
-        elif mark in '"“„«「' and (at == 0 or text[at - 1].isspace() or text[at - 1] in _BEFORE):
-            opened = at
-    return spans
 
 
 class _Page:

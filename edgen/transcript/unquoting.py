@@ -14,6 +14,8 @@ from edgen.transcript.repairs import Repair
 _STAGE = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s{0,9}(?=[\"“])")
 _TAG = re.compile(r"[\"”]\s?\([^()\n]{1,80}\),?\Z")
 _BARE_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
+_MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")
+_BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
@@ -122,3 +124,23 @@ def _closes_nothing(before: str) -> bool:
     """Whether a closing mark behind this text closes nothing."""
     opened = before.count('"') + before.count("“") + before.count("„") - before.count("”")
     return opened % 2 == 0 and before.rstrip().endswith(_ENDS)
+
+
+def quotations(text: str) -> list[tuple[int, int]]:
+    """Where the quotations of a text begin and end (both are quotation marks), in their order.
+
+    A mark opens where a word could begin, and closes where one could end; one that the next opens
+    again before it was closed, or that its paragraph does not close, is none.
+    """
+    spans: list[tuple[int, int]] = []
+    opened = -1
+    for match in _MARKS.finditer(text):
+        mark, at = match.group(), match.start()
+        if len(mark) > 1:
+            opened = -1
+        elif opened >= 0 and mark in CLOSERS[text[opened]] and not text[at - 1].isspace():
+            spans.append((opened, at))
+            opened = -1
+        elif mark in '"“„«「' and (at == 0 or text[at - 1].isspace() or text[at - 1] in _BEFORE):
+            opened = at
+    return spans

@@ -136,3 +136,77 @@ def test_slots_number_pairs_both_ways() -> None:
         a, b = sides(number)
         assert a < b
         assert slot(a, b) == number
+
+
+async def test_nobody_reads_or_judges_a_run_that_is_being_made(tmp_path: Path) -> None:
+    async with serve(Service(latency=0.05)) as service:
+        job, folder = tmp_path / "job.yaml", tmp_path / "run"
+        job.write_text(job_text(service.url, conversations=200, replicates=2, limits={"in_flight": 8}))
+        process = await start("generate", job, "-o", folder)
+        while not (folder / "run.db").exists() or service.asked.total() < 20:
+            await asyncio.sleep(0.01)
+        for command in (
+            ("pairs", folder, "--by", "probability"),
+            ("pairs", folder, "--report"),
+            ("export", folder, "--to", "trl-sft", "-o", tmp_path / "sft"),
+        ):
+            ended = await edgen(*command)
+            assert ended.code == 6, ended.err
+            assert "another process works on this run" in ended.err
+        process.terminate()
+        assert (await end(process)).code == 143
+
+
+async def test_a_scenario_that_is_never_taken_stops_no_branches(tmp_path: Path) -> None:
+    """One call that fails is one failure, however many replicates wait for it."""
+    import msgspec
+    from aiohttp import web
+
+    from edgen.backends.simulator.text import respond
+    from edgen.model import Message
+    from tests.engine.service import completion, error
+
+    class Picky(Service):
+        async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+            body = msgspec.json.decode(await request.read())
+            self.asked[body["seed"]] += 1
+            if "Irony" in str(body["messages"]):
+                return error(400, "this topic is not taken")
+            messages = [Message(m["role"], m["content"]) for m in body["messages"]]
+            return completion(respond(messages, seed=body["seed"]).text)
+
+    async with serve(Picky()) as service:
+        job, folder = tmp_path / "job.yaml", tmp_path / "run"
+        played = {"protocol": "selfplay", "prompt": None, "replicates": 26, "branch": {}, "seed": 7}
+        job.write_text(job_text(service.url, conversations=5, **played))
+        ended = await edgen("generate", job, "-o", folder, "--json")
+    assert ended.code == 3, ended.err
+    assert ended.facts["failed"] == {"bad_request": 26}
+    assert ended.facts["accepted"] == 104
+
+
+async def test_a_run_with_arms_killed_before_its_job_was_noted_goes_on(tmp_path: Path) -> None:
+    job, folder = tmp_path / "job.yaml", tmp_path / "run"
+    job.write_text(
+        job_text("http://127.0.0.1:9/v1", conversations=3, arms={"a": {}, "b": {"asks": 2}}, **SIMULATED)
+    )
+    (folder / "inputs").mkdir(parents=True)
+    (folder / "arms").mkdir()
+    (folder / "run.lock").touch()
+    (folder / ".job.yaml.tmp").touch()
+    ended = await edgen("generate", job, "-o", folder)
+    assert ended.code == 0, ended.err
+
+
+async def test_a_template_that_fails_for_one_value_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    template = tmp_path / "mine.j2"
+    template.write_text("About {{ topic }}{% if topic == 'Neurons' %}{{ 1 / 0 }}{% endif %}")
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        job_text("http://127.0.0.1:9/v1", conversations=3, **SIMULATED | {"prompt": str(template)})
+    )
+    ended = await edgen("generate", job, "-o", tmp_path / "run")
+    assert ended.code == 2
+    assert "division by zero" in ended.err
+    assert "topic='Neurons'" in ended.err
+    assert not (tmp_path / "run").exists()

@@ -177,12 +177,15 @@ def test_refuel_conversations_part_at_round_h(exports: Exports) -> None:
 def test_mtpo_keeps_ties_and_sides(exports: Exports) -> None:
     """p is of the first conversation, which is side a of the pair; what has no verdict is not here."""
     known, lessons = pairs(exports), exports.lessons()
-    ties = 0
+    ties = contradicted = 0
     for rows in exports.load("mtpo").values():
         for row in rows:
             pair = known[row["id"]]
             label = pair["label"]
-            if label is None:
+            if label is None and pair["left_out"] == "contradicted":
+                assert row["p"] in [signal["p"] for signal in pair["signals"]["oracle"]]
+                contradicted += 1
+            elif label is None:
                 assert pair["left_out"] == "tie"
                 assert row["p"] == 0.5
                 ties += 1
@@ -192,6 +195,7 @@ def test_mtpo_keeps_ties_and_sides(exports: Exports) -> None:
                 spoken = [text for role, text in joined(lessons[side["id"]]) if role == "Teacher"]
                 assert [m["content"] for m in messages if m["role"] == "assistant"] == spoken
     assert ties == sum(pair["left_out"] == "tie" for pair in known.values()) > 0
+    assert contradicted == sum(pair["left_out"] == "contradicted" for pair in known.values()) > 0
 
 
 def test_a_chosen_side_is_the_label_s(exports: Exports) -> None:
