@@ -40,7 +40,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
     signal: OracleSignal
     texts: str
-    simulated: bool
 
 
 class Judge(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +122,8 @@ class Judging:
             return Settled.rejected(result)
         model = spent.by_role["judge"].model
         signal = oracle_signal(self.judge.id, model, self.job.pairs.compare, result)
-        record = _encode(Judgement(signal=signal, texts=texts_digest(a, b), simulated=spent.simulated))
+        signal = msgspec.structs.replace(signal, simulated=spent.simulated)
+        record = _encode(Judgement(signal=signal, texts=texts_digest(a, b)))
         if not signal.abstain:
             self._unread_in_a_row = 0
             return Settled.accepted(record)

@@ -113,7 +113,9 @@ def _of_scenario(
             oracle=tuple(judgement.signal for judgement in judgements),
             human=human_signal(human),
         )
-        simulated = any(j.simulated for j in judgements) or one.simulated or other.simulated
+        simulated = (
+            any(judgement.signal.simulated for judgement in judgements) or one.simulated or other.simulated
+        )
         yield _pair(reader, scenario, one, other, signals, simulated)
 
 

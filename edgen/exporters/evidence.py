@@ -39,8 +39,8 @@ class Evidence:
 def evidence(compared: Compared, label: Label | None) -> Evidence:
     """What stands behind a pair. `label` is its own; of one without, any label of the same run."""
     by = None if label is None else label.by
-    simulated = _simulated(compared, by)
     signal = judged(compared.pair, label) if by in (None, "oracle") else None
+    simulated = _simulated(compared, by, signal)
     if signal is not None:
         return Evidence(by, signal.judge, signal.model, signal.compare, simulated)
     if label is not None:
@@ -56,15 +56,14 @@ def judged(pair: Pair, label: Label | None) -> OracleSignal | None:
     return next((signal for signal in heard if signal.judge == label.judge), None)
 
 
-def _simulated(compared: Compared, by: Source | None) -> frozenset[Part]:
+def _simulated(compared: Compared, by: Source | None, signal: OracleSignal | None) -> frozenset[Part]:
     """What a simulated judge says counts where a judge gave the labels: people's are theirs, and a
     probability is the conversations' own, whatever else is stored beside them."""
     parts: set[Part] = set()
     conversations = compared.a.simulated or compared.b.simulated
     if conversations:
         parts.add("conversations")
-    judge = by in (None, "oracle") and compared.pair.provenance.get("simulated") is True
-    if judge or (by == "probability" and conversations):
+    if (signal is not None and signal.simulated) or (by == "probability" and conversations):
         parts.add("labels")
     return frozenset(parts)
 

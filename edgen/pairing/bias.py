@@ -2,8 +2,10 @@
 
 Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in
 both orders, where each side is first as often as second, so that the first slot wins half of them unless
-the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone.
-Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`; slope: `logistic`).
+the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in
+the words of what the judge was shown: whole conversations or single responses. Longer may also be better,
+so that there is a second slope at equal probability of understanding, the one other source that speaks of
+every pair. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,10 +22,10 @@ from numpy.typing import NDArray
 
 from edgen.pairing.agreement import agreement
 from edgen.pairing.calibration import calibration
-from edgen.pairing.intervals import Z95, Estimate, scaled, share
+from edgen.pairing.intervals import Estimate, scaled, share, t95
 from edgen.pairing.labels import favoured
 from edgen.pairing.logistic import fit
-from edgen.pairing.model import OracleSignal, Pair
+from edgen.pairing.model import Compare, OracleSignal, Pair
 from edgen.pairing.render import render
 
 __all__ = ["bias_report", "render"]
@@ -32,6 +34,7 @@ Floats = NDArray[np.float64]
 
 SLOPE_WORDS = 100
 _SLOPE_PRIOR_SD = 10.0  # logits for 100 words: says next to nothing, and keeps a separated slope finite
+Words = Mapping[Compare, tuple[int, int]]
 
 
 class _Judge:
@@ -46,12 +49,13 @@ class _Judge:
         self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
 
-    def add(self, pair: Pair, signal: OracleSignal, words_a: int | None, words_b: int | None) -> None:
+    def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
+        words_a, words_b = words.get(signal.compare, (math.nan, math.nan))
         self.scenario.append(pair.scenario)
         self.wins_ab.append(math.nan if signal.wins_ab is None else signal.wins_ab)
         self.wins_ba.append(math.nan if signal.wins_ba is None else signal.wins_ba)
-        self.words_a.append(math.nan if words_a is None else words_a)
-        self.words_b.append(math.nan if words_b is None else words_b)
+        self.words_a.append(words_a)
+        self.words_b.append(words_b)
         self.favours.append(_sign(favoured(signal)))
         said = pair.signals.probability.p
         self.probability.append(math.nan if said is None else said)
@@ -61,10 +65,11 @@ class _Judge:
         self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
 
 
-def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str, Any]:
+def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
     """The report as values for JSON; `render` words it for a person.
 
-    A row is a pair with the number of words of side a and of side b, None where it is not known.
+    A row is a pair with the numbers of words of sides a and b by what a judge is shown: each judge takes
+    those of its own way of comparing. A key is missing where they are not known.
     Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
     """
     judges: dict[str, _Judge] = {}
@@ -73,7 +78,7 @@ def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str
     labelled: Counter[str] = Counter()
     scenarios = array("q")
     count = 0
-    for pair, words_a, words_b in rows:
+    for pair, words in rows:
         scenarios.append(pair.scenario)
         ratings["probability"].append(_sign(favoured(pair.signals.probability)))
         ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
@@ -84,7 +89,7 @@ def bias_report(rows: Iterable[tuple[Pair, int | None, int | None]]) -> dict[str
             judge, column = judges[signal.judge], ratings[f"oracle {signal.judge}"]
             if len(column) > count:
                 continue  # one signal a judge
-            judge.add(pair, signal, words_a, words_b)
+            judge.add(pair, signal, words)
             column.extend([0] * (count - len(column)))
             column.append(judge.favours[-1])
         if pair.label is not None:
@@ -134,6 +139,7 @@ def _judge_report(judge: _Judge) -> dict[str, Any]:
             (ab[both] + ba[both]) / 2,
             np.array(judge.words_a)[both],
             np.array(judge.words_b)[both],
+            said[both],
             scenario[both],
         ),
         "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
@@ -156,30 +162,41 @@ def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, 
     }
 
 
-def _length(p: Floats, words_a: Floats, words_b: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
+def _length(
+    p: Floats, words_a: Floats, words_b: Floats, said: Floats, scenario: NDArray[np.int64]
+) -> dict[str, Any]:
     ahead = words_a - words_b
-    apart = ~np.isnan(ahead) & (ahead != 0)
+    known = ~np.isnan(ahead)
+    apart, better = known & (ahead != 0), known & ~np.isnan(said)
     longer = share(np.where(ahead > 0, p, 1 - p)[apart], scenario[apart])
     return {
         "longer": _plain(longer),
         "points": _plain(scaled(longer, 200.0, -100.0)),
-        "slope": _plain(_slope(p[~np.isnan(ahead)], ahead[~np.isnan(ahead)], scenario[~np.isnan(ahead)])),
+        "slope": _plain(_slope(p[known], ahead[known], scenario[known])),
+        "slope_adjusted": _plain(_slope(p[better], ahead[better], scenario[better], said[better])),
         "slope_words": SLOPE_WORDS,
     }
 
 
-def _slope(p: Floats, ahead: Floats, scenario: NDArray[np.int64]) -> Estimate | None:
-    """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead."""
-    if ahead.size == 0 or not np.any(ahead):
+def _slope(
+    p: Floats, ahead: Floats, scenario: NDArray[np.int64], said: Floats | None = None
+) -> Estimate | None:
+    """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead, and `said` equal.
+
+    `said` is the probability that side a is the better one, by another source; it needs some other than 0.5.
+    """
+    if not np.any(ahead) or (said is not None and not np.any(said != 0.5)):
         return None
     # The constant stands for what sets side a apart otherwise, as where sides are arms.
-    rows = np.column_stack([np.ones(ahead.size), ahead / SLOPE_WORDS])
-    fitted = fit(rows, p, prior_sd=_SLOPE_PRIOR_SD, clusters=scenario)
+    columns = [np.ones(ahead.size), ahead / SLOPE_WORDS]
+    if said is not None:
+        columns.append(2 * said - 1)
+    fitted = fit(np.column_stack(columns), p, prior_sd=_SLOPE_PRIOR_SD, clusters=scenario)
     value = float(fitted.coefficients[1])
     groups = len(np.unique(scenario))
     if fitted.robust is None:
         return Estimate(value=value, low=None, high=None, n=ahead.size, scenarios=groups)
-    half = Z95 * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
+    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
     return Estimate(value=value, low=value - half, high=value + half, n=ahead.size, scenarios=groups)
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgen.pairing.intervals import average, share
+from edgen.pairing.intervals import Estimate, average, share
 
 BINS = 10
 
@@ -44,7 +44,14 @@ def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[
         bins.append(row)
     return {
         "n": int(said.size),
-        "brier": msgspec.to_builtins(average((said - came) ** 2, group)),
+        "brier": msgspec.to_builtins(_within_0_1(average((said - came) ** 2, group))),
         "expected_calibration_error": error,
         "bins": bins,
     }
+
+
+def _within_0_1(estimate: Estimate | None) -> Estimate | None:
+    """With an interval that goes no further than a score can."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return estimate
+    return msgspec.structs.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))

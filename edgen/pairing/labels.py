@@ -3,7 +3,8 @@
 A label rests on what its source said of that very pair; an oracle's, on verdicts in both orders.
 Bradley-Terry strengths over all of an oracle's results of the scenario weigh each pair (the margin) and can
 take a label away, but never give one. They are fitted from two candidates on, so that margins mean the same
-in every scenario: a larger one takes more verdicts, or others that bear it out, and none is ever quite 1.
+in every scenario: one verdict in each order gives two candidates 0.86, and more votes, or results with
+others that bear it out, give more. Wins in a circle bear nothing out: such pairs are contradicted.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def _decided(
         chosen="a" if p > 0.5 else "b",
         p=max(p, 1 - p),
         margin=margin,
-        judge=oracle and oracle.judge,
-        compare=oracle and oracle.compare,
+        judge=None if oracle is None else oracle.judge,
+        compare=None if oracle is None else oracle.compare,
     )
     return msgspec.structs.replace(pair, label=label, left_out=None)
 

@@ -56,6 +56,7 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     `tie`: the orders do not favour the same side. An order abstains unless more than half of its verdicts
     could be read; one that abstains has no share, and the signal then abstains too. Verdicts that could not be
     read never count for either side.
+    `simulated`: no model judged.
     """
 
     judge: str
@@ -67,6 +68,7 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None
     tie: bool
     abstain: bool
+    simulated: bool = False
 
 
 class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):

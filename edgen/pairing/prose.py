@@ -30,16 +30,24 @@ SIDE = "[\ue001\ue002\ue011\ue012]"
 PRIVATE_USE = re.compile("[\ue001-\ue032]")
 _SIDES: dict[str, Choice] = {"\ue001": 1, "\ue002": 2, "\ue011": 1, "\ue012": 2}
 _BARES: dict[str, str] = {"1": "\ue001", "2": "\ue002"}
-_NAMES = {"1": "\ue011", "2": "\ue012", "one": "\ue011", "two": "\ue012", "first": "\ue011", "second": "\ue012"}
+_NAMES = {
+    "1": "\ue011",
+    "2": "\ue012",
+    "one": "\ue011",
+    "two": "\ue012",
+    "first": "\ue011",
+    "second": "\ue012",
+}
 _BACK = {"former": "\ue031", "latter": "\ue032"}
 
 _SHOWN = "interaction|response|conversation|dialogue|dialog|option|transcript|lesson|exchange|teacher"
 NOUN = f"(?:{_SHOWN}|answer|reply|candidate|choice|sample|number)"
 # Not in 10, 1.5, -1, 1/2, 2%, 1 > 2, 2 out of 10, and not `Interaction 1's teacher`.
-_START = r"(?<![^\W_])(?<![0-9][.,:/–—-])(?<![-–+/<>~≈.,€£¥^])(?<!/ )"
+_START = r"(?<![^\W_\u3040-\u30ff\u4e00-\u9fff])(?<![0-9][.,:/–—-])(?<![-–+/<>~≈.,€£¥^])(?<!/ )"
 _END = r"(?![^\W_]|[.,:]{1,3}[0-9]|'s\b| ?[/%<>=~≈+×€£¥^]|[-–—][0-9]| (?:out )?of\b)"
 _MENTION = words(
-    rf"\b(?:the )?{NOUN} ?[#(-]? ?(?P<named>[12]|one\b|two\b){_END}\)?"
+    rf"\b(?:the )?{NOUN} ?(?:[#-] ?)?(?P<named>[12]|one\b|two\b){_END}"
+    rf"|\b(?:the )?{NOUN} ?\((?P<inside>[12])\)"
     rf"|\b(?:the )?(?P<ordinal>first|second) (?:(?:{_SHOWN})\b|one\b)(?!'s)"
     r"|\bthe (?P<the>first|second)(?= (?:is|wins|has|will|would|over)\b| ?[.,;!)\"]| ?\Z)"
     rf"|\bthe (?P<back>former|latter)\b(?: (?:{_SHOWN}|one)\b)?(?!'s)"
@@ -66,7 +74,7 @@ def _mark(match: re.Match[str]) -> str:
         return _BARES[match["bare"]]
     if match["back"]:
         return _BACK[match["back"].lower()]
-    return _NAMES[(match["named"] or match["ordinal"] or match["the"]).lower()]
+    return _NAMES[(match["named"] or match["inside"] or match["ordinal"] or match["the"]).lower()]
 
 
 def _referred(match: re.Match[str]) -> str:
@@ -102,25 +110,28 @@ LABEL = (
 # What a sentence may say; each has its side in a group of its own.
 STATEMENT = (
     rf"(?:(?P<is>{SIDE}),? (?:however, |though, |overall, )?(?:is {_ADVERBS}(?:the )?{_ADVERBS}{_GOOD}\b(?: {_ONE})?"
-    rf"|would be (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
+    rf"|(?:would be|stands out as) (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
     rf"|(?P<wins>{SIDE}) (?:{_ADVERBS}wins|has the edge)\b{_ALL_IN_ALL}(?:,? by a \w{{1,12}} margin)?"
     rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to (?:a|the) (?:much )?better"
     rf" (?:interaction|conversation|dialogue|lesson)\b{_ALL_IN_ALL}"
     rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} (?P<chosen>{SIDE})"
     rf"(?: as the (?:better|best|stronger|preferred) {_ONE}){{0,1}}{_ALL_IN_ALL}"
-    rf"|(?:{LABEL} is(?: {_ADVERBS})?:? (?P<named>{SIDE})|(?:the|my) (?:final )?answer is (?P<answer>{NAME})))"
+    rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final )?answer is (?P<answer>{NAME}))"
 )
 _CRITERIA = r"(?:criteria|criterion|elements|analysis|factors|characteristics|considerations|comparison|evaluation|points)"
-CONCLUSION = (
-    r"(?:(?:and )?(?:therefore|thus|hence|so|overall|ultimately|finally|consequently|accordingly|in conclusion|in summary"
-    r"|to conclude|to sum up|all in all|on balance|all things considered|for (?:these reasons|this reason)|as a result),? )"
+_CONCLUSIONS = (
+    r"(?:and )?(?:therefore|thus|hence|so|overall|ultimately|finally|consequently|accordingly|in conclusion|in summary"
+    r"|to conclude|to sum up|all in all|on balance|all things considered|for (?:these reasons|this reason)|as a result)"
 )
+CONCLUSION = rf"(?:{_CONCLUSIONS},? )"
+CONCLUDED = words(rf"(?:{_CONCLUSIONS}[,:]? |i (?:therefore|thus) )")
 _OPENING = (
-    rf"(?:{CONCLUSION}|(?:sure|okay|ok|yes|clearly|definitely|in my (?:view|opinion))[,.!]? "
+    rf"(?:{_CONCLUSIONS}[,:]? |(?:{LABEL}|(?:final )?answer) ?: |(?:sure|okay|ok|yes|clearly|definitely|in my (?:view|opinion))[,.!]? "
     r"|(?:i (?:think|believe|feel|would say)|i'd say)(?: that)?,? |of the two(?: \w{1,20})?, "
     rf"|(?:based on|considering|given|by) (?:the|these|those|all|all the|all these|this|your) (?:[\w']{{1,20}} ){{0,3}}?{_CRITERIA}"
     r"(?: (?:above|given|listed|provided))?, "
     rf"|compared (?:to|with) {SIDE}, |(?:between|comparing) {SIDE} (?:and|with|to) {SIDE}, "
+    r"|after (?:(?:careful|some|much|due|further) )?(?:consideration|thought|reflection|analysis|(?:weighing|comparing|reading|considering) [^,;.?!:]{1,80}), "
     r"|if i (?:had|have) to (?:choose|pick|decide)(?: one)?, |assuming [^,;.?!:]{1,120} continue[^,;.?!:]{0,80}, ){0,3}"
 )
 _CLAUSE = r"(?:[^;.?!]{3,300}(?:[,;] but|[,;] so|, and so|[,;] (?:therefore|thus|hence),?|;) |(?:although|though|even though|while|whereas) [^;.?!]{3,300}, )?"
@@ -131,9 +142,11 @@ _REASON = (
 )
 _OTHER = rf"(?:(?P<other>{SIDE})|the other(?: one| {NOUN})?)"
 _TAIL = rf"(?:,? (?:than|over|to|rather than|instead of|and not|not) {_OTHER}{_ALL_IN_ALL})?"
-_SENTENCE = words(rf"(?P<clause>{_CLAUSE}){OPENED}{_TAIL}(?: ?[.!,)]{{0,3}}|(?P<reason>{_REASON}[^\n]{{0,1500}}))")
+_SENTENCE = words(
+    rf"(?P<clause>{_CLAUSE}){OPENED}{_TAIL}(?: ?[.!,)]{{0,3}}|(?P<reason>{_REASON}[^\n]{{0,1500}}))"
+)
 # `1 because …` at the start of a reply.
-_BECAUSE = words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{0,1500}})")
+_BECAUSE = words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{6,1500}})")
 # `2 - the student asks more.`, where that is the whole reply.
 _REMARK = words(
     rf"(?P<is>{BARE}) ?(?:(?:[-–—:;]|, as) (?=\w{{1,20}} \w{{1,20}} \w)|\((?=[^\W\d]))(?P<reason>[^\n]{{0,1500}})"
@@ -145,33 +158,44 @@ _HEDGED = words(
     r"|kidding|perhaps|maybe|possibly|arguably|might|seems?|seemed|appears?|unless|depend\w{0,4}|whether|almost|nearly"
     r"|tempt\w{0,4}|surface|glance|impression|initial\w{0,2}|in terms of|when it comes to|for clarity|at least|only|alone|except|aside from"
     r"|apart from|otherwise|until|graders|readers?|raters|students would|many people|on paper|hypothetical\w{0,2}|not sure|supposedly)\b"
-    r"|\b(?:if|suppose|supposing|provided)\b"
+    r"|\b(?:if|suppose|supposing|provided (?:that|the|it|he|she|you))\b"
 )
 _REPORTED = words(
     r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?|feels?|wonders?|prefers?"
     r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many|most people"
     r"|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
 )
+_MINE = words(r", but my \w{1,12} is")
 _CONTRAST = words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
 _WINS = words(
     r"\b(?:better|best|superior|preferable|prefer\w{0,5}|stronger|strongest|wins?|winner|ahead|edge|advantage|decisive|tips?|nod"
-    r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer|clearer|leads|more \w{1,20})\b"
+    r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer|clearer|leads|criteri\w{1,3}|more \w{1,20}|is\W{0,3}\Z)(?!\w)"
 )
 _TAKEN_BACK = words(
-    r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or)\b"
+    r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or|if|unless|provided|only|that is|at least)\b"
     r"|\b(?:wait|actually|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|disagree|opposite"
     r"|reconsider\w{0,3}|i mean|mistaken|not so|(?:is|was) (?:not|wrong|false|untrue)|isn't|tied?|draw|toss-?up|equally|equal|on (?:a )?par|neither"
-    r"|not really|not quite|looking closer|the reverse|vice versa|i take (?:that|it) back)\b)"
+    r"|not really|not quite|looking closer|the reverse|vice versa|misleading|superficial\w{0,3}|alone|irrelevant|beside the point|the other|i take (?:that|it) back)\b)"
 )
 _RETRACTED = words(
     r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|reconsider\w{0,3}"
     r"|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
 )
+_IS_BETTER = words(
+    rf"({SIDE}) (?:is|was|wins|would be) {_ADVERBS}(?:the )?{_GOOD}\b(?: {_ONE})?{_ALL_IN_ALL} ?(?:[.!,;]|\Z)"
+)
 _OTHER_SIDE = words(r"\bthe other\b")
+
+
+_SHORTEST = len("1 wins")
+# `Said nobody.`, `For beginners, that is.`: behind a statement these take it back.
+_FRAGMENT = words(r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when|where)(?: [^\s]{1,30}){1,4}")
 
 
 def stated(sentence: str, *, opens: bool = False, alone: bool = False) -> Choice | None:
     """The side that a sentence says is the better one; `opens` the reply, `alone` is all of it."""
+    if len(sentence) < _SHORTEST or not _ANY_SIDE.search(sentence):
+        return None
     match = _SENTENCE.fullmatch(sentence)
     if match is None and opens:
         match = _BECAUSE.fullmatch(sentence)
@@ -189,7 +213,13 @@ def stated(sentence: str, *, opens: bool = False, alone: bool = False) -> Choice
     spoken = re.sub(r"\bif i ha(?:d|ve) to\b", "", sentence, flags=re.IGNORECASE)
     if _HEDGED.search(spoken) or '"' in sentence:
         return None
-    if _REPORTED.search(groups.get("clause") or "") or not _holds(groups.get("reason") or "", choice):
+    clause = groups.get("clause") or ""
+    if any(side(mark) != choice for mark in _IS_BETTER.findall(clause)):
+        return None
+    # What others may say before it is no matter where the judge speaks of itself.
+    if _REPORTED.search("" if groups.get("chosen") or _MINE.search(sentence) else clause) or not _holds(
+        groups.get("reason") or "", choice
+    ):
         return None
     return choice
 
@@ -220,9 +250,6 @@ def statements(said: Sequence[str]) -> Iterator[Choice]:
             yield choice
 
 
-_IS_BETTER = words(rf"({SIDE}) (?:is|was|wins|would be) {_ADVERBS}(?:the )?{_GOOD}\b(?: {_ONE})?{_ALL_IN_ALL} ?(?:[.!,;]|\Z)")
-
-
 def retracted(said: Sequence[str], choice: Choice) -> bool:
     """Whether anything behind an answer takes it back or gives the other one."""
     return any(
@@ -238,9 +265,23 @@ def disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
             continue
         if i > at and _TAKEN_BACK.search(sentence):
             return True
+        if i == at + 1 and _FRAGMENT.fullmatch(sentence) and not _ANY_SIDE.search(sentence):
+            return True
         if _mentions_other(sentence, choice) and _WINS.search(sentence):
             return True
     return any(other != choice for other in statements(said))
+
+
+_VERDICT = words(
+    rf"(?:\b(?:answer|verdict|better|best|choice|decision|output|winner|conclusion|overall|final|result|preferred|summary|sure|ok|okay|yes|certainly)\b|{SIDE}|\|)"
+)
+
+
+def under_heading(before: str) -> bool:
+    """Whether the line before a statement is a heading (`Clarity`), which says what it is about."""
+    if len(before) > 80 or _VERDICT.search(before):
+        return False
+    return before[-1:] not in (".", "!", ")", ";") or len(before.split()) <= 2
 
 
 def preferred(said: Sequence[str]) -> Choice | None:
@@ -250,7 +291,7 @@ def preferred(said: Sequence[str]) -> Choice | None:
     found: set[Choice] = set()
     for at in {0, len(said) - 1}:
         choice = stated(said[at], opens=at == 0, alone=len(said) == 1)
-        if choice is None:
+        if choice is None or (at and under_heading(said[at - 1])):
             continue
         if disputed(said, at, choice):
             return None

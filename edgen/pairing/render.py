@@ -30,7 +30,10 @@ def _lines(report: Report) -> Iterator[str]:
     if report["pairs"]:
         yield "Intervals are at 95% and allow for pairs of one scenario being alike."
         if report["scenarios"] < _FEW_SCENARIOS:
-            yield f"With fewer than {_FEW_SCENARIOS} scenarios they are somewhat too narrow; with one there are none."
+            yield (
+                f"With fewer than {_FEW_SCENARIOS} scenarios those of agreement are somewhat too narrow;"
+                " with one scenario there are none."
+            )
     for judge in report["judges"]:
         yield ""
         yield from _judge(judge)
@@ -82,6 +85,12 @@ def _length(length: Report) -> Iterator[str]:
         f"                 logits for each {length['slope_words']} words more; 0 without bias."
         " Longer may also be better: this alone does not tell."
     )
+    if length["slope_adjusted"] is not None:
+        yield f"    adjusted     {_estimate(length['slope_adjusted'], _logits)}"
+        yield (
+            "                 the same slope between sides of equal probability of understanding: what length"
+            " counts beside quality, as far as that probability shows it"
+        )
 
 
 def _calibration(table: Report | None) -> Iterator[str]:

@@ -17,13 +17,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from edgen.model import FinishReason
 from edgen.pairing.prose import (
     BARE,
+    CONCLUDED,
     CONCLUSION,
     LABEL,
     NAME,
@@ -31,7 +32,6 @@ from edgen.pairing.prose import (
     OPENED,
     PRIVATE_USE,
     SIDE,
-    STATEMENT_GROUPS,
     Choice,
     marked,
     preferred,
@@ -40,10 +40,12 @@ from edgen.pairing.prose import (
     side,
     stated,
     statements,
+    under_heading,
     words,
 )
 
 _HEAD, _TAIL = 2_000, 4_000  # characters that are looked at
+_FIRST, _LAST = 50, 100  # and lines of them
 _BEHIND = 100_000  # reasoning ends within so many characters of the end, or is not told apart
 
 
@@ -53,8 +55,12 @@ class _Kind(Enum):
     ORDINAL = auto()  # `second`: an answer if it is the whole reply
     ANSWER = auto()  # `Answer: 2`
     LABEL = auto()  # `Verdict: 2`, which no student gives
+    BETTER = auto()  # `Better: 2`, which may be about one criterion
     OVERALL = auto()  # `Overall: 2`: an answer, or the last of some scores
     STATEMENT = auto()  # `Interaction 2 is better.`
+
+
+_LABELLED = (_Kind.ANSWER, _Kind.LABEL, _Kind.BETTER)
 
 
 class _Form(NamedTuple):
@@ -62,36 +68,41 @@ class _Form(NamedTuple):
     choice: Choice
 
 
-_ANSWER = (
-    r"(?:(?:(?:the|my|so the|final|overall|your) ){0,2}(?:final )?answer|antwort|respuesta|réponse|reponse|ответ|答案|回答|risposta|resposta|答え|정답)"
-)
+_ANSWER = r"(?:(?:(?:the|my|so the|final|overall|your) ){0,2}(?:final )?answer|antwort|respuesta|réponse|reponse|ответ|答案|回答|risposta|resposta|答え|정답)"
 _OVERALL = r"(?:(?:the )?(?:overall|result|final result|in total|outcome|conclusion))"
 _ASKED = r"(?: ?\((?:1 or 2|2 or 1|[\ue001\ue002] (?:or|/) [\ue001\ue002]|[12]/[12])\))?"
 _QUOTE = r"[\"'«»]?"
-_SEPARATOR = rf"{_QUOTE}{_ASKED}(?: (?:is|was|would be|ist|es|est)\b ?:?| ?[:=]{{1,2}}>?| ?(?:->|→|=>|–|—|-) ?|是) ?"
+_SEPARATOR = (
+    rf"{_QUOTE}{_ASKED}(?: (?:is|was|would be|ist|es|est)\b ?:?| ?[:=]{{1,2}}>?| ?(?:->|→|=>|–|—|-) ?|是) ?"
+)
 _FILLER = (
     rf"(?:{CONCLUSION}|(?:definitely|clearly|ok|okay|sure|certainly|hmm|well|i (?:think|believe|say|would say)|i'd say|it's|it is"
     r"|that would be|my|final|based on the criteria)(?:[,:!]|\.{1,3})? ){0,4}"
 )
 _ORDINALS: dict[str, Choice] = {"one": 1, "two": 2, "first": 1, "second": 2}
 _OPEN, _CLOSE = r"[\"'(\[{<« ]{0,6}", r"[\"')\]}>» ,]{0,6}"
+_NAMES = words(rf"{SIDE}|\b(?:one|two|first|second)\b")
 _LINE = words(
     rf"(?P<filler>{_FILLER})"
     rf"(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
-    rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:{NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
+    rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:(?!teacher){NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
     rf"(?:(?P<side>{SIDE})|(?P<ordinal>one|two|first|second)\b){_CLOSE}"
-    rf"(?: ?\((?P<again>{SIDE})\)|,? (?:and )?not (?P<other>{SIDE}))?"
+    rf"(?: ?\((?P<again>{SIDE})\)?|,? (?:and )?not (?P<other>{SIDE}))?"
 )
 _STATED = words(rf"{OPENED}(?: ?[.!)]){{0,3}}")
 _NUMBERED = words(rf"(?P<number>{BARE})[.):] ?(?P<rest>{SIDE}[^\n]{{0,300}})")
 _BARE_LABEL = words(rf"(?:{LABEL}|{_ANSWER}|{_OVERALL}){_ASKED}(?: is)? ?:?")
+_ALL_IN_ALL = words(r"\b(?:output|verdict|final|overall|decision|judge?ment|conclusion|vote)\b")
 _KEY = words(rf"(?:{LABEL}|(?:final ?)?answer|(?:better|best|preferred|winning) ?{NOUN})")
-_SCORE = words(r"[^\W\d_][^\n:=]{0,60}? ?[:=–—-] ?[\"']?(?:[0-9.]{1,4}|[\ue001\ue002])[\"']?(?: ?/ ?[0-9]{1,3})?[.,]?")
-_CONCLUDED = words(rf"(?:{CONCLUSION}|i (?:therefore|thus) )")
+_SCORE = words(
+    r"[^\W\d_][^\n:=]{0,60}? ?[:=–—-] ?[\"']?(?:[0-9.]{1,4}|[\ue001\ue002])[\"']?(?: ?/ ?[0-9]{1,3})?[.,]?"
+)
+# An explanation, so what stands before it is no heading.
+_EXPLAINED = words(r"(?:the )?(?:reason|reasoning|explanation|justification|rationale|because|why)\b")
 # A bare number behind these words may be what somebody in the lesson said.
 _QUOTES = words(
     r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got|finds?|found|counts?|calculat\w{1,3}"
-    r"|adds?|step|number|equals?|result|sum|solution)\b|[\"“”«»0-9:]"
+    r"|adds?|step|number|equals?|result|sum|solution)\b|[\"«»0-9:\ue001\ue002]"
 )
 _ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
 _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
@@ -99,22 +110,17 @@ _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 _THOUGHTS = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
 _THOUGHT = re.compile(rf"<(?P<closes>/?)(?:{_THOUGHTS})>|\[(?P<ends>/?)THINK\]", re.IGNORECASE)
 _LAST_THOUGHT = re.compile(rf"(?s:.*)(?:</(?:{_THOUGHTS})>|\[/THINK\])", re.IGNORECASE)
+_GAP = "Left out."  # in place of what is not looked at; no answer
 _FINAL = "<|channel|>final<|message|>"
-_BOXED = re.compile(
-    r"(?P<before>[^\n]{0,200}?)\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?(?P<said>[^{}\n]{1,40})\}{1,2}"
-)
+_BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
 _SOMEBODY = re.compile(r"\b(?:student|teacher|pupil|he|she|they)\b", re.IGNORECASE)
 _TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w-]{0,30}>|<\|[\w-]{1,30}\|>")
 _FENCE = re.compile(r"^[^\S\n]{0,3}```\w{0,12}[^\S\n]{0,9}$", re.MULTILINE)
-_BULLET = re.compile(r"^(?:>{1,3} ?|#{1,6} |[-•–] )+")
+_BULLET = re.compile(r"(?:>{1,3} ?|#{1,6} |[-•–] ){1,6}")
+_STAR = re.compile(r"^[^\S\n]{0,20}\*(?=\s)", re.MULTILINE)
 _MARKS = re.compile("[*`$\u200b\ufeff\ufe0f\u20e3]")
-_SPELLINGS = str.maketrans(
-    {
-        **{"１": "1", "２": "2", "：": ":", "。": ".", "（": "(", "）": ")", "_": " ", "’": "'", "‘": "'"},
-        **{"“": '"', "”": '"', "„": '"', "№": "#"},
-    }
-)
+_SPELLINGS = str.maketrans("１２：。（）_’‘“”„№", '12:.() \'\'"""#')
 
 
 def read_verdict(
@@ -129,11 +135,7 @@ def read_verdict(
     forms = [_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
         return _beside_a_lesson(forms)
-    if not any(forms) and (inline := _last_sentence(lines[-1])) is not None:
-        return None if any(other != inline for other in _said(lines[:-1])) else inline
-    if any(forms):
-        return _formal(lines, forms)
-    return preferred(sentences(lines))
+    return _decided(lines, _usable(lines, forms))
 
 
 def _bounded(text: str) -> str:
@@ -146,8 +148,8 @@ def _bounded(text: str) -> str:
             text = text[thought.end() :].strip()
     if len(text) <= _HEAD + _TAIL:
         return text
-    head, tail = text[:_HEAD], text[-_TAIL:]
-    return f"{head[: head.rfind(chr(10)) + 1]}\n…\n{tail[tail.find(chr(10)) :] if chr(10) in tail else ''}\n…"
+    head, tail = text[:_HEAD].rpartition("\n")[0], text[-_TAIL:].partition("\n")[2]
+    return "\n".join([head, _GAP, tail or _GAP])
 
 
 def _without_thoughts(text: str) -> str:
@@ -173,10 +175,21 @@ def _lines(text: str) -> list[str]:
     text = _BOXED.sub(_unboxed, _json_read(_FENCE.sub("", text)))
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
     text = "".join(c for c in text if c.isascii() or unicodedata.category(c) not in ("So", "Sk", "Cf"))
-    lines = (" ".join(line.split()) for line in _MARKS.sub("", text).splitlines())
-    lines = (_BULLET.sub("", line) for line in lines)
+    lines = (" ".join(line.split()) for line in _MARKS.sub("", _STAR.sub("-", text)).splitlines())
     said = marked("\n".join(line for line in lines if line.strip(_EDGE))).split("\n")
-    return _joined([line for line in said if line])
+    said = [line for line in map(_without_bullet, said) if line]
+    return _joined(said if len(said) <= _FIRST + _LAST else [*said[:_FIRST], _GAP, *said[-_LAST:]])
+
+
+def _without_bullet(line: str) -> str:
+    """The line without what makes it a heading or a point of a list; a point that is left open is no heading."""
+    bullet = _BULLET.match(line)
+    if bullet is None:
+        return line
+    rest = line[bullet.end() :]
+    return (
+        f"{rest};" if "#" not in bullet.group() and rest[-1:].isalnum() and not _NAMES.search(rest) else rest
+    )
 
 
 def _joined(lines: Sequence[str]) -> list[str]:
@@ -191,8 +204,8 @@ def _joined(lines: Sequence[str]) -> list[str]:
 
 
 def _unboxed(match: re.Match[str]) -> str:
-    quoted = _SOMEBODY.search(match["before"])
-    return f"{match['before']} {match['said']}" if quoted else f"{match['before']}\nanswer: {match['said']}\n"
+    before = match.string[max(0, match.start() - 200) : match.start()].rpartition("\n")[2]
+    return f" {match[1]}" if _SOMEBODY.search(before) else f"\nanswer: {match[1]}\n"
 
 
 def _json_read(text: str) -> str:
@@ -206,26 +219,25 @@ def _json_read(text: str) -> str:
         return text
     if not isinstance(value, dict):
         return text
-    found = {
-        json_side(said)
-        for key, said in value.items()
-        if isinstance(key, str) and _KEY.fullmatch(key[:80].replace("_", " ").replace("-", " "))
-    }
-    answer = f"answer: {found.pop()}" if len(found) == 1 and None not in found else "…"
-    return f"{text[:start]}\n{answer}\n{text[end:]}"
+    keys = {key: re.sub(r"[_-]", " ", key[:80]) for key in value if isinstance(key, str)}
+    found = {_json_side(value[key]) for key, name in keys.items() if _KEY.fullmatch(name)} - {0}
+    said = found.pop() if len(found) == 1 else None
+    return "\n".join([text[:start], f"answer: {said}" if said else _GAP, text[end:]])
 
 
-def json_side(value: object) -> Choice | None:
-    """The side that a value of a JSON object names."""
+def _json_side(value: object) -> Choice | Literal[0] | None:
+    """The side that a value of a JSON object names; 0 for a text, which may be about anything."""
+    if isinstance(value, str) and len(value) > 40:
+        return 0
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    form = _form(marked(str(value)[:200].strip()), alone=True)
+    form = _form(marked(PRIVATE_USE.sub("", str(value)).strip()), alone=True)
     return form.choice if form else None
 
 
 def _form(line: str, *, alone: bool) -> _Form | None:
     """The answer that a line is, `alone` in its reply; None if it is something else or more."""
-    if len(line) > 400:
+    if len(line) > 400 or not _NAMES.search(line):
         return None
     match = _LINE.fullmatch(line.strip(_EDGE))
     if match is not None and "?" not in line:
@@ -249,7 +261,8 @@ def _line_form(line: str, match: re.Match[str]) -> _Form | None:
         return None
     named = bool(mark) and re.match(NAME, mark) is not None
     if match["label"] or match["output"]:
-        return _Form(_Kind.LABEL, choice)
+        final = match["output"] or _ALL_IN_ALL.search(match["label"])
+        return _Form(_Kind.LABEL if final else _Kind.BETTER, choice)
     if match["answer"]:
         return _Form(_Kind.LABEL if named or "final" in match["answer"].lower() else _Kind.ANSWER, choice)
     if match["overall"]:
@@ -264,68 +277,87 @@ def _line_form(line: str, match: re.Match[str]) -> _Form | None:
 
 def _beside_a_lesson(forms: Sequence[_Form | None]) -> Choice | None:
     """The labelled answer that starts or ends a reply which has lines of a lesson."""
-    labelled = {form.choice for form in forms if form and form.kind in (_Kind.ANSWER, _Kind.LABEL)}
-    ends = [form for form in (forms[-1], forms[0]) if form and form.kind in (_Kind.ANSWER, _Kind.LABEL)]
+    labelled = {form.choice for form in forms if form and form.kind in _LABELLED}
+    ends = [form for form in (forms[-1], forms[0]) if form and form.kind in _LABELLED]
     return ends[0].choice if ends and len(labelled) == 1 else None
 
 
-def _formal(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
-    """The answer form at the end, at the start, or with a label that only a verdict has."""
-    scores = sum(_SCORE.fullmatch(line) is not None and form is None for line, form in zip(lines, forms, strict=True))
-    found = [_usable(form, len(forms), scores) for form in forms]
-    if len({form.choice for form in found if form and form.kind is not _Kind.NAME}) > 1:
+def _usable(lines: Sequence[str], forms: Sequence[_Form | None]) -> list[_Form | None]:
+    """The forms without those that something else in the reply makes doubtful."""
+    scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
+    doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
+    return [None if form and doubtful.get(form.kind) else form for form in forms]
+
+
+def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
+    """The answer form at the end, at the start, or with a label that only a verdict has; else the prose's."""
+    last = forms[-1] or _last_sentence(lines[-1])
+    if len({form.choice for form in (*forms, last) if form and form.kind is not _Kind.NAME}) > 1:
         return None
-    last, first = found[-1], found[0]
-    inline = _last_sentence(lines[-1]) if last is None else None
-    said = inline if last is None else last.choice
-    if said is not None:
-        headings = {form.choice for form in found[:-1] if form and form.kind is _Kind.NAME}
-        if last is not None and last.kind is _Kind.NAME and headings and said not in headings:
-            return None
-        others = {form.choice for form in found if form and form.kind is not _Kind.NAME} - {said}
-        return None if others or any(other != said for other in _said(lines)) else said
-    if first is not None and first.kind is _Kind.STATEMENT:
-        return preferred(sentences(lines))
-    at = 0 if first is not None and first.kind is not _Kind.NAME else _labelled(found)
-    form = None if at is None else found[at]
-    if at is None or form is None:
-        return None if any(form and form.kind is not _Kind.NAME for form in found) else preferred(sentences(lines))
-    if any(other != form.choice for other in _said(lines[:at])):
+    if last is not None:
+        doubtful = _is_heading(forms, last) or (len(lines) > 1 and _is_about(lines[-2], lines[-1], last))
+        contradicted = any(other != last.choice for other in statements(sentences(lines)))
+        return None if doubtful or contradicted else last.choice
+    at = _labelled(forms)
+    if (first := forms[0]) is not None and first.kind is not _Kind.STATEMENT:
+        at = 0 if first.kind is not _Kind.NAME or _EXPLAINED.match(lines[1]) else at
+    if at is None or (form := forms[at]) is None:
+        return _stated(lines)
+    if any(other != form.choice for other in statements(sentences(lines[:at]))):
         return None
     return None if retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
 
 
-def _usable(form: _Form | None, lines: int, scores: int) -> _Form | None:
-    if form is None or (form.kind is _Kind.ORDINAL and lines > 1) or (form.kind is _Kind.OVERALL and scores):
-        return None
-    return form
+def _is_heading(forms: Sequence[_Form | None], last: _Form) -> bool:
+    """Whether a name that ends the reply looks like the second of two headings."""
+    if last.kind is not _Kind.NAME:
+        return False
+    headings = {form.choice for form in forms[:-1] if form and form.kind is _Kind.NAME}
+    return bool(headings) and last.choice not in headings
 
 
-def _labelled(found: Sequence[_Form | None]) -> int | None:
+def _is_about(before: str, line: str, form: _Form) -> bool:
+    """Whether an answer without a label stands under a heading, which may be one criterion of several."""
+    if form.kind is _Kind.DIGIT:
+        return before.endswith(":") and under_heading(before)
+    return (
+        form.kind in (_Kind.NAME, _Kind.STATEMENT, _Kind.BETTER)
+        and not CONCLUDED.match(line)
+        and len(sentences([line])) == 1
+        and under_heading(before)
+    )
+
+
+def _labelled(forms: Sequence[_Form | None]) -> int | None:
     """Where the last line stands that has a label which only a verdict has."""
-    return next((i for i in range(len(found) - 1, -1, -1) if (f := found[i]) and f.kind is _Kind.LABEL), None)
+    return max((i for i, form in enumerate(forms) if form and form.kind is _Kind.LABEL), default=None)
 
 
-def _last_sentence(line: str) -> Choice | None:
+def _stated(lines: Sequence[str]) -> Choice | None:
+    """The side that prose states, if no sentence of it is an answer for the other side."""
+    said = sentences(lines)
+    choice = preferred(said)
+    if choice is None:
+        return None
+    forms = [_form(sentence, alone=False) for sentence in said]
+    against = [form for form in forms if form and form.choice != choice]
+    return None if any(form.kind is not _Kind.NAME or form is forms[-1] for form in against) else choice
+
+
+def _last_sentence(line: str) -> _Form | None:
     """The labelled or concluding answer in which a line of several sentences ends."""
     parts = sentences([line])
     if len(parts) < 2 or parts[-2].endswith("?") or '"' in parts[-1]:
         return None
     before, last = parts[:-1], parts[-1]
     form = _form(last, alone=False)
-    if form is None or any(other != form.choice for other in statements(before)):
+    if form is None:
         return None
-    if form.kind is _Kind.LABEL or (form.kind is _Kind.ANSWER and ":" in last):
-        return form.choice
-    if form.kind is _Kind.STATEMENT and _CONCLUDED.match(last):
-        return form.choice
-    if form.kind is _Kind.DIGIT and not _QUOTES.search(" ".join(before)) and not re.search(BARE, line[: -len(last)]):
-        return form.choice
-    return None
-
-
-def _said(lines: Sequence[str]) -> list[Choice]:
-    return list(statements(sentences(lines)))
-
-
-_ = STATEMENT_GROUPS
+    counts = {
+        _Kind.LABEL: True,
+        _Kind.BETTER: not under_heading(before[-1]),
+        _Kind.ANSWER: ":" in last,
+        _Kind.STATEMENT: CONCLUDED.match(last) is not None,
+        _Kind.DIGIT: not any(_QUOTES.search(part) for part in before),
+    }
+    return form if counts.get(form.kind) else None

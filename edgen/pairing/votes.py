@@ -76,14 +76,18 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[list[str], tuple[tuple[st
         return [f"expected an object with the keys {', '.join(_KEYS)}, got {_shown(value)}"], None
     wrong = [f"the key {key} is missing" for key in _KEYS if key not in value]
     wrong += [f"unknown key {_shown(key)} (known: {', '.join(_KNOWN)})" for key in value if key not in _KNOWN]
-    wrong += [f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _problem(key, value[key]))]
+    wrong += [
+        f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _problem(key, value[key]))
+    ]
     if wrong:
         return wrong, None
     a, b, choice = value["a"], value["b"], _CHOICES[value["choice"]]
     of_a, of_b = scenario_of(a), scenario_of(b)
     if of_a is None or of_b is None:
         unknown = [(key, value[key]) for key, scenario in (("a", of_a), ("b", of_b)) if scenario is None]
-        return [f"{key}: this run has no conversation with the id {_shown(name)}" for key, name in unknown], None
+        return [
+            f"{key}: this run has no conversation with the id {_shown(name)}" for key, name in unknown
+        ], None
     if a == b:
         return [f"a and b are the same conversation, {_shown(a)}"], None
     if of_a != of_b:

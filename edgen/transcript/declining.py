@@ -40,9 +40,11 @@ _ROLE = {"Teacher": "teacher", "Student": "student"}
 _PREAMBLES = {
     role: re.compile(
         # "Okay, I will play the teacher.", and "Sure, here is my response:" below
-        rf"\A{_AGREES}?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
+        rf"\A(?P<agrees>{_AGREES})?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
         r"(?:play|take\son|assume|(?:act|respond|reply|speak|role-?play|answer)\sas)\s(?:the\s(?:role|part)\sof\s)?"
-        rf"(?:the\s|a\s|your\s)?{own}\b[^\n]{{0,80}}(?:\n\s{{0,99}}|\Z)"
+        # What stands behind it on its line is the turn, if the model agreed to something before.
+        rf"(?:the\s|a\s|your\s)?{own}\b(?:[^\n.!:]{{0,80}}[.!:]{{0,3}}[^\S\n]{{0,9}}(?:\n\s{{0,99}}|\Z)"
+        r"|(?(agrees)[^\n.!:]{0,80}[.!:][^\S\n]{1,9}(?!you\b)|(?!)))"
         rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{{0,40}}:[*_]{{0,3}}\s{{0,99}}"
         r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)",
         re.IGNORECASE,

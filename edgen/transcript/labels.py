@@ -60,24 +60,25 @@ _ABROAD_STUDENT = (
 )
 # Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
 _RARE = re.compile(
-    rf"""^(?P<prefix>(?:[^\w\n]|_){{0,12}}+)(?:
+    rf"""^(?P<prefix>[^\w\n]{{0,12}}+_{{0,3}}+)(?:
     the[ ](?P<article>{_SIDE}){_COLON}
     |(?P<title>{_SIDE})['’]s[ ](?:next[ ])?(?:turn|response|reply|message|line|utterance)(?:[ ]?\d{{1,3}})?(?:{_COLON}|[\])*_]{{1,4}}(?=\s))
     |(?<=\()(?P<round>{_SIDE})\)[*_]{{0,3}}(?=\s)
     |(?<=\#[ ])(?P<heading>{_SIDE})[ ]
     |(?P<dash>{_SIDE})[*_]{{0,3}}[^\S\n]{{1,3}}[-–—]{{1,2}}[^\S\n]
     |(?P<pronoun>you|me){_COLON}
-    |(?:(?P<abroad_t>{_ABROAD_TEACHER})|(?P<abroad_s>{_ABROAD_STUDENT})){_COLON})""",
+    |(?:(?:el|la|los|der|die|le|il|lo|o|a|as)[ ]|l['’])?(?:(?P<abroad_t>{_ABROAD_TEACHER})|(?P<abroad_s>{_ABROAD_STUDENT}))(?:[ ]?\([^()\n]{{1,30}}\))?{_COLON})""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _ENOUGH = frozenset({"title", "round", "abroad", "within"})
+_MARK = re.compile(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
 _WITHIN = re.compile(
-    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>Teacher|Student|TEACHER|STUDENT)(?:[^\S\n]?\d{1,2})?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
+    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>Teacher|Student|TEACHER|STUDENT)(?:[^\S\n]?\d{1,2}|[ ]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
     r"[^\S\n]{1,4}(?=\S)"
 )
 _NAME_LINE = re.compile(
-    r"^[^\S\n]{0,9}[*_]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
-    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)",
+    r"^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
+    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)",
     re.MULTILINE,
 )
 # Words before a scene that is shown to the other side, and keys that take turns as names do.
@@ -92,7 +93,7 @@ _KEY = re.compile(
     re.IGNORECASE,
 )
 _BRIEF = re.compile(
-    r"ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|i(?:['’](?:m|ll))?",
+    r"ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(
@@ -245,6 +246,8 @@ class _Page:
 
     def rare(self, own: Role) -> list[RoleLine]:
         """The labels in rarer manners, and those behind a sentence on the same line."""
+        if not _MARK.search(self.text):
+            return []
         manners: dict[str, list[RoleLine]] = {}
         for match in islice(_RARE.finditer(self.text), MAX_LINES):
             line = _rare(match, match.lastgroup or "", own)

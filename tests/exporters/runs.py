@@ -189,9 +189,18 @@ def compared(
         prefix_turns=0,
         differs_at=None,
         texts="0" * 16,
-        signals=signals or Signals(probability=NO_LABELS, oracle=(oracle(p, compare=compare),)),
+        signals=_judged_by(
+            signals or Signals(probability=NO_LABELS, oracle=(oracle(p, compare=compare),)),
+            "labels" in simulated,
+        ),
         label=label,
         left_out=left_out,
         provenance={"run": "tiny", "simulated": bool(simulated)},
     )
     return Compared(pair, sides[0], sides[1], scenario(index))
+
+
+def _judged_by(signals: Signals, simulated: bool) -> Signals:
+    """The signals, their judges simulated or not."""
+    judges = tuple(msgspec.structs.replace(signal, simulated=simulated) for signal in signals.oracle)
+    return msgspec.structs.replace(signals, oracle=judges)

@@ -12,9 +12,10 @@ import pytest
 
 from edgen.pairing.bias import bias_report
 from edgen.pairing.calibration import calibration
-from edgen.pairing.intervals import average, scaled, share
+from edgen.pairing.intervals import Estimate, average, scaled, share, t95
 from edgen.pairing.labels import label_scenario
-from edgen.pairing.model import Pair
+from edgen.pairing.logistic import fit, sigmoid
+from edgen.pairing.model import Compare, Pair
 from edgen.pairing.render import render
 from tests.pairing.values import OTHER_JUDGE, oracle, pair
 
@@ -47,7 +48,7 @@ def judged(seed: int, *, count: int = PAIRS, per_scenario: int = 1) -> tuple[lis
 
 
 def report_on(pairs: list[Pair], words: Words) -> dict[str, Any]:
-    return bias_report((p, *words.get(p.id, (None, None))) for p in pairs)
+    return bias_report((p, {"conversation": words[p.id]} if p.id in words else {}) for p in pairs)
 
 
 def within(estimate: dict[str, Any], value: float) -> bool:
@@ -106,6 +107,72 @@ def test_the_slope_is_the_one_that_made_the_verdicts() -> None:
         (judge,) = report_on(pairs, words)["judges"]
         covered += within(judge["length"]["slope"], 0.4)
     assert 53 <= covered <= 60
+
+
+def test_each_judge_is_measured_in_the_words_that_it_was_shown() -> None:
+    rng = np.random.default_rng(12)
+    rows: list[tuple[Pair, dict[Compare, tuple[int, int]]]] = []
+    for i in range(300):
+        whole = (int(rng.integers(300, 900)), int(rng.integers(300, 900)))
+        part = (int(rng.integers(20, 90)), int(rng.integers(20, 90)))
+        # each takes what is longer of what it sees
+        one, other = ("a" if x >= y else "b" for x, y in (whole, part))
+        signals = oracle(one, one), oracle(other, other, OTHER_JUDGE, "response")
+        rows.append((pair(0, 1, *signals, scenario=i), {"conversation": whole, "response": part}))
+    judges = {judge["compare"]: judge["length"] for judge in bias_report(rows)["judges"]}
+    assert set(judges) == {"conversation", "response"}
+    assert all(length["longer"]["value"] == 1 for length in judges.values())
+    # 100 words are as good as all of a response, and a part of a conversation
+    assert judges["response"]["slope"]["value"] > judges["conversation"]["slope"]["value"] > 0
+
+    counts: list[dict[Compare, tuple[int, int]]] = [{"conversation": w["conversation"]} for _, w in rows]
+    some = bias_report((p, w) for (p, _), w in zip(rows, counts, strict=True))["judges"]
+    known = {judge["compare"]: judge["length"]["longer"] for judge in some}
+    assert known["conversation"]["n"] > 250
+    assert known["response"] is None
+
+
+def confounded(rng: np.random.Generator, count: int, slope: float) -> tuple[list[Pair], Words]:
+    """A judge who weighs quality, and length by `slope` logits for 100 words, where longer ones are better."""
+    pairs, words = [], {}
+    for i in range(count):
+        said = tuple(float(x) for x in rng.random(2))
+        lengths = tuple(int(100 + 250 * x + 80 * rng.random()) for x in said)
+        chance = 1 / (1 + math.exp(-4 * (said[0] - said[1]) - slope * (lengths[0] - lengths[1]) / 100))
+        ab, ba = ("a" if rng.random() < chance else "b" for _ in range(2))
+        pairs.append(pair(0, 1, oracle(ab, ba), scenario=i, said=(said[0], said[1])))
+        words[pairs[-1].id] = (lengths[0], lengths[1])
+    return pairs, words
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.8])
+def test_the_adjusted_slope_is_the_one_beside_quality(slope: float) -> None:
+    rng = np.random.default_rng(21)
+    covered = 0
+    for _ in range(40):
+        (judge,) = report_on(*confounded(rng, 300, slope))["judges"]
+        length = judge["length"]
+        covered += within(length["slope_adjusted"], slope)
+        assert length["slope"]["low"] > slope + 0.3  # which takes quality for length
+        assert length["slope_adjusted"]["n"] == length["slope"]["n"] == 300
+    assert covered >= 36
+
+
+def test_without_another_source_there_is_no_adjusted_slope() -> None:
+    pairs, words = confounded(np.random.default_rng(2), 60, 0.5)
+    silent = [pair(0, 1, *p.signals.oracle, scenario=p.scenario) for p in pairs]
+    alike = [pair(0, 1, *p.signals.oracle, scenario=p.scenario, said=(0.5, 0.5)) for p in pairs]
+    for these in (silent, alike):
+        report = report_on(these, words)
+        assert report["judges"][0]["length"]["slope"] is not None
+        assert report["judges"][0]["length"]["slope_adjusted"] is None
+        assert "equal probability" not in "\n".join(render(report))
+    half = report_on(pairs[:30] + silent[30:], words)
+    assert half["judges"][0]["length"]["slope_adjusted"]["n"] == 30
+    (line,) = (line for line in render(half) if line.startswith("    adjusted"))
+    assert "(" in line
+    assert line.endswith("30 pairs")
+    assert any("equal probability of understanding" in line for line in render(half))
 
 
 def test_an_honest_judge_has_no_bias() -> None:
@@ -200,7 +267,7 @@ def test_the_report_is_json_and_renders_alike_when_read_back() -> None:
 def test_a_pair_takes_a_few_numbers_of_memory() -> None:
     one = pair(0, 1, oracle("a", "b"), said=(0.4, 0.6))
     tracemalloc.start()
-    bias_report((one, 10, 20) for _ in range(20_000))
+    bias_report((one, {"conversation": (10, 20)}) for _ in range(20_000))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20_000 * 1_000
@@ -242,12 +309,12 @@ def test_a_share_has_wilsons_interval() -> None:
     for bound in (found.low, found.high):
         assert bound is not None
         # 10 values of 10 scenarios, and the factor 10 / 9, weigh as 9
-        assert abs(0.8 - bound) == pytest.approx(1.96 * math.sqrt(bound * (1 - bound) / 9), rel=1e-4)
+        assert abs(0.8 - bound) == pytest.approx(t95(9) * math.sqrt(bound * (1 - bound) / 9), rel=1e-4)
     assert share([], []) is None
     full = share([1, 1, 1, 1], [0, 1, 2, 3])
     assert full is not None
     assert (full.value, full.high) == (1, 1)
-    assert full.low == pytest.approx(1 / (1 + 1.96**2 / 4), abs=1e-4)
+    assert full.low == pytest.approx(1 / (1 + t95(3) ** 2 / 4), abs=1e-4)
 
 
 def test_pairs_of_one_scenario_that_are_alike_count_for_less() -> None:
@@ -264,8 +331,58 @@ def test_pairs_of_one_scenario_that_are_alike_count_for_less() -> None:
 def test_a_mean_and_its_scale() -> None:
     found = average([1.0, 2.0, 3.0, 4.0], range(4))
     assert found is not None
-    assert found.high == pytest.approx(2.5 + 1.96 * math.sqrt(5 / 4 * 4 / 3) / 2, abs=1e-3)
+    assert found.high == pytest.approx(2.5 + t95(3) * math.sqrt(5 / 4 * 4 / 3) / 2, abs=1e-3)
     turned = scaled(found, 10, 1)
     assert turned is not None
     assert (turned.value, turned.high) == (26, pytest.approx(10 * (found.high or 0) + 1))
     assert scaled(None, 2) is None
+
+
+def central(t: float, freedom: int) -> float:
+    """The probability that Student's t is within -t and t, in closed form (Abramowitz and Stegun, 26.7.3-4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    term = 1.0 if freedom % 2 == 0 else math.cos(angle)
+    total = term if freedom > 1 else 0.0
+    for k in range(2 + freedom % 2, freedom - 1, 2):
+        term *= math.cos(angle) ** 2 * (k - 1) / k
+        total += term
+    return math.sin(angle) * total if freedom % 2 == 0 else 2 / math.pi * (angle + math.sin(angle) * total)
+
+
+def test_students_quantile() -> None:
+    assert max(abs(central(t95(n), n) - 0.95) for n in range(1, 400)) < 2e-5
+    assert all(t95(n) > t95(n + 1) > 1.95996 for n in range(1, 400))
+    assert t95(10**6) == pytest.approx(1.95997, abs=1e-5)
+
+
+def covers(estimate: Estimate | None, value: float) -> bool:
+    assert estimate is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low <= value <= estimate.high
+
+
+@pytest.mark.parametrize("scenarios", [6, 10, 30])
+def test_with_few_scenarios_too_the_intervals_hold_what_they_promise(scenarios: int) -> None:
+    rng = np.random.default_rng(scenarios)
+    member = np.repeat(np.arange(scenarios), 4)
+    trials = 400
+    shares = means = slopes = 0
+    for _ in range(trials):
+        own, chance = rng.random(scenarios) < 0.7, rng.random(member.size) < 0.7
+        alike = rng.random(member.size) < 0.3
+        shares += covers(share(np.where(alike, own[member], chance), member), 0.7)
+        means += covers(average(rng.normal(size=scenarios)[member] + rng.normal(size=member.size), member), 0)
+    for _ in range(trials // 2):
+        x = rng.normal(0, 1.4, member.size) + rng.normal(0, 1, scenarios)[member]
+        fitted = fit(
+            np.column_stack([np.ones(member.size), x]),
+            rng.random(member.size) < sigmoid(0.4 * x),
+            prior_sd=10.0,
+            clusters=member,
+        )
+        assert fitted.robust is not None
+        slopes += abs(fitted.coefficients[1] - 0.4) <= t95(scenarios - 1) * math.sqrt(fitted.robust[1, 1])
+    assert 0.92 <= shares / trials <= 0.995
+    assert 0.92 <= means / trials <= 0.985
+    assert 0.91 <= slopes / (trials // 2) <= 1

@@ -25,25 +25,60 @@ def ends(pairs: list[Pair]) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("ab", "ba", "end", "p", "margin"),
+    ("ab", "ba", "end", "p"),
     [
-        ("a", "a", "a", 1.0, 1.0),
-        ("b", "b", "b", 1.0, 1.0),
-        ("aaab", "aaaa", "a", 0.875, 0.75),
-        ("a", "b", "tie", None, None),
-        ("ab", "aa", "tie", None, None),
-        ("a", "?", "abstained", None, None),
+        ("a", "a", "a", 1.0),
+        ("b", "b", "b", 1.0),
+        ("aaab", "aaaa", "a", 0.875),
+        ("aa?", "aaa", "a", 1.0),
+        ("a", "b", "tie", None),
+        ("ab", "aa", "tie", None),
+        ("a", "?", "abstained", None),
+        ("a??", "aaa", "abstained", None),
     ],
 )
-def test_an_oracle_with_two_candidates(
-    ab: str, ba: str, end: str, p: float | None, margin: float | None
-) -> None:
-    labelled = one(pair(0, 1, oracle(ab, ba)), "oracle")
+def test_an_oracle_with_two_candidates(ab: str, ba: str, end: str, p: float | None) -> None:
+    labelled = one(pair(0, 1, oracle(ab, ba, compare="response")), "oracle")
     assert ends([labelled]) == [end]
-    assert labelled.a.strength is None
+    if end == "abstained":
+        assert labelled.a.strength is None
+    else:
+        assert labelled.a.strength is not None
+        assert labelled.b.strength is not None
+        assert labelled.a.strength.value == -labelled.b.strength.value
     if labelled.label is not None:
-        assert (labelled.label.p, labelled.label.margin) == (pytest.approx(p), pytest.approx(margin))
-        assert (labelled.label.by, labelled.label.judge) == ("oracle", JUDGE)
+        label = labelled.label
+        assert label.p == pytest.approx(p)
+        assert (label.by, label.judge, label.compare) == ("oracle", JUDGE, "response")
+        assert (labelled.a.strength.value > 0) == (label.chosen == "a")
+
+
+def test_more_verdicts_make_margins_larger_and_intervals_narrower() -> None:
+    for count in (2, 3, 4, 6):
+        seen = []
+        for votes in (1, 2, 4):
+            signals = [
+                pair(a, b, oracle("a" * votes, "a" * votes))
+                for a, b in itertools.combinations(range(count), 2)
+            ]
+            labelled = label_scenario(signals, "oracle")
+            margins = [p.label.margin for p in labelled if p.label is not None]
+            widths = [p.a.strength.high - p.a.strength.low for p in labelled if p.a.strength is not None]
+            assert len(margins) == len(widths) == len(labelled)
+            seen.append((min(margins), -max(widths)))
+            assert max(margins) < 1
+        assert seen == sorted(seen)
+        assert len(set(seen)) == 3
+
+
+def test_margins_mean_the_same_however_many_candidates_there_are() -> None:
+    two = label_scenario([pair(0, 1, oracle("a", "a"))], "oracle")
+    three = label_scenario([pair(0, 1, oracle("a", "a")), pair(1, 2, oracle("a", "b"))], "oracle")
+    assert two[0].label is not None
+    assert three[0].label is not None
+    # the tie with a third tells nothing of the first two but through the prior
+    assert two[0].label.margin == pytest.approx(0.8574, abs=1e-4)
+    assert three[0].label.margin == pytest.approx(two[0].label.margin, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +97,7 @@ def test_the_probability_of_understanding(said: tuple[float | None, float], end:
     if labelled.label is not None:
         assert labelled.label.p == pytest.approx(0.75)
         assert labelled.label.margin == pytest.approx(0.5)
-        assert labelled.label.judge is None
+        assert (labelled.label.judge, labelled.label.compare) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +152,8 @@ def test_a_circle_of_wins_gives_no_label() -> None:
 
 def test_a_tie_counts_half_and_is_never_a_label() -> None:
     pairs = [pair(0, 1, oracle("a", "a")), pair(1, 2, oracle("a", "a")), pair(0, 2, oracle("a", "b"))]
-    labelled = label_scenario(pairs, "oracle")
-    assert ends(labelled) == ["a", "a", "tie"]
+    labelled = label_scenario([*pairs[:2], pair(0, 2, oracle("aa", "bb"))], "oracle")
+    assert ends(labelled) == ends(label_scenario(pairs, "oracle")) == ["a", "a", "tie"]
     # however the votes are spread: one order favours neither, so neither does the pair
     soft = label_scenario([*pairs[:2], pair(0, 2, oracle("aa", "ab"))], "oracle")
     assert soft[2].left_out == "tie"
@@ -138,8 +173,8 @@ def test_what_was_not_read_says_nothing_and_strengths_alone_label_nothing() -> N
     assert ends(labelled) == ["a", "a", "abstained", "not_judged"]
     assert labelled[2].a.strength is not None
     assert labelled[3].b.strength is None
-    # with the abstention gone two candidates are left, and they need no strengths
-    assert label_scenario([pairs[0], pairs[2]], "oracle")[0].a.strength is None
+    # what abstained weighs nothing: the others are as strong as without it
+    assert label_scenario([pairs[0], pairs[2]], "oracle")[0] == label_scenario([pairs[0]], "oracle")[0]
 
 
 def test_the_largest_margins_stay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Literal
 
 import pytest
@@ -40,6 +41,10 @@ def oracle(ab: str, ba: str) -> OracleSignal:
         ("aab", "bba", 0.5, True, False),
         ("?", "a", None, False, True),
         ("a", "??", None, False, True),
+        ("a?", "aa", None, False, True),  # half is not more than half
+        ("aa?", "aaa", 1.0, False, False),
+        ("a??", "aaa", None, False, True),
+        ("aab??", "aaaaa", 5 / 6, False, False),
         ("", "", None, False, True),
     ],
 )
@@ -64,6 +69,19 @@ def test_exchanging_the_sides_turns_the_signal(ab: str, ba: str) -> None:
 def test_the_share_of_an_order_stays_where_the_other_has_none() -> None:
     signal = oracle("aab", "?")
     assert (signal.wins_ab, signal.wins_ba) == (pytest.approx(2 / 3), None)
+
+
+@given(st.text("ab?", max_size=7), st.text("ab?", max_size=7))
+def test_an_order_has_a_share_if_more_than_half_of_it_was_read_and_of_what_was_read_alone(
+    ab: str, ba: str
+) -> None:
+    signal = oracle(ab, ba)
+    for letters, wins in ((ab, signal.wins_ab), (ba, signal.wins_ba)):
+        read = letters.replace("?", "")
+        assert (wins is None) == (2 * len(read) <= len(letters))
+        assert wins is None or wins == read.count("a") / len(read)
+    assert signal.abstain == (signal.wins_ab is None or signal.wins_ba is None) == (signal.p is None)
+    assert not (signal.tie and signal.abstain)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +131,7 @@ def test_votes_are_for_a_pair_in_whichever_order() -> None:
     found = read_votes(
         [line("x-0", "x-1", "a"), "", "  \n", line("x-1", "x-0", "a", "lee"), line("x-2", "x-0", "tie")],
         "v.jsonl",
-        KNOWN,
+        KNOWN.get,
     )
     assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "a"), ("lee", "b")]
     assert [(v.rater, v.choice) for v in votes_on(found, "x-1", "x-0")] == [("kim", "b"), ("lee", "a")]
@@ -121,9 +139,38 @@ def test_votes_are_for_a_pair_in_whichever_order() -> None:
     assert votes_on(found, "x-1", "x-2") == ()
 
 
+def test_a_vote_may_name_the_texts_it_was_cast_on() -> None:
+    digest = "00112233445566aa"
+    said = {"a": "x-1", "b": "x-0", "choice": "a", "rater": "kim", "texts": digest}
+    found = read_votes(
+        [
+            json.dumps(said),
+            json.dumps({**said, "rater": "lee", "texts": None}),
+            line("x-0", "x-1", "a", "ann"),
+        ],
+        "v",
+        KNOWN.get,
+    )
+    here = [("kim", "b", digest), ("lee", "b", None), ("ann", "a", None)]
+    assert [(v.rater, v.choice, v.texts) for v in votes_on(found, "x-0", "x-1")] == here
+    assert [v.texts for v in votes_on(found, "x-1", "x-0")] == [digest, None, None]
+
+
+def test_lines_are_read_one_by_one_and_scenarios_asked_for_as_they_are_needed() -> None:
+    count = 20_000
+    lines = (line(f"s{i % 50}-0", f"s{i % 50}-1", "ab"[i % 2]) for i in range(count))
+    tracemalloc.start()
+    found = read_votes(lines, "v", lambda name: int(name[1:].partition("-")[0]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 50
+    assert [v.choice for v in votes_on(found, "s7-0", "s7-1")] == ["b"]
+    assert peak < 150_000
+
+
 def test_a_rater_may_change_their_mind() -> None:
     found = read_votes(
-        [line("x-0", "x-1", "a"), line("x-1", "x-0", "a"), line("x-0", "x-1", "tie", "lee")], "v", KNOWN
+        [line("x-0", "x-1", "a"), line("x-1", "x-0", "a"), line("x-0", "x-1", "tie", "lee")], "v", KNOWN.get
     )
     assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "b"), ("lee", "tie")]
 
@@ -142,27 +189,30 @@ def test_a_rater_may_change_their_mind() -> None:
         (line("x-0", "y-0", "a"), "different scenarios, 0 and 1"),
         (line("x-0", "x-1", "A"), "a, b or tie"),
         (line("x-0", "x-1", "a", " "), "expected a text"),
+        ('{"a": "x-0", "b": "x-1", "choice": "a", "rater": "k", "texts": "0F"}', "16 hexadecimal digits"),
+        ('{"a": "x-0", "b": "x-1", "choice": "a", "rater": "k", "texts": 7}', "16 hexadecimal digits"),
+        (line("x-9", "x-8", "a"), "b: this run has no conversation with the id 'x-8'"),
         ('{"a": 1, "b": "x-1", "choice": null, "rater": "k"}', "a: expected a text, got 1"),
         ('{"a": "\ud800", "b": "x-1", "choice": "a", "rater": "k"}', "not valid JSON"),
     ],
 )
 def test_a_bad_line_is_named(bad: str, words: str) -> None:
     with pytest.raises(DataError) as caught:
-        read_votes([line("x-0", "x-1", "a"), bad], "votes.jsonl", KNOWN)
+        read_votes([line("x-0", "x-1", "a"), bad], "votes.jsonl", KNOWN.get)
     assert "votes.jsonl" in str(caught.value)
     assert any(problem.path == "line 2" and words in problem.message for problem in caught.value.problems)
 
 
 def test_every_problem_is_reported_at_once() -> None:
     with pytest.raises(DataError) as caught:
-        read_votes(["{", line("x-0", "x-1", "a"), '{"a": 3, "choice": "c"}'], "v", KNOWN)
+        read_votes(["{", line("x-0", "x-1", "a"), '{"a": 3, "choice": "c"}'], "v", KNOWN.get)
     assert [problem.path for problem in caught.value.problems] == ["line 1"] + ["line 3"] * 4
     assert "5 problems" in str(caught.value)
 
 
 def test_a_file_that_is_something_else_makes_no_book() -> None:
     with pytest.raises(DataError) as caught:
-        read_votes(["nonsense"] * 10_000, "v", KNOWN)
+        read_votes(["nonsense"] * 10_000, "v", KNOWN.get)
     assert "10,000 problems" in str(caught.value)
     assert len(str(caught.value).splitlines()) < 60
 
@@ -174,7 +224,7 @@ def test_a_file_that_is_something_else_makes_no_book() -> None:
 )
 def test_lines_of_any_text_end_in_votes_or_a_data_error(lines: list[str]) -> None:
     try:
-        found = read_votes(lines, "v", KNOWN)
+        found = read_votes(lines, "v", KNOWN.get)
     except DataError as problem:
         found = None
         problems = problem.problems

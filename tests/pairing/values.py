@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from edgen.pairing import model
 from edgen.pairing.model import (
+    Compare,
     HumanSignal,
     HumanVote,
     Label,
@@ -27,7 +28,7 @@ JUDGE = "0123456789abcdef"
 OTHER_JUDGE = "fedcba9876543210"
 
 
-def oracle(ab: str, ba: str, judge: str = JUDGE) -> OracleSignal:
+def oracle(ab: str, ba: str, judge: str = JUDGE, compare: Compare = "conversation") -> OracleSignal:
     """An oracle's signal from the letters of its verdicts: a, b, or ? for one that could not be read."""
     orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
     names: dict[str, SideName] = {"a": "a", "b": "b"}
@@ -36,7 +37,7 @@ def oracle(ab: str, ba: str, judge: str = JUDGE) -> OracleSignal:
         for order, letters in orders
         for vote, letter in enumerate(letters)
     ]
-    return oracle_signal(judge, "judge-1", "conversation", verdicts)
+    return oracle_signal(judge, "judge-1", compare, verdicts)
 
 
 def votes(text: str) -> HumanSignal | None:
@@ -64,6 +65,7 @@ def pair(
         b=Side(id=f"x-{scenario:06d}-r{b}", replicate=b),
         prefix_turns=0,
         differs_at="Teacher",
+        texts="00112233445566aa",
         signals=Signals(probability=probability_signal(*said), oracle=signals, human=votes(human)),
         label=None,
         left_out=left_out,
@@ -75,7 +77,8 @@ _share = st.floats(0, 1)
 _maybe = st.none() | _share
 _count = st.integers(0, 2**31)
 _text = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
-_judges = st.text("0123456789abcdef", min_size=16, max_size=16)
+_digests = st.text("0123456789abcdef", min_size=16, max_size=16)
+_compares = st.sampled_from(["conversation", "response"])
 _sides = st.sampled_from(["a", "b"])
 _strengths = st.builds(Strength, st.floats(-9, 9), st.floats(-9, 9), st.floats(-9, 9))
 _verdicts = st.builds(
@@ -87,13 +90,15 @@ _verdicts = st.builds(
 )
 _oracles = st.builds(
     oracle_signal,
-    _judges,
+    _digests,
     _text,
-    st.sampled_from(["conversation", "response"]),
+    _compares,
     st.lists(_verdicts, max_size=6),
 )
 _probabilities: st.SearchStrategy[ProbabilitySignal] = st.builds(probability_signal, _maybe, _maybe)
-_votes = st.builds(HumanVote, rater=_text, choice=st.sampled_from(["a", "b", "tie"]))
+_votes = st.builds(
+    HumanVote, rater=_text, choice=st.sampled_from(["a", "b", "tie"]), texts=st.none() | _digests
+)
 _humans = st.lists(_votes, max_size=4).map(human_signal)
 _labels = st.builds(
     Label,
@@ -101,7 +106,8 @@ _labels = st.builds(
     chosen=_sides,
     p=st.floats(0.5, 1, exclude_min=True),
     margin=st.floats(0, 1, exclude_min=True),
-    judge=st.none() | _judges,
+    judge=st.none() | _digests,
+    compare=st.none() | _compares,
 )
 _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"label": _labels, "left_out": st.none()}),
@@ -129,6 +135,7 @@ def pairs(draw: st.DrawFn) -> Pair:
         b=draw(_side),
         prefix_turns=draw(_count),
         differs_at=draw(st.sampled_from(["Teacher", "Student", None])),
+        texts=draw(_digests),
         signals=Signals(
             probability=draw(_probabilities),
             oracle=tuple(draw(st.lists(_oracles, max_size=3))),

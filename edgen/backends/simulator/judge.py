@@ -44,6 +44,11 @@ _ASKING = re.compile(
 _RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
 _TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
 _CACHED = 8_000  # characters
+_WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
+# By how much the mean tone of the simulator's own lessons goes up with each turn, and down with each word
+# that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
+_PER_TURN = 0.0072
+_PER_WORD = 0.009
 
 
 def read(messages: Sequence[Message]) -> Comparison | None:
@@ -92,10 +97,12 @@ def turns_of(text: str) -> list[str]:
 
 
 def quality(text: str) -> float:
-    """How good one shown transcript is: the mean tone of its turns, in [-1, 1].
+    """How good one shown transcript is, in [-1, 1]: the mean tone of both sides, each counting the same.
 
-    A mean, so that a longer conversation is not a better one. A hash of the text decides between
-    texts that would otherwise be on a par, by a millionth.
+    The longer of two conversations of a scenario, in words, is the better one in half of all pairs, one-shot,
+    self-play or branched: a judge without a bias has none to show. For that the openings do not count, and
+    what is left of length in a lesson's tone is taken off. A hash of the text decides between texts that would
+    otherwise be on a par, by a millionth.
     """
     return _cached(text) if len(text) <= _CACHED else _quality(text)
 
@@ -104,8 +111,24 @@ def _quality(text: str) -> float:
     turns = turns_of(text)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     share = int.from_bytes(digest, "big") / 2**32
-    mean = sum([tone(turn) for turn in turns]) / len(turns) if turns else -1.0
-    return mean * (1 - 1e-6) + (share - 0.5) * 1e-6
+    return _course(turns) * (1 - 1e-6) + (share - 0.5) * 1e-6
+
+
+def _course(turns: Sequence[str]) -> float:
+    if not turns:
+        return -1.0
+    tones = [tone(turn) for turn in turns]
+    whole = len(turns) >= _WHOLE
+    if whole:
+        del tones[:2]  # a first doubt or a friendly greeting would weigh less in a longer lesson
+    # The sides take turns, and one has the word more often in an odd number of them.
+    sides = [side for side in (tones[::2], tones[1::2]) if side]
+    mean = sum([sum(side) / len(side) for side in sides]) / len(sides)
+    if not whole:
+        return mean
+    words = sum([turn.count(" ") + 1 for turn in turns]) / len(turns)
+    usual = _PER_TURN * (min(len(turns), 15) - 12.5) - _PER_WORD * (min(words, 40.0) - 16.0)
+    return max(-1.0, min(1.0, mean - usual))
 
 
 _cached = lru_cache(maxsize=1_024)(_quality)

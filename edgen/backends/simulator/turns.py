@@ -2,6 +2,8 @@
 
 How the other side's words fit one's own way, and how the talk has gone of late, decide how likely a
 turn is a good one. So what goes well tends to go on well, and the same lesson can take many courses.
+How wordy
+a turn is does not depend on how well it goes, or length would say something about the lesson.
 A side never says what it prefers in the words of its brief, and never repeats one of its own turns.
 """
 
@@ -211,7 +213,7 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
         speaker.name("want", wishes[0])
         return _join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return _join(say("t.nod") if chance(0.55) else "", _teach(speaker, speaker.way))
+        return _join(say("t.nod") if chance(0.7) else "", _teach(speaker, speaker.way))
     if kind == "adapts":  # willing, but nobody said how, or not this time
         return _join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):
@@ -219,7 +221,7 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
     reaction = _reaction(speaker, "t", kind)
     if kind == "gives_up" and speaker.number >= speaker.side.turns[0] // 2:
         return _join(reaction, say("t.more") if chance(0.7) else "")
-    return _join(reaction, _teach(speaker, speaker.way) if chance(0.85) else say("t.more"))
+    return _join(reaction, _teach(speaker, speaker.way) if chance(0.73) else say("t.more"))
 
 
 def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
@@ -328,7 +330,7 @@ def _engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, before: 
     if u < 0.15 - 0.1 * speaker.mood:
         return say("s.confused")
     if u < 0.5 or not taught:
-        return _join(say("s.insight"), say("s.more") if u < 0.1 else "")
+        return _join(say("s.insight"), say("s.more") if u < 0.22 else "")
     family = speaker.way if fits else taught[0]
     return speaker.voice.say_one(harmless(f"s.enjoy.{family}"))
 
