@@ -53,6 +53,7 @@ _MENTION = words(
     rf"|\bthe (?P<back>former|latter)\b(?: (?:{_SHOWN}|one)\b)?(?!'s)"
     rf"|{_START}(?P<bare>[12]){_END}"
 )
+_REACH = 300  # characters that a sentence is looked back into
 _BACK_MARK = re.compile("[\ue031\ue032]")
 _ANY_SIDE = re.compile(SIDE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]{0,2} |\n")
@@ -79,9 +80,9 @@ def _mark(match: re.Match[str]) -> str:
 
 def _referred(match: re.Match[str]) -> str:
     """`The latter` is the second of the two that its sentence named, or of the two that were shown."""
-    before = match.string[: match.start()]
+    before = match.string[max(0, match.start() - _REACH) : match.start()]
     second = match.group() == "\ue032"
-    if not _ANY_SIDE.search(before):
+    if not _ANY_SIDE.search(match.string, 0, match.start()):
         return "\ue012" if second else "\ue011"
     named = _ANY_SIDE.findall(_SENTENCE_END.split(before)[-1])
     if len(named) == 2 and side(named[0]) != side(named[1]):
@@ -115,7 +116,7 @@ STATEMENT = (
     rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to (?:a|the) (?:much )?better"
     rf" (?:interaction|conversation|dialogue|lesson)\b{_ALL_IN_ALL}"
     rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} (?P<chosen>{SIDE})"
-    rf"(?: as the (?:better|best|stronger|preferred) {_ONE}){{0,1}}{_ALL_IN_ALL}"
+    rf"(?: as the (?:better|best|stronger|preferred) {_ONE})?{_ALL_IN_ALL}"
     rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final )?answer is (?P<answer>{NAME}))"
 )
 _CRITERIA = r"(?:criteria|criterion|elements|analysis|factors|characteristics|considerations|comparison|evaluation|points)"

@@ -176,7 +176,7 @@ def _lines(text: str) -> list[str]:
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
     text = "".join(c for c in text if c.isascii() or unicodedata.category(c) not in ("So", "Sk", "Cf"))
     lines = (" ".join(line.split()) for line in _MARKS.sub("", _STAR.sub("-", text)).splitlines())
-    said = marked("\n".join(line for line in lines if line.strip(_EDGE))).split("\n")
+    said = marked("\n".join(line for line in lines if any(map(str.isalnum, line)))).split("\n")
     said = [line for line in map(_without_bullet, said) if line]
     return _joined(said if len(said) <= _FIRST + _LAST else [*said[:_FIRST], _GAP, *said[-_LAST:]])
 

@@ -161,6 +161,32 @@ def test_an_answer_at_the_start_counts_unless_it_is_taken_back(form: str) -> Non
             assert read_verdict(f"{answer}\n\n{taken_back}") is None
 
 
+NOUNS = [
+    "Interaction",
+    "Conversation",
+    "Response",
+    "Dialogue",
+    "Dialog",
+    "Lesson",
+    "Transcript",
+    "Reply",
+    "Answer",
+    "Option",
+    "Candidate",
+    "Teacher",
+]
+DRESSES = ["{noun} {number}", "**{number}**", "{number}.", "Answer: {number}", '"{number}"', "{noun} {number} is better.", "I choose {number}.", "**{noun} {number}**",
+           "I choose {noun} {number}.", "Output: {noun} {number}", "{noun} {number} is the better one.", "The better {noun} is {noun} {number}", "{noun} #{number}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_whatever_a_prompt_calls_the_two(noun: str) -> None:
+    for dress in DRESSES:
+        for number in (1, 2):
+            assert read_verdict(dress.format(noun=noun, number=number)) == number
+            assert read_verdict(dress.format(noun=noun.lower(), number=number)) == number
+
+
 def test_an_answer_under_the_heading_of_a_criterion_is_none() -> None:
     for choice in (1, 2):
         for answer in (
@@ -195,6 +221,7 @@ def test_of_a_long_reply_the_start_and_the_end_are_read_in_whole_lines() -> None
     assert read_verdict(f"<think>\n{filler}</think>\n2") == 2
     assert read_verdict(f"<think>\n{filler}</think>\nOutput: 1\n{filler[:20_000]}") == 1
     assert read_verdict(f"<think>\n{filler}") is None
+    assert read_verdict(f"{filler}\n---\n**2**\n---\n") == 2
     assert read_verdict("x" * 10_000 + " Output: 2") is None
     assert read_verdict("Interaction 1 is better" + " at this" * 2_000) is None
 
@@ -235,7 +262,7 @@ def test_without_a_number_or_a_word_for_one_there_is_no_verdict(text: str) -> No
 
 
 HOSTILE = [*PIECES, "1 or 2 ", "1\n", "1. ", "interaction 1 is ", "a, ", "my ", "<|x|>", " " * 50 + "1", "((", "</", "Interaction 1 is better.\n",
-           "although a, ", "a, but a; ", "clearly, overall, ", '{"a":', "Step 1: 2\n", "é 1 "]  # fmt: skip
+           "although a, ", "a, but a; ", "clearly, overall, ", '{"a":', "Step 1: 2\n", "é 1 ", "the latter ", "1 the former "]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

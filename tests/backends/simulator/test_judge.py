@@ -141,7 +141,9 @@ def test_quality_follows_what_the_published_prompt_asks_for() -> None:
 
 def test_quality_is_a_mean_and_practically_without_ties(texts: list[list[str]]) -> None:
     for text in (GOOD, BAD):
-        assert quality("\n".join([text] * 5)) == pytest.approx(quality(text), abs=2e-6)
+        assert quality("\n".join([text] * 4)) == pytest.approx(quality(text), abs=2e-6)
+        # Of a whole lesson a little is taken off for its length.
+        assert quality("\n".join([text] * 7)) == pytest.approx(quality(text), abs=0.1)
     flat = sorted({text for group in texts for text in group})
     assert len({quality(text) for text in flat}) == len(flat)
     same_tone = [f"Teacher: Number {i}." for i in range(200)]

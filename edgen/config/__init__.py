@@ -1,0 +1,178 @@
+"""A job file to a typed Job: unknown keys refused, every problem named with its path.
+
+Keys (API keys, that is) are named by environment variable and never stored. What shapes answers and
+what does not is kept apart by `shaping`, so that limits, shards and logging may change on a resume.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config.backends import (
+    BackendConfig,
+    GeminiConfig,
+    GoogleGenerativeAIConfig,
+    OpenAIConfig,
+    Price,
+    Sampling,
+    SimulatorConfig,
+)
+from edgen.config.checks import problems
+from edgen.config.job import (
+    ARM_STRIDE,
+    Branch,
+    Job,
+    Limits,
+    Pairs,
+    Selfplay,
+    Shards,
+    Split,
+    backend_name,
+    prompt_names,
+    roles_asked,
+)
+from edgen.errors import FileError, JobError, Problem, UsageError
+from edgen.loading import build, read_text, read_yaml
+
+# Job keys that shape no answer: they may differ between two starts of one run.
+KNOBS = (
+    "name",
+    "conversations",
+    "top_up",
+    "replicates",
+    "limits",
+    "split",
+    "shards",
+    "pairs",
+    "arms",
+    "resolved",
+)
+# What an arm cannot change: its scenarios would not be the others' any more, or its files.
+_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "space", "design", "split", "limits",
+                "shards", "pairs", "arms", "resolved")  # fmt: skip
+
+
+def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
+    """The job in the file at `path`, with `key.path=value` overrides applied on top.
+
+    Raises JobError with every problem found, UsageError for an override that is no assignment.
+    """
+    source = str(path)
+    value = read_yaml(read_text(path, JobError), source, JobError)
+    return parse_job(value, source, overrides)
+
+
+def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
+    """A job from plain values. `source` is what error messages call it."""
+    if not isinstance(value, dict):
+        raise JobError(source, "a job is a mapping of keys to values, and this file holds none.")
+    for override in overrides:
+        _override(value, override)
+    job = _checked(value, source)
+    arm_jobs(job, source)
+    return job
+
+
+def _checked(value: Any, source: str) -> Job:
+    job = build(value, Job, source, JobError)
+    check(job, source)
+    return job
+
+
+def check(job: Job, source: str) -> None:
+    """Raise JobError where the keys of a job do not go together."""
+    if found := problems(job):
+        raise JobError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+
+
+def arm_jobs(job: Job, source: str) -> dict[str, Job]:
+    """The job of each arm, by name: the job itself with the arm's keys laid over it; empty without arms.
+
+    Raises JobError as `load_job` does.
+    """
+    plain = msgspec.json.decode(msgspec.json.encode(resolved(job)))
+    arms = plain.pop("arms")
+    jobs = {}
+    for name, changes in arms.items():
+        where = f"{source}, arm {name}"
+        if refused := sorted(set(changes) & set(_NOT_IN_ARMS)):
+            raise JobError(
+                where,
+                "1 problem:",
+                (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
+            )
+        try:
+            jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
+        except JobError as error:
+            own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
+            raise JobError(source, error.summary, own) from None
+    return jobs
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """`above` on top of `below`, mapping by mapping; a backend of another type starts afresh."""
+    result = dict(below)
+    for key, value in above.items():
+        under = result.get(key)
+        if (
+            isinstance(value, dict)
+            and isinstance(under, dict)
+            and value.get("type", under.get("type")) == under.get("type")
+        ):
+            result[key] = _laid_over(under, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _override(value: dict[str, Any], assignment: str) -> None:
+    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
+    key, equals, text = assignment.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
+        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
+    node = value
+    for part in parts[:-1]:
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise UsageError(f"--set {assignment}: '{part}' is no mapping in this job.")
+        node = child
+    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
+
+
+class _SetError(FileError):
+    what = "option"
+
+
+def resolved(job: Job) -> dict[str, Any]:
+    """The job as plain values, every default written out."""
+    plain: dict[str, Any] = msgspec.to_builtins(job)
+    del plain["resolved"]
+    return plain
+
+
+def shaping(job: Job) -> dict[str, Any]:
+    """What of the job shapes answers, as plain values."""
+    plain = {key: value for key, value in resolved(job).items() if key not in KNOBS}
+    # What a protocol does not use shapes nothing.
+    if job.protocol != "selfplay":
+        del plain["selfplay"]
+    if job.branch is None:
+        del plain["branch"]
+    for backend in plain["backends"].values():
+        backend.pop("price", None)
+        backend.pop("api_key_env", None)
+        backend.pop("latency_ms", None)
+    return plain
+
+
+__all__ = [
+    "ARM_STRIDE", "KNOBS", "BackendConfig", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
+    "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
+    "backend_name", "check", "load_job", "parse_job", "prompt_names", "resolved", "roles_asked", "shaping",
+]  # fmt: skip

@@ -1,0 +1,115 @@
+"""What is wrong with a job whose keys are each well: what does not go together."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from edgen.config.job import (
+    ARM_STRIDE,
+    BACKEND_ROLES,
+    MAX_ARMS,
+    PROMPT_ROLES,
+    Job,
+    backend_name,
+    roles_asked,
+)
+from edgen.errors import Problem
+
+# What would let an answer be longer, or more than one, behind the budget's back.
+_ROOM_KEYS = {
+    "max_tokens", "max_completion_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
+}  # fmt: skip
+
+
+def _keys(body: dict[str, Any]) -> set[str]:
+    """The keys of a body and of the mappings right inside it."""
+    inner = [value for value in body.values() if isinstance(value, dict)]
+    return set(body).union(*inner)
+
+
+def problems(job: Job) -> list[Problem]:
+    """Every problem, with its path; empty where there is none."""
+    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job)]
+
+
+def _protocol_problems(job: Job) -> list[Problem]:
+    problems = [
+        Problem(f"$.prompts.{role}", f"unknown prompt (known: {', '.join(PROMPT_ROLES)})")
+        for role in job.prompts
+        if role not in PROMPT_ROLES
+    ]
+    if job.protocol == "oneshot" and job.prompt is None:
+        problems.append(Problem("$.prompt", "this key is missing; the oneshot protocol asks with it"))
+    if job.protocol == "selfplay" and job.prompt is not None:
+        problems.append(
+            Problem("$.prompt", "selfplay has a prompt for each side: `prompts: {teacher: …, student: …}`")
+        )
+    if job.branch is not None and job.protocol != "selfplay":
+        problems.append(Problem("$.branch", "only selfplay can branch: `protocol: selfplay`"))
+    if job.branch is not None and isinstance(job.branch.at, int):
+        opens = job.branch.role == job.selfplay.first
+        turn = 2 * job.branch.at - (1 if opens else 0)  # counted from 1
+        if turn > job.selfplay.max_turns:
+            problems.append(
+                Problem(
+                    "$.branch.at", f"that is turn {turn}, and selfplay.max_turns is {job.selfplay.max_turns}"
+                )
+            )
+    if job.branch is not None and job.replicates < 2:
+        problems.append(
+            Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
+        )
+    return problems
+
+
+def _arm_problems(job: Job) -> list[Problem]:
+    problems = [
+        Problem(f"$.arms.{name}", "an arm's name is made of letters, digits, - and _, 40 at most")
+        for name in job.arms
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name)
+    ]
+    if len(job.arms) > MAX_ARMS:
+        problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
+    if job.arms and job.replicates > ARM_STRIDE:
+        problems.append(Problem("$.replicates", f"with arms {ARM_STRIDE} are the most"))
+    if job.arms and job.top_up:
+        problems.append(Problem("$.top_up", "arms share their scenarios, so none of them can plan more"))
+    return problems
+
+
+def _backend_problems(job: Job) -> list[Problem]:
+    problems = []
+    missing = [role for role in roles_asked(job) if backend_name(job, role) not in job.backends]
+    if missing:
+        key = missing[0] if len(missing) < len(roles_asked(job)) else "default"
+        problems.append(
+            Problem(f"$.backends.{key}", "this key is missing; `default` answers where no other role does")
+        )
+    for role, backend in job.backends.items():
+        if role not in BACKEND_ROLES:
+            problems.append(
+                Problem(f"$.backends.{role}", f"unknown role (known: {', '.join(BACKEND_ROLES)})")
+            )
+        capped = job.limits.max_cost is not None or job.limits.max_tokens is not None
+        if capped and backend.max_tokens is None:
+            problems.append(
+                Problem(f"$.backends.{role}.max_tokens", "a run under max_cost or max_tokens needs it set")
+            )
+        hidden = _ROOM_KEYS & _keys(getattr(backend, "extra_body", {}))
+        if capped and hidden:
+            problems.append(
+                Problem(
+                    f"$.backends.{role}.extra_body",
+                    f"a run under max_cost or max_tokens cannot let it set {', '.join(sorted(hidden))}; "
+                    "use the backend's max_tokens",
+                )
+            )
+        if job.limits.max_cost is not None and backend.price is None:
+            problems.append(
+                Problem(
+                    f"$.backends.{role}.price",
+                    "a run under max_cost needs it: {prompt: …, completion: …} in US dollars per million tokens",
+                )
+            )
+    return problems
