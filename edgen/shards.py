@@ -107,7 +107,7 @@ def write_shards(
         for name in _named_before(folder) - {file.path for file in files}:
             (folder / name).unlink(missing_ok=True)
         manifest_part.publish()
-        _sync_folder(folder)
+        sync_folder(folder)
     return manifest
 
 
@@ -120,7 +120,7 @@ def write_list_atomic(path: Path, records: Iterable[bytes]) -> int:
             part.add(record)
         part.close()
         part.publish()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     return part.records
 
 
@@ -135,7 +135,7 @@ def write_jsonl_atomic(path: Path, lines: Iterable[bytes]) -> int:
             count += 1
         part.close()
         part.publish()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     return count
 
 
@@ -331,7 +331,8 @@ def _named_before(folder: Path) -> set[str]:
         return set()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -27,6 +27,7 @@ from edgen.exporters.voice import Voice
 from edgen.pairing.labels import LEFT_OUT
 from edgen.pairing.model import Source
 from edgen.rundir import RunDir
+from edgen.shards import sync_folder
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CARD = "README.md"
@@ -164,15 +165,7 @@ def _staged(target: Path) -> Iterator[Path]:
                 parent.rmdir()
         raise
     with contextlib.suppress(OSError):
-        _sync(place.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(place.parent)
 
 
 @contextlib.contextmanager
