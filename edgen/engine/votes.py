@@ -49,7 +49,7 @@ def take_votes(reader: RunReader, path: Path) -> int:
 def stored_votes(reader: RunReader) -> Votes:
     """The votes that are kept with the run, those on conversations that are gone among them."""
     path = reader.rundir.votes
-    return read_votes(_lines(path), str(path), lambda identifier: 0) if path.exists() else {}
+    return read_votes(_lines(path), str(path), lambda _identifier: 0) if path.exists() else {}
 
 
 def votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:

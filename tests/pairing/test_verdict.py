@@ -254,6 +254,24 @@ def test_no_text_raises_and_none_prefers_a_side(text: str) -> None:
     assert read_verdict(exchanged(text)) == (None if choice is None else 3 - choice)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "9" * 5_000,
+        "1e999",
+        "1.0",
+        "true",
+        '"\\ud800"',
+        "[" * 2_000,
+        '{"answer": ' * 400 + "1" + "}" * 400,
+        "0001",
+        "NaN",
+    ],
+)
+def test_an_object_with_any_value_in_place_of_the_answer_is_none(value: str) -> None:
+    assert read_verdict(f'{{"answer": {value}}}') is None
+
+
 @given(st.text(alphabet=st.characters(exclude_characters="12１２"), max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_without_a_number_or_a_word_for_one_there_is_no_verdict(text: str) -> None:
