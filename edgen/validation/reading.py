@@ -36,9 +36,12 @@ class Inputs:
 def runs_at(path: Path) -> list[Path]:
     """The runs of a run with arms, in the order of their names; `path` itself for anything else."""
     arms = path / "arms"
-    if not arms.is_dir() or (path / "run.db").exists():
+    try:
+        if not arms.is_dir() or (path / "run.db").exists():
+            return [path]
+        return sorted(arm for arm in arms.iterdir() if (arm / "run.db").exists()) or [path]
+    except OSError:  # what cannot be looked at is named by whoever reads it
         return [path]
-    return sorted(arm for arm in arms.iterdir() if (arm / "run.db").exists()) or [path]
 
 
 def find_inputs(path: Path) -> Inputs:

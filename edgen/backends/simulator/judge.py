@@ -14,6 +14,7 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
+from edgen.backends.simulator import prompt
 from edgen.backends.simulator.phrases import Voice
 from edgen.backends.simulator.tone import tone
 from edgen.model import Message
@@ -27,7 +28,6 @@ class Comparison(NamedTuple):
     second: str
 
 
-_ONE = re.compile(r"[ _#]1\b")
 _HEADING = (
     r"(?im:^[^\w\n]{{0,8}}(?:the )?({noun})[ _#]{{1,2}}{number}\b[^\w\n:]{{0,8}}(?::[^\w\n]{{0,8}}|$|(?=\n)))"
 )
@@ -47,7 +47,7 @@ _CACHED = 8_000  # characters
 _WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
 # By how much the mean tone of the simulator's own lessons goes up with each turn, and down with each word
 # that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
-_PER_TURN = 0.0072
+_PER_TURN = 0.0076
 _PER_WORD = 0.009
 
 
@@ -56,7 +56,7 @@ def read(messages: Sequence[Message]) -> Comparison | None:
     if not messages or messages[-1].role != "user":
         return None
     text = messages[-1].content
-    if _ONE.search(text) is None or (first := _FIRST.search(text)) is None:
+    if prompt.FIRST.search(text) is None or (first := _FIRST.search(text)) is None:
         return None
     noun = first[1].lower()
     second = _SECOND[noun].search(text, first.end())

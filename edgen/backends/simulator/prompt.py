@@ -162,21 +162,23 @@ def wanted(text: str) -> bool:
     return _layout(text) is not None
 
 
+FIRST = re.compile(r"[ _#]1\b")  # stands in the heading of every first transcript
 _WHO_START = 600  # characters in which a brief says who one is
 
 
 def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
-    """Whether it is plain that the messages can only ask for a whole conversation; False: it takes a closer look.
+    """Whether it is plain that the messages can only ask for a whole conversation. False: look closer.
 
-    It costs 2 µs, the closer look 50, and most prompts of a large run pass. A text that opens with the wish for a
-    conversation holds no closing question, which comes behind one; without a 2 there is no second transcript to
-    compare; and one of the four words below stands in every brief that tells a side who it is. They have no i
-    and no s: patterns that ignore case also take letters for these that are none in lower case.
+    It costs 2 µs, the closer look 50, and most prompts of a large run pass. A text that opens with the wish
+    for a conversation holds no closing question, which comes behind one; without a 1 and a 2 there are no
+    two transcripts to compare; and one of the four words below stands in every brief that tells a side who
+    it is. They have no i and no s: patterns that ignore case also take letters for these that are none in
+    lower case.
     """
     if len(messages) != 1 or messages[0].role != "user":
         return False
     text = messages[0].content
-    if "2" in text or _WANTED.match(text) is None:
+    if _WANTED.match(text) is None or ("2" in text and FIRST.search(text) is not None):
         return False
     start = text[:_WHO_START].lower()
     return not ("you" in start or "play" in start or "act a" in start or "eak a" in start)
