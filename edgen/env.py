@@ -26,7 +26,7 @@ from edgen.errors import JobError, UsageError
 from edgen.limits import Budget
 from edgen.model import Rejection, Reply, Request
 from edgen.protocols.stage import Entry, Played, Stage
-from edgen.transcript import read_turn
+from edgen.transcript.turn import read_turn
 
 T = TypeVar("T")
 Messages = list[dict[str, str]]

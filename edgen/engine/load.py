@@ -16,8 +16,6 @@ from edgen.errors import Problem, SpaceError, TemplateError
 from edgen.loading import nearest, read_text
 from edgen.model import Scenario
 from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt
-from edgen.protocols.oracle import COMPARED
-from edgen.protocols.stage import VARIABLES
 from edgen.space import Space, dump_space, load_space
 
 
@@ -74,7 +72,11 @@ def variables_of(job: Job, use: str) -> tuple[str, ...]:
     if use == "default":
         return SCENARIO_VARIABLES
     if use == "oracle":
+        from edgen.protocols.oracle import COMPARED
+
         return (*SCENARIO_VARIABLES, *COMPARED[job.pairs.compare])
+    from edgen.protocols.stage import VARIABLES
+
     return VARIABLES[f"closing_{job.selfplay.closing}" if use == "closing" else use]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,13 +17,15 @@ from edgen.config import Job, roles_asked, shaping
 from edgen.engine.task import Answered, Settled, Spent, Task
 from edgen.model import Conversation, Rejection, RejectionReason, Usage
 from edgen.prompting import Prompt
-from edgen.protocols import PROTOCOLS, Result, Rules
-from edgen.protocols.stage import Stage
+from edgen.protocols import Result, Rules, protocol
 from edgen.records import Provenance, encode, make_record
 from edgen.sampling import Sampler
 from edgen.space import Space, content_sha256
 from edgen.splits import group_hash
 from edgen.validation import is_valid
+
+if TYPE_CHECKING:
+    from edgen.protocols.stage import Stage
 
 
 class Plan:
@@ -50,7 +52,7 @@ class Plan:
         # Whether conversations ask one another's requests.
         self.shares = job.branch is not None
         self.roles = roles_asked(job)
-        self._start = PROTOCOLS[job.protocol]
+        self._start = protocol(job.protocol)
         self._rules = Rules(asks=job.asks, seed=job.seed, selfplay=job.selfplay, branch=job.branch)
 
     def task(self, index: int, replicate: int) -> Task:
@@ -74,6 +76,8 @@ class Plan:
 
     def stage(self, index: int) -> Stage:
         """Both agents of a scenario, as selfplay has them."""
+        from edgen.protocols.stage import Stage
+
         return Stage(self.scenario(index), self.prompts, self._rules)
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:

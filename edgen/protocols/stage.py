@@ -14,8 +14,9 @@ import msgspec
 
 from edgen.model import Address, Message, Rejection, RejectionReason, Reply, Request, Role, Scenario, Turn
 from edgen.protocols.base import Prompting, Rules, ask, transcript_of
-from edgen.transcript import Said, leaked, loops, read_turn
+from edgen.transcript.detect import leaked, loops
 from edgen.transcript.probability import read_probability
+from edgen.transcript.turn import Said, read_turn
 
 CLOSING_STEP = 1000  # behind the last step that a turn can have
 OTHER: dict[Role, Role] = {"Teacher": "Student", "Student": "Teacher"}

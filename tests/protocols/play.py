@@ -9,7 +9,8 @@ from edgen.config import Branch, Selfplay
 from edgen.errors import CallError
 from edgen.model import Conversation, Rejection, Reply, Request, Scenario
 from edgen.prompting import Prompt, load_prompt
-from edgen.protocols import PROTOCOLS, Rules
+from edgen.protocols import Rules
+from edgen.protocols.selfplay import selfplay
 from edgen.protocols.stage import VARIABLES
 from edgen.resources import find
 
@@ -48,7 +49,7 @@ def play(
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """Run selfplay to its end; returns its result and every request it made."""
     rules = Rules(asks=asks, seed=7, selfplay=Selfplay(**how), branch=branch)
-    protocol = PROTOCOLS["selfplay"](scenario, replicate, templates or prompts(how.get("closing")), rules)
+    protocol = selfplay(scenario, replicate, templates or prompts(how.get("closing")), rules)
     given = None if callable(answers) else iter(answers)
     asked: list[Request] = []
     step: Any = None

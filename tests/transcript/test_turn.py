@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.model import ROLES, Rejection, Role
-from edgen.transcript import Repair, Said, leaked, loops, read_turn
+from edgen.transcript import Repair
+from edgen.transcript.detect import leaked, loops
 from edgen.transcript.marker import find_marker
 from edgen.transcript.quotes import silent, trim
+from edgen.transcript.turn import Said, read_turn
 from tests.transcript.test_cost import SHAPES
 from tests.transcript.test_properties import TOKENS
 

@@ -100,9 +100,9 @@ def quality(text: str) -> float:
     """How good one shown transcript is, in [-1, 1]: the mean tone of both sides, each counting the same.
 
     The longer of two conversations of a scenario, in words, is the better one in half of all pairs, one-shot,
-    self-play or branched: a judge without a bias has none to show. For that the openings do not count, and
-    what is left of length in a lesson's tone is taken off. A hash of the text decides between texts that would
-    otherwise be on a par, by a millionth.
+    self-play or branched (within a point; over both shipped spaces): a judge without a bias has next to none
+    to show. For that the openings do not count, and what is left of length in a lesson's tone is taken off.
+    A hash of the text decides between texts that would otherwise be on a par, by a millionth.
     """
     return _cached(text) if len(text) <= _CACHED else _quality(text)
 

@@ -66,6 +66,6 @@ def test_longer_is_neither_better_nor_worse(make: Callable[[Variables, int], lis
 
 
 def test_the_measure_finds_a_bias() -> None:
-    """Turns that all go well, said twice as often, are the longer ones, and a judge of sums would take them."""
+    """So that the test above could fail."""
     assert longer_is_better([["Teacher: Great.", "Teacher: Great, great, thank you."]]) == 1
     assert longer_is_better([["Teacher: Great.", "Teacher: Whatever, this is boring."]]) == 0
