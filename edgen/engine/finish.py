@@ -74,7 +74,18 @@ def _rejected(job: Job, ledger: Ledger, scope: tuple[str, int, int]) -> Iterator
         )
 
 
-def stamp(job: Job, fingerprint: str, scenarios: int, accepted: int, ended: int, side: Side) -> str:
-    """A name for what `finish` would write: equal stamps, equal files."""
-    facts = (fingerprint, job.name, scenarios, job.replicates, accepted, ended, job.split, job.shards, side)
+def stamp(job: Job, fingerprint: str, scenarios: int, accepted: int, ended: int, side: Side | None) -> str:
+    """A name for what `finish` would write: equal stamps, equal files. `side`: None where it is this run's
+    own, which follows from the rest."""
+    facts = (
+        fingerprint,
+        job.name,
+        scenarios,
+        job.replicates,
+        accepted,
+        ended,
+        job.split,
+        job.shards,
+        *([] if side is None else [side]),
+    )
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]

@@ -7,7 +7,6 @@ scenarios as are still missing, so that what is made depends on outcomes alone, 
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
@@ -106,8 +105,6 @@ class Run:
         """Write the files of what was made, unless they stand; `side` is the test side, where it is chosen
         for several runs together. Raises ShortError if less was accepted than asked for."""
         job, tally = self.plan.job, self.tally
-        if side is None:
-            side = choose(self.groups(), sum(count for _, count in self.groups()), job.split.test)
         mark = stamp(job, self.fingerprint, self._scenarios, tally.accepted, tally.ended, side)
         idle = tally.kept == tally.planned and self.ledger.fact("written") == mark
         if not (idle and await asyncio.to_thread(self._stand)):
@@ -134,7 +131,10 @@ class Run:
         while True:
             self._announce(end)
             before = self.tally.accepted
-            units = itertools.product(range(first, end), range(job.replicates))
+            # Not itertools.product, which would hold all the numbers at once.
+            units = (
+                (scenario, replicate) for scenario in range(first, end) for replicate in range(job.replicates)
+            )
             await self.driver.run(self.session.pending(units, first, end))
             missing = self._asked - self.tally.accepted
             barren = 0 if self.tally.accepted > before else barren + end - first
@@ -159,8 +159,10 @@ class Run:
         planned = scenarios * job.replicates
         self.session.announce(job.name, scenarios, job.replicates, self._asked, planned)
 
-    def _finish(self, side: Side) -> None:
+    def _finish(self, side: Side | None) -> None:
         """Write the files."""
+        if side is None:
+            side = choose(self.groups(), sum(count for _, count in self.groups()), self.plan.job.split.test)
         job, tally = self.plan.job, self.tally
         describe = {
             "job": resolved(job),
