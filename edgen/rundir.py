@@ -1,7 +1,7 @@
 """The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
-    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db  arms/numbers.json  arms/<name>/ (each a run)
+    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
 """
@@ -58,6 +58,11 @@ class RunDir:
             for path in sorted(self.judged.glob("*.db"))
             if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
         ]
+
+    def note_judge(self, judge: str, facts: dict[str, Any]) -> None:
+        """Keep beside a judge's ledger who it is and how it is asked."""
+        self.judged.mkdir(parents=True, exist_ok=True)
+        _replace(self.judged / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
     def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
         """Every arm this run ever had, in the order in which they first came; `arms` are added behind

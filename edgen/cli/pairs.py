@@ -256,7 +256,9 @@ async def _judge(
         judge = Judge(id=judge_id(job, backend.identity, prompt), model=backend.model, prompt=prompt)
         judging = Judging(reader, job, judge)
         ledger_path = rundir.judged / f"{judge.id}.db"
-        ledger_path.parent.mkdir(parents=True, exist_ok=True)
+        template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
+        asked = {"backend": dict(backend.identity), "compare": job.pairs.compare, "template": template}
+        rundir.note_judge(judge.id, {"judge": judge.id, **asked})
         async with Ledger(ledger_path) as ledger:
             elsewhere = used_elsewhere(rundir, ledger_path)
             session = Session(judging, backends, ledger, roles=("judge",), elsewhere=elsewhere)

@@ -48,6 +48,9 @@ class TestOracle:
         assert made["planned"] == made["judged"] == 36 == len(lines)
         assert made["calls"]["made"] == 36 * 4
         assert sum(made["pairs"].values()) + sum(made["left_out"].values()) == 36
+        noted = json.loads((run / "pairs" / "judged" / f"{made['judge']}.json").read_text())
+        assert (noted["backend"]["type"], noted["compare"]) == ("simulator", "conversation")
+        assert "{{ conversation_1 }}" in noted["template"]["text"]
         for line in lines:
             (signal,) = line["signals"]["oracle"]
             assert [(v["order"], v["vote"]) for v in signal["verdicts"]] == [
