@@ -40,7 +40,7 @@ def command(
         str | None,
         typer.Option(
             metavar="[JOB:]ROLE",
-            help="The backend that judges: a role of the run's job, or of another job file.  [default: judge]",
+            help="The backend that judges: a role of the run's job, or of another job file.  [default: judge, else default]",
         ),
     ] = None,
     prompt: Annotated[
