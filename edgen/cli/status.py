@@ -9,6 +9,7 @@ import typer
 
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_json, print_line
+from edgen.errors import RunError
 from edgen.ledger import run_status
 from edgen.rundir import RunDir
 
@@ -59,6 +60,8 @@ def _run_facts(rundir: RunDir, *, held: bool) -> dict[str, Any]:
         for name, arm in arms.items()
     }
     begun = [facts for facts in each.values() if facts is not None]
+    if not begun:
+        raise RunError(f"{rundir.path}: none of this run's arms was begun; generate it first.")
     states = {"stopped" if facts is None else facts["state"] for facts in each.values()}
     state = next((s for s in ("stopped", "short") if s in states), "complete")
     total = _added([{k: v for k, v in facts.items() if k not in ("run", "state")} for facts in begun])

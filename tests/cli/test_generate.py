@@ -265,6 +265,16 @@ class TestArms:
         assert command("validate", tmp_path / "run").code == 0
         assert command("doctor", tmp_path / "job.yaml").code == 0
 
+    def test_one_that_was_killed_before_its_first_ledger_has_a_status(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        command("generate", self.job(tmp_path), "-o", tmp_path / "run")
+        for ledger in (tmp_path / "run").glob("arms/*/run.db*"):
+            ledger.unlink()
+        ended = command("status", tmp_path / "run")
+        assert ended.code == 2
+        assert "none of this run's arms was begun" in ended.err
+
     def test_one_more_arm_asks_only_what_is_new(self, command: Command, tmp_path: Path) -> None:
         command("generate", self.job(tmp_path), "-o", tmp_path / "run")
         more = self.job(tmp_path, arms=ARMS | {"other": {"backends": {"default": {"seed": 4}}}})
