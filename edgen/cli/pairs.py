@@ -14,7 +14,7 @@ from edgen.cli.options import JsonOption, SetOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import reasons
 from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
-from edgen.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.ledger import Ledger, run_status
 from edgen.rundir import RunDir
 
@@ -236,8 +236,14 @@ def _template(job: Job, rundir: RunDir, named: str | None) -> Prompt:
 
     if named is not None:
         return load_template(job, "oracle", named, Path())
-    name = job.prompts.get("oracle", f"oracle_{job.pairs.compare}")
-    return load_template(job, "oracle", name, rundir.path)
+    shipped = f"oracle_{job.pairs.compare}"
+    try:
+        return load_template(job, "oracle", job.prompts.get("oracle", shipped), rundir.path)
+    except TemplateError as error:
+        hint = Problem(
+            "try", f"--prompt {shipped}, the shipped template for pairs.compare: {job.pairs.compare}"
+        )
+        raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
 
 
 async def _judge(
@@ -268,7 +274,7 @@ async def _judge(
                 await work_through(judging, session)
 
             try:
-                await supervised(session, f"{reader.name} pairs", work, ("judged", "abstained"))
+                await supervised(session, f"{reader.name} pairs", work, ("judged", "without verdict"))
             except EdgenError as error:
                 ended = error
     facts = run_status(ledger_path).as_json(str(rundir.path), held=False)

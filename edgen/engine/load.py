@@ -63,12 +63,24 @@ def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
             f"no such template{nearest(name, resources.shipped('prompts'))}; "
             "a file of your own is named by its path, as in ./my_prompt.j2.",
         )
-    return load_prompt(path, variables_of(job, use))
+    prompt = load_prompt(path, variables_of(job, use))
+    if missing := [shown for shown in _must_show(job, use) if shown not in prompt.variables_used]:
+        what = "closing: judge" if use == "closing" else f"pairs.compare: {job.pairs.compare}"
+        raise TemplateError(
+            str(path), f"it does not show what is to be judged: {', '.join(missing)} is never used ({what})."
+        )
+    return prompt
+
+
+def _must_show(job: Job, use: str) -> tuple[str, ...]:
+    """What a judge's template has to use: without it, the answer is about nothing."""
+    if use == "closing" and job.selfplay.closing == "judge":
+        return ("conversation",)
+    return tuple(f"{job.pairs.compare}_{number}" for number in (1, 2)) if use == "oracle" else ()
 
 
 def variables_of(job: Job, use: str) -> tuple[str, ...]:
     """What a template may use, by what it is for."""
-
     if use == "default":
         return SCENARIO_VARIABLES
     if use == "oracle":

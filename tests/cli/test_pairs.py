@@ -75,6 +75,34 @@ class TestOracle:
         assert ended.code == 2
         assert "there is no variable 'conversation'" in ended.err
 
+    def test_a_template_that_shows_nothing_to_judge_is_refused(
+        self, command: Command, run: Path, tmp_path: Path
+    ) -> None:
+        prompt = tmp_path / "mine.j2"
+        prompt.write_text("Is {{ conversation_1 }} better? Output 1 or 2.")
+        ended = command("pairs", run, "--by", "oracle", "--prompt", prompt)
+        assert ended.code == 2
+        assert "conversation_2 is never used" in ended.err
+        closing = {"protocol": "selfplay", "prompt": None, "selfplay": {"closing": "judge"}}
+        path = job(tmp_path, prompts={"closing": "closing_student"}, **closing)
+        ended = command("generate", path, "-o", tmp_path / "other")
+        assert ended.code == 2
+        assert "conversation is never used (closing: judge)" in ended.err
+        assert not (tmp_path / "other").exists()
+
+    def test_an_own_template_for_the_other_way_of_comparing_names_the_shipped_one(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        changes = {"protocol": "selfplay", "prompt": None, "prompts": {"oracle": "oracle_conversation"}}
+        assert (
+            command("generate", job(tmp_path, conversations=3, **changes), "-o", tmp_path / "run").code == 0
+        )
+        responses = ("pairs", tmp_path / "run", "--by", "oracle", "--set", "pairs.compare=response")
+        ended = command(*responses)
+        assert ended.code == 2
+        assert "--prompt oracle_response" in ended.err
+        assert command(*responses, "--prompt", "oracle_response").code == 0
+
     def test_started_again_it_asks_nothing(self, command: Command, run: Path) -> None:
         command("pairs", run, "--by", "oracle")
         first = (run / "pairs" / "pairs.jsonl").read_bytes()
