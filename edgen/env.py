@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 
 from edgen.backends import Backend, make
 from edgen.config import backend_name
-from edgen.engine.line import lines
+from edgen.engine.line import budget_of, lines
 from edgen.engine.load import load_plan
 from edgen.engine.plan import Plan
 from edgen.errors import JobError, UsageError
-from edgen.limits import Budget
 from edgen.model import Rejection, Reply, Request
 from edgen.protocols.stage import Entry, Played, Stage
 from edgen.transcript.turn import read_turn
@@ -54,9 +53,7 @@ class EducationEnv:
             name: make(job.backends[name], timeout=limits.timeout, connections=8, environ=os.environ)
             for name in sorted(names)
         }
-        budget = None
-        if limits.max_tokens is not None or limits.max_cost is not None:
-            budget = Budget(limits.max_tokens, limits.max_cost)
+        budget = budget_of(limits)
         roles = [role for role in plan.roles if role != "teacher"]
         self._lines = lines(job, self._backends, budget, roles)
         self._stage: Stage | None = None
@@ -103,8 +100,8 @@ class EducationEnv:
         `info` holds `turns` (so far), `ended_by` ("Teacher", "Student" or None), `rejected` (why a side's
         words are no turn, else None: the episode is then over), `flags` of the last turns, and, once done and
         if the job asks a closing question, `probability` that the student understood. Raises UsageError
-        where no episode is running, CallError if the backend gives no answer; then the teacher's words are
-        not taken, and the step can be tried again.
+        where no episode is running, CallError if the backend gives no answer, and BudgetExhausted where the job's
+        budget takes no more calls; then the teacher's words are not taken, and the step can be tried again.
         """
         stage = self._stage
         if stage is None:

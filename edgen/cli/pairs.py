@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,9 +33,7 @@ def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     by: Annotated[
         Literal["oracle", "probability", "human"] | None,
-        typer.Option(
-            help="What makes the labels: a judge model, the conversations' own probabilities, votes."
-        ),
+        typer.Option(help="Who labels: a judge model, the conversations' own probabilities, or votes."),
     ] = None,
     judge: Annotated[
         str | None,
@@ -84,12 +83,7 @@ def command(
         job = _with_choices(_job(rundir, set_ or []), min_margin, max_per_scenario)
         facts, ended = _make(reader, job, by, human, judge, prompt)
         shown = _report(reader) if report and ended is None else None
-    if json:
-        print_json(facts if shown is None else {**facts, "report": shown})
-    else:
-        _print_made(facts)
-        if shown is not None:
-            _print_report(shown, json=False)
+    _print_made(facts, shown, json=json)
     if ended is not None:
         raise ended
     _complain(facts)
@@ -283,27 +277,38 @@ async def _judge(
     return {**named, "judged": facts["accepted"], **{key: facts[key] for key in kept}}, ended
 
 
-def _print_made(facts: dict[str, Any]) -> None:
-    print_line(f"run        {facts['run']}{' (simulated)' if facts.get('simulated') else ''}")
-    print_line(f"scenarios  {facts['scenarios']} with conversations to compare")
+def _print_made(facts: dict[str, Any], report: dict[str, Any] | None, *, json: bool) -> None:
+    if json:
+        print_json(facts if report is None else {**facts, "report": report})
+        return
+    for line in _made_lines(facts):
+        print_line(line)
+    if report is not None:
+        _print_report(report, json=False)
+
+
+def _made_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """What was made, for a person, a line a fact."""
+    yield (f"run        {facts['run']}{' (simulated)' if facts.get('simulated') else ''}")
+    yield (f"scenarios  {facts['scenarios']} with conversations to compare")
     if "judge" in facts:
         unasked = {key: n for key, n in facts["rejected"].items() if key in _NEVER_SHOWN}
         abstained = {key: n for key, n in facts["rejected"].items() if key not in _NEVER_SHOWN}
         cost = facts["cost_usd"]
-        print_line(f"judge      {facts['model']} ({facts['judge']})")
-        print_line(f"planned    {facts['planned']}")
-        print_line(f"judged     {facts['judged']}")
-        print_line(f"not shown  {reasons(unasked)}")
-        print_line(f"abstained  {reasons(abstained)}")
-        print_line(f"failed     {reasons(facts['failed'])}")
-        print_line(f"pending    {facts['pending']}")
-        print_line(f"calls      {facts['calls']['made']} made, {facts['calls']['replayed']} replayed")
-        print_line(f"cost       {'unknown (no price in the job)' if cost is None else f'${cost:.4f}'}")
+        yield (f"judge      {facts['model']} ({facts['judge']})")
+        yield (f"planned    {facts['planned']}")
+        yield (f"judged     {facts['judged']}")
+        yield (f"not shown  {reasons(unasked)}")
+        yield (f"abstained  {reasons(abstained)}")
+        yield (f"failed     {reasons(facts['failed'])}")
+        yield (f"pending    {facts['pending']}")
+        yield (f"calls      {facts['calls']['made']} made, {facts['calls']['replayed']} replayed")
+        yield (f"cost       {'unknown (no price in the job)' if cost is None else f'${cost:.4f}'}")
     if "pairs" in facts:
-        print_line(f"labelled   {sum(facts['pairs'].values())} by {facts['by']}")
-        print_line(f"left out   {reasons(facts['left_out'])}")
-        print_line(f"split      {facts['pairs']['train']} train, {facts['pairs']['test']} test")
-        print_line(f"pairs      {facts['file']}")
+        yield (f"labelled   {sum(facts['pairs'].values())} by {facts['by']}")
+        yield (f"left out   {reasons(facts['left_out'])}")
+        yield (f"split      {facts['pairs']['train']} train, {facts['pairs']['test']} test")
+        yield (f"pairs      {facts['file']}")
 
 
 # Comparisons that end without a question to the judge.

@@ -29,6 +29,13 @@ _PATIENCE = 3  # refusals with Retry-After, and no answer between them, that mak
 _encode = msgspec.msgpack.Encoder().encode
 
 
+def budget_of(limits: Limits) -> Budget | None:
+    """The budget that the limits set; None where they set none."""
+    if limits.max_tokens is None and limits.max_cost is None:
+        return None
+    return Budget(limits.max_tokens, limits.max_cost)
+
+
 def lines(
     job: Job, backends: Mapping[str, Backend], budget: Budget | None, roles: Iterable[str]
 ) -> dict[str, Line]:

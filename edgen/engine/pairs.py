@@ -50,10 +50,6 @@ class Made(msgspec.Struct):
     simulated: bool = False
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
-    @property
-    def labelled(self) -> int:
-        return self.train + self.test
-
 
 def write_pairs(reader: RunReader, choice: Choice, votes: Votes) -> Made:
     """Write pairs.jsonl in the run's folder, in place of an earlier one."""
@@ -106,7 +102,8 @@ def _of_scenario(
         human = votes_that_hold(votes, one, other)
         if choice.by != "probability" and number not in asked and not human:
             continue
-        heard = [_signal(outcomes.get(number), one, other) for outcomes in verdicts]
+        texts = texts_digest(one, other)
+        heard = [_signal(outcomes.get(number), texts) for outcomes in verdicts]
         judgements = [judgement for judgement in heard if judgement is not None]
         signals = Signals(
             probability=probability_signal(one.probability, other.probability),
@@ -116,13 +113,11 @@ def _of_scenario(
         simulated = (
             any(judgement.signal.simulated for judgement in judgements) or one.simulated or other.simulated
         )
-        yield _pair(reader, scenario, one, other, signals, simulated)
+        yield _pair(reader, scenario, one, other, texts, signals, simulated)
 
 
-def _signal(
-    outcome: tuple[str, str | None, bytes | None] | None, a: Candidate, b: Candidate
-) -> Judgement | None:
-    """What a judge said of a pair, if it was about these very conversations."""
+def _signal(outcome: tuple[str, str | None, bytes | None] | None, texts: str) -> Judgement | None:
+    """What a judge said of a pair, if it was about these very texts."""
     if outcome is None:
         return None
     status, reason, record = outcome
@@ -134,11 +129,17 @@ def _signal(
         raise RunError(
             f"a judge's ledger holds a judgement that is none ({problem}); it is damaged."
         ) from None
-    return judgement if judgement.texts == texts_digest(a, b) else None
+    return judgement if judgement.texts == texts else None
 
 
 def _pair(
-    reader: RunReader, scenario: Scenario, a: Candidate, b: Candidate, signals: Signals, simulated: bool
+    reader: RunReader,
+    scenario: Scenario,
+    a: Candidate,
+    b: Candidate,
+    texts: str,
+    signals: Signals,
+    simulated: bool,
 ) -> Pair:
     prefix = shared_prefix(a, b)
     both_go_on = min(len(a.turns), len(b.turns)) > prefix
@@ -152,7 +153,7 @@ def _pair(
         b=Side(id=b.id, replicate=b.replicate, arm=b.arm),
         prefix_turns=prefix,
         differs_at=speakers.pop() if len(speakers) == 1 else None,
-        texts=texts_digest(a, b),
+        texts=texts,
         signals=signals,
         label=None,
         left_out="identical" if a.turns == b.turns else None,

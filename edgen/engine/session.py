@@ -16,12 +16,11 @@ import msgspec
 from edgen import __version__
 from edgen.backends import Backend
 from edgen.engine.drive import Driver
-from edgen.engine.line import lines
+from edgen.engine.line import budget_of, lines
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
 from edgen.errors import EdgenError, ShortError, SignalError
 from edgen.ledger import Ledger, RunPlan
-from edgen.limits import Budget
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
@@ -45,10 +44,7 @@ class Session:
         roles: Iterable[str],
         elsewhere: Iterable[Charged] = (),
     ) -> None:
-        limits = tasks.job.limits
-        budget = None
-        if limits.max_tokens is not None or limits.max_cost is not None:
-            budget = Budget(limits.max_tokens, limits.max_cost)
+        budget = budget_of(tasks.job.limits)
         self.ledger = ledger
         self.tally = Tally()
         self._lines = lines(tasks.job, backends, budget, roles)
