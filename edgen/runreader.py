@@ -11,7 +11,7 @@ import hashlib
 import heapq
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -65,7 +65,7 @@ class RunReader:
         self.job: Job = load_job(self.rundir.job)
         self.name = self.job.name
         self._arms = self.rundir.numbered_arms()
-        space = load_space(self.rundir.inputs / "space.yaml")
+        self.space = space = load_space(self.rundir.inputs / "space.yaml")
         self.scenario = Sampler(space, self.job.seed, self.job.design).scenario
         with contextlib.ExitStack() as stack:
             self._views = {arm: stack.enter_context(View(run.ledger)) for arm, run in self._runs()}
@@ -119,6 +119,11 @@ class RunReader:
             about.student_prefrences,
             about.teacher_prefrences,
         )
+
+    @property
+    def views(self) -> Mapping[str | None, View]:
+        """The ledger of each arm that was begun, by its name; the run's own under None."""
+        return self._views
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations) over all arms, by ascending hash."""

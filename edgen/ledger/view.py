@@ -46,17 +46,11 @@ class View:
 
     def accepted(self) -> Iterator[tuple[int, int]]:
         """(index, replicate) of what was accepted, in order, read in pages."""
-        unit, stop = -1, unit_number(self.plan.scenarios, 0)
-        while True:
-            rows = self._all(
-                "SELECT unit FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? AND status = 'accepted' "
-                "AND fingerprint = ? ORDER BY unit LIMIT ?",
-                (unit, stop, REPLICATES, self.plan.replicates, self.plan.fingerprint, _PAGE),
-            )
-            for (unit,) in rows:
-                yield unit // REPLICATES, unit % REPLICATES
-            if len(rows) < _PAGE:
-                return
+        for (unit,) in self._paged(
+            "SELECT unit FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? AND status = 'accepted' "
+            "AND fingerprint = ? ORDER BY unit LIMIT ?"
+        ):
+            yield unit // REPLICATES, unit % REPLICATES
 
     def record(self, index: int, replicate: int) -> bytes | None:
         """The record of one accepted outcome of the plan, None if there is none."""
@@ -81,6 +75,59 @@ class View:
             unit % REPLICATES: (status, reason, None if data is None else bytes(data))
             for unit, status, reason, data in rows
         }
+
+    def settled(self) -> Iterator[tuple[int, int, str, str | None]]:
+        """(index, replicate, status, reason) of every outcome of the plan, in order, read in pages."""
+        for unit, status, reason in self._paged(
+            "SELECT unit, status, reason FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? "
+            "AND fingerprint = ? ORDER BY unit LIMIT ?"
+        ):
+            yield unit // REPLICATES, unit % REPLICATES, status, reason
+
+    def refused(self) -> Iterator[tuple[int, int, str, str, str | None, str | None]]:
+        """(index, replicate, status, reason, detail, last raw reply) of what was not accepted, in order."""
+        for unit, *rest in self._paged(
+            "SELECT o.unit, o.status, o.reason, o.detail, "
+            "(SELECT IFNULL(p.refusal, p.text) FROM replies p WHERE p.unit = o.unit AND p.key = o.reply_key) "
+            "FROM outcomes o WHERE o.unit > ? AND o.unit < ? AND o.unit % ? < ? AND o.status != 'accepted' "
+            "AND o.fingerprint = ? ORDER BY o.unit LIMIT ?"
+        ):
+            yield (unit // REPLICATES, unit % REPLICATES, *rest)
+
+    def spent(self) -> Iterator[tuple[int, int, int, int, int, float | None]]:
+        """(index, replicate, calls answered, prompt tokens, completion tokens, US dollars) of every conversation
+        of the plan that has replies, in order. All replies count, those of an earlier form of the job too."""
+        for unit, *rest in self._paged(
+            "SELECT unit, COUNT(*), IFNULL(SUM(prompt_tokens), 0), IFNULL(SUM(completion_tokens), 0), SUM(cost_usd) "
+            "FROM replies WHERE unit > ? AND unit < ? AND unit % ? < ? AND ? != '' "
+            "GROUP BY unit ORDER BY unit LIMIT ?"
+        ):
+            yield (unit // REPLICATES, unit % REPLICATES, *rest)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Every session, the first one first: when it started and ended (seconds since the epoch), what it made."""
+        names = ("started_at", "ended_at", "edgen", "made", "replayed", "retried", "prompt_tokens",
+                 "completion_tokens", "cost_usd", "state", "message")  # fmt: skip
+        rows = self._all(f"SELECT {', '.join(names)} FROM sessions ORDER BY id", ())  # noqa: S608 - our names
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def latencies(self) -> Iterator[float]:
+        """Seconds that each stored answer took, in no particular order."""
+        for (latency,) in self._connection.execute("SELECT latency FROM replies"):
+            yield latency
+
+    def _paged(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query by unit. It is given the unit to start behind, the unit to stop at, REPLICATES, the
+        replicates, the fingerprint and the page's size; its first column is the unit."""
+        unit, stop = -1, unit_number(self.plan.scenarios, 0)
+        while True:
+            rows = self._all(
+                sql, (unit, stop, REPLICATES, self.plan.replicates, self.plan.fingerprint, _PAGE)
+            )
+            yield from rows
+            if len(rows) < _PAGE:
+                return
+            unit = rows[-1][0]
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted outcomes), by ascending hash."""
