@@ -21,6 +21,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
 	$(BIN)/python -m pytest -q
 
 bench: $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -105,6 +105,45 @@ def selfplay(folder: Path) -> None:
     )
 
 
+def stats(folder: Path) -> None:
+    """`edgen stats` over ED's full size."""
+    run_folder = str(folder / "stats")
+    edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
+    for what, path in (("the run", run_folder), ("its files", f"{run_folder}/shards")):
+        ours = edgen("stats", path, "--json")
+        assert json.loads(ours.output)["overview"]["records"] == ED_SIZE
+        print(
+            f"  {what}: {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 600)"
+        )
+
+
+def compare(folder: Path) -> None:
+    """Two arms of 5,000 conversations compared."""
+    run_folder = str(folder / "compare")
+    arms = "arms={plain: {}, refusing: {backends: {default: {seed: 5, faults: 'refusal=0.06'}}}}"
+    edgen("generate", QUICKSTART, "-n", "5000", "--set", arms, "-o", run_folder)
+    ours = edgen("compare", run_folder, "--json")
+    assert json.loads(ours.output)["shared"] == 5_000
+    print(
+        f"  compared: {ours.wall:.1f} s (under 20, aim 8), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB"
+    )
+
+
+def report(folder: Path) -> None:
+    """`edgen report` over ED's full size, and what of it is not measuring."""
+    run_folder = str(folder / "report")
+    edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
+    measured = edgen("stats", run_folder, "--json")
+    ours = edgen("report", run_folder)
+    size = (folder / "report" / "report.html").stat().st_size
+    print(
+        f"  {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 600), {size / 1e6:.2f} MB (under 2)"
+    )
+    print(
+        f"  beyond `edgen stats`: {ours.wall - measured.wall:.1f} s (under 15), {ours.peak_mb - measured.peak_mb:.0f} MB (under 100)"
+    )
+
+
 BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "requests": requests,
     "cost": cost,
@@ -113,6 +152,9 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "resume": resume,
     "pairs": pairs,
     "selfplay": selfplay,
+    "stats": stats,
+    "compare": compare,
+    "report": report,
 }
 
 

@@ -86,4 +86,13 @@ def make_record(name: str, scenario: Scenario, conversation: Conversation, prove
     )
 
 
+def spoken(record: Record) -> tuple[Turn, ...]:
+    """What was said, without the end marker that `make_record` put behind it."""
+    turns = record.conversation
+    if record.ended_by is None:
+        return turns
+    last = turns[-1]
+    return (*turns[:-1], Turn(last.role, last.text.removesuffix(END_MARKER).rstrip()))
+
+
 encode = msgspec.json.Encoder().encode

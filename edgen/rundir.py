@@ -1,7 +1,9 @@
 """The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
-    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  arms/numbers.json  arms/<name>/ (each a run)
+    comparisons/<a>-vs-<b>.json  report.html
+    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  adherence/<judge>.db .json
+    arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
 """
@@ -40,29 +42,29 @@ class RunDir:
         self.judged = path / "pairs" / "judged"
         self.pairs = path / "pairs" / "pairs.jsonl"
         self.votes = path / "pairs" / "votes.jsonl"
+        self.adherence = path / "adherence"
+        self.comparisons = path / "comparisons"
+        self.report = path / "report.html"
 
     def of(self, arm: str | None) -> RunDir:
         """The run of one arm; this one where there are none."""
         return self if arm is None else RunDir(self.arms / arm)
 
     def ledgers(self) -> list[Path]:
-        """Every ledger in this run: its own or its arms', and those of its judges."""
-        return [
-            path for path in (self.ledger, *sorted(self.arms.glob("*/run.db"))) if path.exists()
-        ] + self.judge_ledgers()
+        """Every ledger in this run: its own or its arms', and those of its judges, of pairs and of adherence."""
+        own = [path for path in (self.ledger, *sorted(self.arms.glob("*/run.db"))) if path.exists()]
+        return own + self.judge_ledgers() + _begun(self.adherence)
 
     def judge_ledgers(self) -> list[Path]:
-        """The ledger of each judge. One that a kill left empty holds nothing, and is none."""
-        return [
-            path
-            for path in sorted(self.judged.glob("*.db"))
-            if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
-        ]
+        """The ledger of each judge of pairs."""
+        return _begun(self.judged)
 
-    def note_judge(self, judge: str, facts: dict[str, Any]) -> None:
-        """Keep beside a judge's ledger who it is and how it is asked."""
-        self.judged.mkdir(parents=True, exist_ok=True)
-        _replace(self.judged / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    def note_judge(self, judge: str, facts: dict[str, Any], folder: Path | None = None) -> None:
+        """Keep beside a judge's ledger who it is and how it is asked. `folder`: where its ledger is, if it
+        judges no pairs."""
+        folder = self.judged if folder is None else folder
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
     def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
         """Every arm this run ever had, in the order in which they first came; `arms` are added behind
@@ -147,19 +149,7 @@ class RunDir:
         The lock is the operating system's and ends with its holder, however that ends; a file left
         behind by a dead process locks nothing.
         """
-        with self._open_lock() as file:
-            try:
-                _lock(file)
-            except BlockingIOError:
-                raise LockedError(
-                    f"{self.path}: another process works on this run ({holder(self.lock)}). "
-                    "Wait for it, stop it, or choose another run folder with -o."
-                ) from None
-            except OSError as problem:
-                raise RunError(f"{self.lock}: the run cannot be locked here ({problem.strerror}).") from None
-            file.truncate(0)
-            file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
-            file.flush()
+        with hold(self.lock, f"{self.path}: another process works on this run", "another run folder"):
             yield
 
     @contextlib.contextmanager
@@ -180,12 +170,6 @@ class RunDir:
                 ) from None
             yield
 
-    def _open_lock(self) -> Any:
-        try:
-            return self.lock.open("a+b")
-        except OSError as problem:
-            raise RunError(f"{self.lock}: the run folder cannot be written ({problem.strerror}).") from None
-
     def is_held(self) -> bool:
         """Whether a live process holds the run."""
         try:
@@ -201,7 +185,8 @@ class RunDir:
 
     def set_aside(self) -> Path | None:
         """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays."""
-        finished = [p for p in (self.job, self.inputs, self.shards, self.rejected, self.pairs) if p.exists()]
+        made = (self.job, self.inputs, self.shards, self.rejected, self.pairs, self.comparisons, self.report)
+        finished = [path for path in made if path.exists()]
         if not finished:
             return None
         # Collected under a temporary name: a kill in between leaves it to the next start to go on.
@@ -218,6 +203,38 @@ class RunDir:
         for name, text in inputs.items():
             _replace(self.inputs / name, text)
         _replace(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
+
+
+@contextlib.contextmanager
+def hold(lock: Path, taken: str, other: str) -> Iterator[None]:
+    """Hold a lock file for this process. Raises LockedError, which begins with `taken`, if a live process
+    holds it; `other` is what one can choose with -o instead."""
+    try:
+        file = lock.open("a+b")
+    except OSError as problem:
+        raise RunError(f"{lock}: the folder cannot be written ({problem.strerror}).") from None
+    with file:
+        try:
+            _lock(file)
+        except BlockingIOError:
+            raise LockedError(
+                f"{taken} ({holder(lock)}). Wait for it, stop it, or choose {other} with -o."
+            ) from None
+        except OSError as problem:
+            raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
+        file.truncate(0)
+        file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        file.flush()
+        yield
+
+
+def _begun(folder: Path) -> list[Path]:
+    """The ledgers in a folder. One that a kill left empty holds nothing, and is none."""
+    return [
+        path
+        for path in sorted(folder.glob("*.db"))
+        if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
+    ]
 
 
 def _lock(file: Any, kind: int = fcntl.LOCK_EX) -> None:

@@ -21,9 +21,9 @@ import msgspec
 from edgen.config import ARM_STRIDE, Job, load_job
 from edgen.errors import RunError
 from edgen.ledger import View
-from edgen.model import END_MARKER, Scenario, Turn
+from edgen.model import Scenario
 from edgen.pairing.model import Candidate, Origin, Pair, Side
-from edgen.records import Record, record_id
+from edgen.records import Record, record_id, spoken
 from edgen.rundir import RunDir
 from edgen.sampling import Sampler
 from edgen.space import content_sha256, load_space
@@ -98,6 +98,12 @@ class RunReader:
         that was stopped early, or a hand in job.yaml."""
         job = self.job if arm is None else load_job(self.rundir.of(arm).job)
         noted = job.resolved
+        if arm is not None and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
+            raise RunError(
+                f"{self.rundir.path}: arm {arm} weighs the space otherwise, so its scenarios are not those of "
+                "the other arms, and its conversations cannot be read together with theirs. Take the arm by "
+                f"itself ({self.rundir.of(arm).path}), or `edgen compare {self.rundir.path}`."
+            )
         same = (job.seed, job.design, noted and noted.space_sha256) == (self.job.seed, self.job.design, space)
         if noted is None or noted.fingerprint != view.plan.fingerprint or not (same and self._draws(view)):
             which = f"arm {arm}" if arm is not None else "this run"
@@ -252,14 +258,19 @@ class RunReader:
                 yield pair
 
     def describe(self) -> dict[str, Any]:
-        """What a card says of the run: its job as resolved, its counts, whether it is simulated."""
+        """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
+        whether it is simulated."""
         statuses = {arm or self.name: view.status for arm, view in self._views.items()}
+        made = {arm: load_job(self.rundir.of(arm).job).resolved for arm in self._views if arm is not None}
         return {
             "job": msgspec.to_builtins(self.job),
+            "arms": {arm: msgspec.to_builtins(resolved) for arm, resolved in made.items()},
             "simulated": self.simulated,
+            "planned": {name: status.planned for name, status in statuses.items()},
             "accepted": {name: status.accepted for name, status in statuses.items()},
             "rejected": {name: status.rejected for name, status in statuses.items()},
             "failed": {name: status.failed for name, status in statuses.items()},
+            "pending": {name: status.pending for name, status in statuses.items()},
         }
 
     def _record(self, index: int, number: int) -> bytes:
@@ -303,17 +314,13 @@ def decoded(data: bytes) -> Record:
 
 def _candidate(data: bytes, number: int, arm: str | None) -> Candidate:
     record = decoded(data)
-    turns = record.conversation
-    if record.ended_by is not None:
-        last = turns[-1]
-        turns = (*turns[:-1], Turn(last.role, last.text.removesuffix(END_MARKER).rstrip()))
     return Candidate(
         id=record.id,
         scenario=record.provenance.scenario,
         number=number,
         arm=arm,
         replicate=record.provenance.replicate,
-        turns=turns,
+        turns=spoken(record),
         probability=record.probability,
         ended_by=record.ended_by,
         branch=record.provenance.branch,

@@ -142,6 +142,12 @@ def check(space: Space) -> list[Problem]:
     return problems
 
 
+def value_problem(text: str) -> str | None:
+    """What is wrong with a text as a value of a space, None if nothing is."""
+    problem = next(_text_problems(text, "$"), None)
+    return None if problem is None else problem.message
+
+
 def dump_space(space: Space) -> str:
     """The space as YAML: `parse_space(dump_space(space), …) == space` for every valid space.
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {
-    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "torch", "pandas", "pydantic",
+    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa", "torch", "pandas", "pydantic",
 }  # fmt: skip
 
 SCRIPT = """
@@ -40,7 +40,24 @@ def imported(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "command", ["generate", "status", "parse", "validate", "space", "doctor", "simulator", "init"]
+    "command",
+    [
+        "generate",
+        "status",
+        "parse",
+        "validate",
+        "space",
+        "doctor",
+        "simulator",
+        "init",
+        "preview",
+        "prompts",
+        "compare",
+        "stats",
+        "report",
+        "export",
+        "pairs",
+    ],
 )
 def test_help_imports_nothing_heavy(command: str) -> None:
     assert imported(command, "--help") & HEAVY == set()

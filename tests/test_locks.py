@@ -47,7 +47,8 @@ def test_the_core_stays_small() -> None:
         == set()
     )
     assert {"aiohttp", "jinja2", "jsonschema", "msgspec", "tenacity", "typer"} <= core
-    assert len(core) <= 45
+    # a report is drawn with nothing more to install: matplotlib and what it needs are ten of them
+    assert len(core) <= 55
 
 
 def test_every_pin_has_hashes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgen.engine import catalogue
 from edgen.errors import TemplateError
 from edgen.model import Message, Scenario
-from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt, scenario_variables
+from edgen.prompting import EXPECTED, SCENARIO_VARIABLES, Front, Prompt, load_prompt, scenario_variables
+from edgen.prompting.front import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
-from edgen.resources import find
+from edgen.resources import find, shipped
 
 SCENARIO = Scenario(
     index=137,
@@ -366,3 +369,107 @@ def test_output_is_capped_at_the_character(tmp_path: Path) -> None:
 def test_a_large_honest_template_renders(tmp_path: Path) -> None:
     text = "{% for i in range(1000) %}{{ i }}. Something about {{ topic }} and {{ index }}.\n{% endfor %}"
     assert render(tmp_path, text).count("\n") == 1000
+
+
+FRONT = """{#
+---
+name: My study
+version: "1.2"
+source: >-
+  A paper,
+  and another
+licence: CC-BY-4.0
+expects: conversation
+notes: none
+---
+What I tell others about it: #
+#}
+"""
+
+
+class TestFrontMatter:
+    def test_it_is_read_and_never_rendered(self, tmp_path: Path) -> None:
+        mine = prompt(tmp_path, FRONT + "  Hello {{ topic }}")
+        (message,) = mine.messages({"topic": "Zeus"})
+        assert message.content == "  Hello Zeus"
+        assert mine.front == Front(
+            name="My study",
+            version="1.2",
+            source="A paper, and another",
+            licence="CC-BY-4.0",
+            expects="conversation",
+            notes="none",
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Hello",
+            "{# name: x #}Hello",
+            "{# A comment\n---\nname: x\n---\n#}Hello",
+            "Hello {#\n---\nversoin: 1\n---\n#}",
+            "{#----- a banner -----#}Hello",
+            "{#\n----\nversoin: 1\n----\n#}Hello",
+            "{#\n---\n---\n#}Hello",
+        ],
+    )
+    def test_other_comments_are_comments(self, tmp_path: Path, text: str) -> None:
+        assert prompt(tmp_path, text).front == Front()
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_line_ends_of_any_system(self, tmp_path: Path, newline: str) -> None:
+        mine = prompt(tmp_path, (FRONT + "Hello").replace("\n", newline))
+        assert mine.front.licence == "CC-BY-4.0"
+        assert mine.messages({})[0].content == "Hello"
+
+    @pytest.mark.parametrize(
+        ("front", "line", "sentence"),
+        [
+            ("name: x\nversoin: '1'", 4, "versoin: unknown key (did you mean 'version'?)"),
+            ("licence: x\nlicense: x", 4, "license: unknown key (did you mean 'licence'?)"),
+            ("expects: verdicts", 3, "expects: unknown value 'verdicts' (did you mean 'verdict'?)"),
+            ("name: x\nversion: 1.10", 4, "a version is a text; put it in quotes"),
+            ("name: [1, 2]", 3, "name: expected a text"),
+            ("name: x\nname: y", 4, "the key 'name' is given twice"),
+            ("name: [x", 4, "it is not valid YAML"),
+            ("- a list", 3, "front matter is a list of keys with values"),
+            ("a: &a [x]\nb: &b [*a,*a]\nc: [*b,*b]\n? {}\n: 1", 3, ""),
+            ("name: " + "x" * 30_000, 2, "longer than 20,000 characters"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_its_line(
+        self, tmp_path: Path, front: str, line: int, sentence: str
+    ) -> None:
+        message = refusal(tmp_path, f"{{#\n---\n{front}\n---\n#}}\nHello")
+        assert f"line {line}" in message or not sentence
+        assert sentence in message
+
+    @pytest.mark.parametrize(
+        "text",
+        ["{#---\nname: x\n---#}\n  Hello", "{#\n---\nname: x\n---#}\n  Hello", "{#\n---\nname: x\n#}Hello"],
+    )
+    def test_what_jinja_would_take_otherwise_is_refused(self, tmp_path: Path, text: str) -> None:
+        assert "on lines of their own" in refusal(tmp_path, text) or "has no end" in refusal(tmp_path, text)
+
+    def test_a_template_for_another_use_is_refused(self, tmp_path: Path) -> None:
+        mine = prompt(tmp_path, FRONT + "Hello").source
+        assert load_prompt(Path(mine), expects="conversation").front.name == "My study"
+        with pytest.raises(TemplateError) as caught:
+            load_prompt(Path(mine), expects="verdict")
+        assert "it says `expects: conversation` (a whole conversation" in str(caught.value)
+        assert "would be read as `verdict` here (1 or 2" in str(caught.value)
+
+    def test_every_shipped_template_says_what_it_is(self) -> None:
+        for name in shipped("prompts"):
+            front = catalogue.load(find("prompts", name)).front
+            assert front.name, name
+            assert front.version, name
+            assert front.source, name
+            assert front.expects in EXPECTED, name
+
+    @given(st.text(max_size=200))
+    def test_no_front_matter_crashes(self, text: str) -> None:
+        with contextlib.suppress(TemplateError):
+            read_front(f"{{#\n---\n{text}\n---\n#}}", "x")
+        with contextlib.suppress(TemplateError):
+            read_front(text, "x")

@@ -8,6 +8,7 @@ import typer
 
 from edgen import __version__
 from edgen.cli import (
+    compare,
     doctor,
     export,
     generate,
@@ -15,8 +16,11 @@ from edgen.cli import (
     pairs,
     parse,
     preview,
+    prompts,
+    report,
     simulator,
     space,
+    stats,
     status,
     validate,
 )
@@ -50,10 +54,18 @@ def _main(
 
 app.command("init", short_help="Make a folder with a job, a template and a space.")(init.command)
 app.command("preview", short_help="Show scenarios and rendered prompts; calls nothing.")(preview.command)
+app.command("prompts", short_help="List templates, shipped and local, and what each expects.")(
+    prompts.command
+)
 app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
 app.command("status", short_help="Show how a run stands.")(status.command)
 app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
+app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(
+    compare.command
+)
 app.command("export", short_help="Write a run in a trainer's format.")(export.command)
+app.command("stats", short_help="Measure what a run or anybody's files are like.")(stats.command)
+app.command("report", short_help="Write one page about a run: counts, pictures, examples.")(report.command)
 app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
 app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
 app.add_typer(space.app, name="space")

@@ -76,10 +76,15 @@ def command(
 
 
 def _templates(checks: Checks, arm: str | None, plan: Plan) -> None:
+    from edgen.engine.unused import unused
+
+    missed = unused(plan)
     for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
         name = "template" if use == "default" else use
         used = ", ".join(sorted(prompt.variables_used)) or "nothing"
-        checks.add(name if arm is None else f"{arm}: {name}", True, f"{prompt.name}: uses {used}")
+        never = ", ".join(variable for variable, where, _ in missed if where == use)
+        told = f"{prompt.name}: uses {used}" + (f"; never uses {never}" if never else "")
+        checks.add(name if arm is None else f"{arm}: {name}", True, told)
 
 
 async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig, *, call: bool) -> None:

@@ -1,22 +1,26 @@
-"""`edgen export`: a finished run as a data set that a trainer takes."""
+"""`edgen export`: a finished run as a data set that trainers, libraries and the hub take."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from edgen.cli.options import JsonOption
-from edgen.cli.output import print_json, print_line
+from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
 from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
-    from edgen.exporters import Exported, Format, Opening, Voice
+    from edgen.exporters import Exported, Format, Opening, Storage, Voice
 
 Train = Literal["teacher", "student"]
 OpeningChoice = Literal["system", "user", "both"]
+StorageChoice = Literal["parquet", "jsonl"]
+# A language as the hub has it: ISO 639, with script or region where wanted.
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 def command(
@@ -26,8 +30,8 @@ def command(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="trl-dpo, trl-conversation, trl-kto, trl-sft, trl-prompts, openrlhf, refuel, verl, sharegpt, "
-            "mtpo or ed.",
+            help="As a data set: hf, ed, csv, convokit. For a trainer: trl-sft, trl-dpo, trl-kto, trl-conversation, "
+            "trl-prompts, openrlhf, refuel, verl, sharegpt, mtpo.",
             show_default=False,
         ),
     ],
@@ -51,13 +55,20 @@ def command(
     license_: Annotated[
         str | None, typer.Option("--license", metavar="ID", help="The licence that the card states.")
     ] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="The language that the card states, like en.")
+    ] = None,
+    files: Annotated[
+        StorageChoice | None,
+        typer.Option(help="hf only: how it is stored.  [default: parquet where pyarrow is installed]"),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a run as a data set, with a card by which datasets.load_dataset(DIR) works.
+    """Write a run as a data set, with a card that says what it is and how to load it.
 
-    What a format cannot express is left out and counted, with the reason.
+    What a format cannot express is left out and counted, with the reason. Nothing is uploaded.
 
-    Example: edgen export outputs/quickstart --to trl-sft -o exports/sft
+    Example: edgen export outputs/quickstart --to hf -o exports/hf
     """
     from edgen.exporters import check_target, export
     from edgen.runreader import RunReader
@@ -67,12 +78,14 @@ def command(
         raise UsageError(
             f"{format_.name} holds both sides as they are; leave --train, --opening and --opening-prompt away."
         )
+    _check(format_, license_, language, files)
     check_target(output)
+    storage = files or _storage(format_)
     voice = make_voice(train or "teacher", opening or "user", opening_prompt)
     rundir = RunDir(run)
     rundir.require()
     with rundir.read(), RunReader(run) as reader:
-        exported = export(reader, format_, voice, output, license_)
+        exported = export(reader, format_, voice, output, license_, language=language, storage=storage)
     facts = summary(format_, output, exported)
     if json:
         print_json(facts)
@@ -91,6 +104,28 @@ def find_format(name: str) -> Format:
     return EXPORTERS[name]
 
 
+def _check(format_: Format, license_: str | None, language: str | None, files: Storage | None) -> None:
+    """Raises UsageError for what a card cannot state and for --files where there is nothing to choose."""
+    if files is not None and format_.files != "hub":
+        raise UsageError(f"--files is for --to hf; {format_.name} has one way to be stored. Leave it away.")
+    if license_ is not None and not license_.strip():
+        raise UsageError("--license is empty; name the licence, or leave it away.")
+    if language is not None and _LANGUAGE.fullmatch(language) is None:
+        raise UsageError(f"--language {language}: this is no language code; write one like en or pt-BR.")
+
+
+def _storage(format_: Format) -> Storage:
+    """What is used where nobody chose."""
+    from edgen.exporters import usual_storage
+
+    if format_.files != "hub":
+        return "parquet"
+    storage = usual_storage()
+    if storage == "jsonl":
+        note("pyarrow is not installed, so the data is JSON Lines; for Parquet: pip install 'edgen[parquet]'")
+    return storage
+
+
 def make_voice(train: Train, opening: Opening, template: str | None) -> Voice:
     """How turns become messages. Raises TemplateError for a template that cannot be used."""
     from edgen import resources
@@ -98,7 +133,7 @@ def make_voice(train: Train, opening: Opening, template: str | None) -> Voice:
     from edgen.prompting import load_prompt
 
     path = resources.find("prompts", "export_opening") if template is None else Path(template)
-    prompt = load_prompt(path, OPENING_VARIABLES)
+    prompt = load_prompt(path, OPENING_VARIABLES, expects="opening")
     return Voice("Teacher" if train == "teacher" else "Student", opening, prompt)
 
 

@@ -137,7 +137,7 @@ async def _make_arms(
     from edgen.ledger import Ledger
 
     rundir.numbered_arms(arm for arm in plans if arm is not None)
-    rundir.write_job(*kept(whole, base, next(iter(plans.values())).space))
+    rundir.write_job(*kept(whole, base))
     async with contextlib.AsyncExitStack() as stack:
         runs: dict[str | None, Run] = {}
         for arm, plan in plans.items():

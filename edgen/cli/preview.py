@@ -1,4 +1,4 @@
-"""`edgen preview`: scenarios and rendered prompts; calls nothing."""
+"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` puts two of them side by side."""
 
 from __future__ import annotations
 
@@ -8,25 +8,42 @@ import msgspec
 import typer
 
 from edgen.cli.options import JobArgument, JsonOption, SetOption
-from edgen.cli.output import print_json, print_line
+from edgen.cli.output import note, print_json, print_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from edgen.engine.plan import Plan
+    from edgen.model import Message
 
 
 def command(
     job: JobArgument,
     count: Annotated[int, typer.Option("-n", min=1, max=1000, help="How many scenarios to show.")] = 3,
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Show what differs: from an arm of the job, another job file, or a template in the place of the job's "
+            "([USE=]NAME or .j2 file).",
+        ),
+    ] = None,
     set_: SetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show scenarios and the prompts rendered for them. Calls nothing, costs nothing.
 
-    Example: edgen preview jobs/quickstart.yaml -n 1
+    Example: edgen preview jobs/quickstart.yaml -n 1 --diff education_dialogue_json
     """
     from edgen.engine.load import load_plans
 
     _, plans = load_plans(job, set_)
+    warnings = warnings_of(plans)
+    if diff is not None:
+        from edgen.cli.difference import show
+
+        show(job, plans, diff, count, set_, warnings, json=json)
+        return
     shown = [
         _shown(arm, plan, index)
         for arm, plan in plans.items()
@@ -34,44 +51,62 @@ def command(
     ]
     plan = next(iter(plans.values()))
     if json:
-        print_json({"job": plan.job.name, "cells": plan.space.cells, "previews": shown})
+        facts = {"job": plan.job.name, "cells": plan.space.cells, "previews": shown, "warnings": warnings}
+        print_json(facts)
         return
     for preview in shown:
         _print(preview)
     print_line(
         f"{plan.job.conversations} scenarios are planned, of {plan.space.cells} cells in {plan.job.space}."
     )
+    for warning in warnings:
+        note(f"edgen: {warning}.")
 
 
-def _shown(arm: str | None, plan: Plan, index: int) -> dict[str, Any]:
-    """A scenario, and the messages of each prompt as they are sent when the conversation begins."""
+def warnings_of(plans: Mapping[str | None, Plan]) -> list[str]:
+    """What the templates of any plan never use of a scenario, each once."""
+    from edgen.engine.unused import sentence, unused
+
+    return list(dict.fromkeys(sentence(*missed) for plan in plans.values() for missed in unused(plan)))
+
+
+def rendered(plan: Plan, index: int) -> dict[str, tuple[Message, ...]]:
+    """The messages of each prompt as they are sent when the conversation begins, by what they are for."""
     from edgen.model import ROLES, Turn
     from edgen.prompting import scenario_variables
 
-    scenario = plan.scenario(index)
-    facts: dict[str, Any] = {} if arm is None else {"arm": arm}
-    facts["scenario"] = msgspec.to_builtins(scenario)
     if plan.job.protocol == "oneshot":
-        return {
-            **facts,
-            "messages": msgspec.to_builtins(plan.prompts["default"].messages(scenario_variables(scenario))),
-        }
+        return {"default": plan.prompts["default"].messages(scenario_variables(plan.scenario(index)))}
     stage = plan.stage(index)
     prompts = {role.lower(): stage.messages(role, []) for role in ROLES}
     if "closing" in plan.prompts:
         prompts["closing"] = stage.closing([Turn(role, "…") for role in ROLES])
-    return {**facts, "prompts": msgspec.to_builtins(prompts)}
+    return prompts
+
+
+def _shown(arm: str | None, plan: Plan, index: int) -> dict[str, Any]:
+    """A scenario with its prompts, as plain values."""
+    facts: dict[str, Any] = {} if arm is None else {"arm": arm}
+    facts["scenario"] = msgspec.to_builtins(plan.scenario(index))
+    prompts = msgspec.to_builtins(rendered(plan, index))
+    if plan.job.protocol == "oneshot":
+        return {**facts, "messages": prompts["default"]}
+    return {**facts, "prompts": prompts}
 
 
 def _print(preview: dict[str, Any]) -> None:
-    scenario = preview["scenario"]
     arm = f", arm {preview['arm']}" if "arm" in preview else ""
-    print_line(f"scenario {scenario['index']}{arm}")
-    for key, value in scenario.items():
-        if value is not None and key != "index":
-            print_line(f"  {key}: {value}")
+    print_scenario(preview["scenario"], arm)
     for use, messages in preview.get("prompts", {"": preview.get("messages")}).items():
         for message in messages:
             print_line(f"--- {use + ': ' if use else ''}{message['role']}")
             print_line(message["content"])
     print_line()
+
+
+def print_scenario(scenario: dict[str, Any], behind: str = "") -> None:
+    """A scenario's number and values."""
+    print_line(f"scenario {scenario['index']}{behind}")
+    for key, value in scenario.items():
+        if value is not None and key != "index":
+            print_line(f"  {key}: {value}")

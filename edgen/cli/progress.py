@@ -49,6 +49,7 @@ class Display:
         self.driver = driver
         self.stage = ""
         self._started = time.monotonic()
+        self._before = tally.ended - tally.kept
 
     def show(self) -> None:
         """Print the state of this moment."""
@@ -78,7 +79,7 @@ class Display:
     def rate(self) -> float:
         """Outcomes a second since the start, what earlier sessions settled left out."""
         seconds = time.monotonic() - self._started
-        return (self.tally.ended - self.tally.kept) / seconds if seconds > 0 else 0.0
+        return (self.tally.ended - self.tally.kept - self._before) / seconds if seconds > 0 else 0.0
 
     def left(self) -> str:
         """How long it will take, or what is being done after the last answer."""

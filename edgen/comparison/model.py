@@ -60,6 +60,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     definition: str
     arms: dict[str, ArmValue]
     differences: tuple[Difference, ...]
+    group: str = ""  # outcomes, effort, conversations, diversity
 
 
 class NotCompared(msgspec.Struct, frozen=True, kw_only=True):

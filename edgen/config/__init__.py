@@ -52,9 +52,10 @@ KNOBS = (
     "arms",
     "resolved",
 )
-# What an arm cannot change: its scenarios would not be the others' any more, or its files.
-_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "space", "design", "split", "limits",
-                "shards", "pairs", "arms", "resolved")  # fmt: skip
+# What an arm cannot change: its scenarios would not be the others' any more, or its files. A space of its own
+# may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
+_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "split", "limits", "shards",
+                "pairs", "arms", "resolved")  # fmt: skip
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -106,6 +107,13 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
                 "1 problem:",
                 (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
             )
+        if changes.get("space", job.space) != job.space and job.design == "balanced":
+            problem = Problem(
+                f"$.arms.{name}.space",
+                "an arm's space may differ in its weights alone, and these do nothing in a balanced design; "
+                "the job needs `design: random`",
+            )
+            raise JobError(where, "1 problem:", (problem,))
         try:
             jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
         except JobError as error:

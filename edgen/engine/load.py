@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,20 @@ import msgspec
 from edgen import resources
 from edgen.config import Job, arm_jobs, load_job, prompt_names, resolved
 from edgen.engine.plan import Plan
-from edgen.errors import Problem, SpaceError, TemplateError
+from edgen.errors import JobError, Problem, SpaceError, TemplateError
 from edgen.loading import nearest, read_text
 from edgen.model import Scenario
-from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt
-from edgen.space import Space, dump_space, load_space
+from edgen.prompting import SCENARIO_VARIABLES, Expects, Prompt, load_prompt
+from edgen.space import DIMENSIONS, Space, dump_space, load_space
+
+# What the answer to a template is read as, by what it is for.
+EXPECTS: dict[str, Expects] = {
+    "default": "conversation",
+    "teacher": "turn",
+    "student": "turn",
+    "closing": "probability",
+    "oracle": "verdict",
+}
 
 
 def load_plan(path: Path, overrides: list[str] | None) -> Plan:
@@ -31,26 +40,65 @@ def load_plans(path: Path, overrides: list[str] | None) -> tuple[Job, dict[str |
     job = load_job(path, overrides or [])
     arms: dict[str | None, Job] = dict(arm_jobs(job, str(path)).items())
     jobs = arms or {None: job}
-    return job, {arm: plan_of(arm_job, path.parent) for arm, arm_job in jobs.items()}
+    plans = {arm: plan_of(arm_job, path.parent) for arm, arm_job in jobs.items()}
+    own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
+    if problems := _other_values(plans, own, space_of(job, path.parent)) if own else []:
+        raise JobError(str(path), f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+    return job, plans
+
+
+def _other_values(
+    plans: Mapping[str | None, Plan], arms: Iterable[str | None], space: Space
+) -> list[Problem]:
+    """Where an arm's space holds other values than the job's: weights and order may differ, nothing else."""
+    problems = []
+    for arm in arms:
+        for name, ours, theirs in zip(DIMENSIONS, space.dimensions, plans[arm].space.dimensions, strict=True):
+            known, there = ({(e.value, e.subject, e.level) for e in entries} for entries in (ours, theirs))
+            if odd := next(
+                (e.value for e in (*theirs, *ours) if (e.value, e.subject, e.level) not in known & there),
+                None,
+            ):
+                problems.append(
+                    Problem(
+                        f"$.arms.{arm}.space",
+                        f"its {name.replace('_', ' ')} are not those of the job's space ({odd!r} is in one "
+                        "of them only, or "
+                        "with another subject or level), so its scenarios would be others; an arm may weigh "
+                        "the same values otherwise",
+                    )
+                )
+    return problems
 
 
 def plan_of(job: Job, base: Path) -> Plan:
     """The plan of a job whose relative paths start at `base`."""
 
-    space = resources.find("preference_space", job.space, base)
-    if not space.exists() and "/" not in job.space:
-        raise SpaceError(
-            job.space,
-            f"no such space{nearest(job.space, resources.shipped('preference_space'))}; "
-            "a file of your own is named by its path, as in ./my_space.yaml.",
-        )
     prompts = {use: load_template(job, use, name, base) for use, name in prompt_names(job).items()}
     extra = {}
     if "oracle" in job.prompts:
         extra["oracle"] = load_template(job, "oracle", job.prompts["oracle"], base)
-    plan = Plan(job, load_space(space), prompts, extra)
+    plan = Plan(job, space_of(job, base), prompts, extra)
     _try_out(plan)
     return plan
+
+
+def space_of(job: Job, base: Path) -> Space:
+    """The space that a job names, its path relative to `base`."""
+    return load_space(find_space(job.space, base))
+
+
+def find_space(name: str, base: Path) -> Path:
+    """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has."""
+
+    path = resources.find("preference_space", name, base)
+    if not path.exists() and "/" not in name:
+        raise SpaceError(
+            name,
+            f"no such space{nearest(name, resources.shipped('preference_space'))}; "
+            "a file of your own is named by its path, as in ./my_space.yaml.",
+        )
+    return path
 
 
 def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
@@ -63,7 +111,7 @@ def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
             f"no such template{nearest(name, resources.shipped('prompts'))}; "
             "a file of your own is named by its path, as in ./my_prompt.j2.",
         )
-    prompt = load_prompt(path, variables_of(job, use))
+    prompt = load_prompt(path, variables_of(job, use), expects=EXPECTS[use])
     if missing := [shown for shown in _must_show(job, use) if shown not in prompt.variables_used]:
         what = "closing: judge" if use == "closing" else f"pairs.compare: {job.pairs.compare}"
         raise TemplateError(
@@ -92,11 +140,11 @@ def variables_of(job: Job, use: str) -> tuple[str, ...]:
     return VARIABLES[f"closing_{job.selfplay.closing}" if use == "closing" else use]
 
 
-def kept(job: Job, base: Path, space: Space) -> tuple[dict[str, Any], dict[str, str]]:
-    """A job with arms as its run keeps it, every template that it or an arm names among the run's inputs:
-    (the job's values, the texts of its inputs by file name)."""
+def kept(job: Job, base: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
+    inputs: (the job's values, the texts of its inputs by file name)."""
     plain = resolved(job)
-    texts = {"space.yaml": dump_space(space)}
+    texts = {"space.yaml": dump_space(space_of(job, base))}
 
     def keep(name: Any) -> Any:
         if not isinstance(name, str):
@@ -107,6 +155,12 @@ def kept(job: Job, base: Path, space: Space) -> tuple[dict[str, Any], dict[str, 
         return f"inputs/{file}"
 
     plain["space"] = "inputs/space.yaml"
+    for arm, arm_job in arm_jobs(job, job.name).items():
+        if arm_job.space != job.space:
+            texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, base))
+            plain["arms"][arm]["space"] = f"inputs/{file}"
+        else:
+            plain["arms"][arm].pop("space", None)
     for values in (plain, *plain["arms"].values()):
         if "prompt" in values:
             values["prompt"] = keep(values["prompt"])

@@ -114,7 +114,7 @@ class Run:
             await asyncio.to_thread(self._finish, side)
             self.ledger.set_fact("written", mark)
         if tally.accepted < self._asked:
-            raise ShortError(self._shortage())
+            raise ShortError(self._shortage(of_arms=side is not None))
 
     @property
     def _asked(self) -> int:
@@ -184,7 +184,7 @@ class Run:
         except DataError:
             return False
 
-    def _shortage(self) -> str:
+    def _shortage(self, *, of_arms: bool) -> str:
         tally = self.tally
         lost = {**tally.rejected, **tally.failed}
         reasons = ", ".join(
@@ -194,6 +194,6 @@ class Run:
         more = ""
         if "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
-        elif not self.plan.job.top_up:
-            more = " `top_up: true` in a job without arms plans more until enough are accepted."
+        elif not (self.plan.job.top_up or of_arms):
+            more = " `top_up: true` plans more until enough are accepted."
         return f"{tally.accepted} of {self._asked} conversations were accepted ({reasons}).{again}{more}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edgen.exporters import (
+    convokit,
+    csv,
     ed,
+    hf,
     mtpo,
     openrlhf,
     refuel,
@@ -17,7 +20,8 @@ from edgen.exporters import (
     trl_sft,
     verl,
 )
-from edgen.exporters.base import REASONS, Format, Row, Run, Unfit
+from edgen.exporters.base import REASONS, Format, Row, Run, Storage, Unfit
+from edgen.exporters.hub import usual_storage
 from edgen.exporters.voice import OPENING_VARIABLES, Opening, Voice
 from edgen.exporters.write import Exported, check_target, export
 
@@ -32,6 +36,9 @@ _MODULES = (
     verl,
     sharegpt,
     mtpo,
+    hf,
+    convokit,
+    csv,
     ed,
 )
 EXPORTERS: Mapping[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
@@ -45,8 +52,10 @@ __all__ = [
     "Opening",
     "Row",
     "Run",
+    "Storage",
     "Unfit",
     "Voice",
     "check_target",
     "export",
+    "usual_storage",
 ]

@@ -7,7 +7,7 @@ reason why there is none. Nothing is dropped without an Unfit, and nothing here 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from edgen.exporters.evidence import Evidence, Level
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, SplitName] = ("train", "test")
 DEFAULT = "default"
+
+Kind = Literal["string", "int64", "float64", "bool", "turns"]  # of a column; turns: a list of role and text
+Storage = Literal["parquet", "jsonl"]
 
 # Why something is not in an export: the reasons that come with the pairs, in their words, and the formats' own.
 REASONS: Mapping[str, str] = {
@@ -90,10 +93,12 @@ class Tally(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One table of a data set: its name and what its columns hold."""
+    """One table of a data set: its name and what its columns hold. `kinds`, where they are given, are the
+    types of all columns; any of them may be null."""
 
     name: str
     columns: Mapping[str, str]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,7 @@ class Format:
     `use` shows how to load and train in a few lines, `notes` what a user has to know, and a `tally` what
     of that depends on the rows. `level` is what a preference is shown on: whole conversations or one turn.
     `voiced` is False where the format holds both sides as they are, so that no side is the trained one.
+    `tags` and `tasks` are those of the card; with `croissant` a croissant.json stands beside it.
     """
 
     name: str
@@ -114,6 +120,8 @@ class Format:
     notes: tuple[str, ...] = ()
     level: Level | None = None
     tally: Callable[[], Tally] | None = None
-    files: Literal["jsonl", "parquet", "ed"] = "jsonl"
+    files: Literal["jsonl", "parquet", "ed", "hub", "csv", "convokit"] = "jsonl"
     voiced: bool = True
     tags: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    croissant: bool = False

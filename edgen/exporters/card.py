@@ -2,20 +2,24 @@
 
 The front matter names the files of each table and split; the text says what the rows are, how many there
 are, what was left out and why, what the data was made with, what of it a simulator made, what a judge
-compared, and how to load it. A licence stands there only where the user named one.
+compared, how to load it, what became of what was planned, what is known to be wrong with it, and how to make
+it again. A licence and a language stand there only where the user named one.
+
+The keys of the front matter: https://huggingface.co/docs/hub/datasets-cards
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 import yaml
 
-from edgen.exporters.base import REASONS, SPLITS, Format, Run, SplitName
+from edgen.exporters.base import REASONS, SPLITS, Config, Format, Run, SplitName
+from edgen.exporters.caveats import SETTLED, caveats, outcomes
 from edgen.exporters.evidence import Evidence, Part, simulated_parts, what_was_judged
 from edgen.exporters.voice import Voice
 
@@ -38,60 +42,122 @@ Rows = Mapping[str, Mapping[str, int]]
 Patterns = Mapping[tuple[str, SplitName], str]
 
 
+# The hub's own classes of size, by the number of rows at which the next one begins.
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
+          "10B<n<100B", "100B<n<1T", "n>1T")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What only the person who exports can say: a licence, and the language as a BCP 47 code."""
+
+    license: str | None = None
+    language: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What was written: rows of each table by split, what was left out by reason, the path pattern of each
-    table's split, rows by what stands behind them, and notes that depend on the rows."""
+    table's split, rows by what stands behind them, notes that depend on the rows, and the bytes of a table's
+    split in memory, where they are known."""
 
     rows: Rows
     left_out: Mapping[str, int]
     patterns: Patterns
     evidence: Mapping[Evidence, int]
     notes: Sequence[str] = ()
+    sizes: Mapping[tuple[str, SplitName], int] = field(default_factory=dict)
 
 
-def card(format_: Format, run: Run, voice: Voice, contents: Contents, license_: str | None) -> str:
+def card(format_: Format, run: Run, voice: Voice, contents: Contents, stated: Stated) -> str:
     """The whole text of the card."""
     simulated = simulated_parts(run.simulated, contents.evidence)
-    lines = [f"# {run.name}: {format_.name}", "", format_.summary, ""]
+    facts = run.describe()
+    title = run.name if format_.files == "hub" else f"{run.name}: {format_.name}"
+    lines = [f"# {title}", "", format_.summary, ""]
     if simulated:
         lines += [f"**{_BANNERS[simulated]}**", ""]
     judged = what_was_judged(format_.level, contents.evidence)
     lines += [judged, ""] if judged else []
-    lines += [*_rows(contents.rows), "", *_left_out(contents.left_out, format_), ""]
+    lines += [*_rows(contents.rows), "", _licence(stated), "", *_left_out(contents.left_out, format_), ""]
     lines += [*_columns(format_), "", "## Use", "", "```", *format_.use.splitlines(), "```", ""]
     lines += [f"- {note}" for note in (*_notes(format_, voice), *contents.notes)]
-    lines += ["", "## How it was made", "", *_facts(run, simulated, voice, format_)]
-    lines += _labels(contents.evidence)
-    head = front_matter(format_, contents.patterns, bool(simulated), license_)
+    lines += ["", "## How it was made", "", *_facts(facts, simulated, voice, format_)]
+    lines += [*_labels(contents.evidence), "", *outcomes(facts)]
+    lines += ["## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job)), ""]
+    lines += ["## How to make it again", "", *_again(format_)]
+    head = front_matter(run.name, format_, contents, bool(simulated), stated)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def front_matter(format_: Format, patterns: Patterns, simulated: bool, license_: str | None) -> str:
+def front_matter(name: str, format_: Format, contents: Contents, simulated: bool, stated: Stated) -> str:
     """The YAML block at the top. A split without rows has no file and is not named."""
-    configs = []
-    for i, config in enumerate(format_.configs):
-        files = [
-            {"split": split, "path": patterns[config.name, split]}
-            for split in SPLITS
-            if (config.name, split) in patterns
+    head: dict[str, Any] = {"pretty_name": name}
+    if stated.license is not None:
+        head["license"] = stated.license
+    if stated.language is not None:
+        # The hub takes the language alone, and what is more of it beside.
+        head["language"] = [stated.language.split("-")[0]]
+        if "-" in stated.language:
+            head["language_details"] = [stated.language]
+    if format_.tasks:
+        head["task_categories"] = list(format_.tasks)
+    head["size_categories"] = [_size(sum(contents.rows[format_.configs[0].name].values()))]
+    head["tags"] = keywords(format_, simulated)
+    tables = [config for config in format_.configs if _files(config, contents)]
+    if tables:
+        head["configs"] = [
+            {
+                "config_name": config.name,
+                **({"default": True} if config is format_.configs[0] else {}),
+                "data_files": _files(config, contents),
+            }
+            for config in tables
         ]
-        if files:
-            entry: dict[str, Any] = {"config_name": config.name}
-            if i == 0:
-                entry["default"] = True
-            configs.append({**entry, "data_files": files})
-    head: dict[str, Any] = {"configs": configs}
-    head["tags"] = [
-        "edgen",
-        "synthetic",
-        "education",
-        *format_.tags,
-        *(["simulated"] if simulated else []),
-    ]
-    if license_ is not None:
-        head["license"] = license_
+    infos = [_info(config, contents) for config in tables if config.kinds]
+    if infos:
+        head["dataset_info"] = infos
     return "---\n" + yaml.safe_dump(head, sort_keys=False, allow_unicode=True) + "---\n"
+
+
+def keywords(format_: Format, simulated: bool) -> list[str]:
+    """The tags of a data set."""
+    return ["edgen", "synthetic", "education", *format_.tags, *(["simulated"] if simulated else [])]
+
+
+def _files(config: Config, contents: Contents) -> list[dict[str, str]]:
+    return [
+        {"split": split, "path": contents.patterns[config.name, split]}
+        for split in SPLITS
+        if (config.name, split) in contents.patterns
+    ]
+
+
+def _info(config: Config, contents: Contents) -> dict[str, Any]:
+    """The types of a table's columns, and its rows, by which `datasets` finds that a file is missing. It takes no
+    rows without bytes; those are as they were in memory here, and a reader may need some more or fewer."""
+    turns = [{"name": "role", "dtype": "string"}, {"name": "text", "dtype": "string"}]
+    features = [
+        {"name": name, "list": turns} if kind == "turns" else {"name": name, "dtype": kind}
+        for name, kind in config.kinds.items()
+    ]
+    rows = contents.rows[config.name]
+    splits = [
+        {"name": split, "num_bytes": contents.sizes[config.name, split], "num_examples": rows[split]}
+        for split in SPLITS
+        if (config.name, split) in contents.sizes
+    ]
+    return {"config_name": config.name, "features": features, **({"splits": splits} if splits else {})}
+
+
+def _size(rows: int) -> str:
+    return next((name for i, name in enumerate(_SIZES[:-1]) if rows < 10 ** (i + 3)), _SIZES[-1])
+
+
+def _licence(stated: Stated) -> str:
+    if stated.license is None:
+        return "No licence was stated for this data."
+    return f"Licence, as stated by whoever exported it: {_code(stated.license)}."
 
 
 def _rows(rows: Rows) -> Iterator[str]:
@@ -141,9 +207,13 @@ def _notes(format_: Format, voice: Voice) -> Iterator[str]:
     yield "Two turns running of one side are one message, joined by a blank line. No message holds the end marker."
 
 
-def _facts(run: Run, simulated: Sequence[Part], voice: Voice, format_: Format) -> Iterator[str]:
-    facts = {**run.describe(), "simulated": " and ".join(simulated) or False}
-    for key, value in _flat(_public(facts)):
+def _facts(
+    facts: Mapping[str, Any], simulated: Sequence[Part], voice: Voice, format_: Format
+) -> Iterator[str]:
+    shown = {key: value for key, value in facts.items() if key not in SETTLED}
+    if format_.of != "pairs" and isinstance(shown.get("job"), Mapping):
+        shown["job"] = {**shown["job"], "pairs": None}
+    for key, value in _flat(_public({**shown, "simulated": " and ".join(simulated) or False})):
         yield f"- {_cell(key)}: {_code(value)}"
     if format_.voiced:
         yield f"- opening template: {_code(voice.prompt.name)}, sha256 {_code(voice.prompt.sha256)}"
@@ -158,24 +228,63 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
+def _again(format_: Format) -> Iterator[str]:
+    """With what of the run's folder, and by which commands."""
+    yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
+    yield ""
+    pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
+    export = f"edgen export AGAIN --to {format_.name} -o DIR"
+    yield from ("```", "edgen generate RUN/job.yaml -o AGAIN", *pairs, export, "```", "")
+    yield (
+        "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
+        "answer otherwise when it is asked again."
+    )
+
+
 def _public(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts without those of a job that say nothing of the data: limits, addresses, names of keys."""
     job = facts.get("job")
     if not isinstance(job, Mapping):
         return dict(facts)
     shown = {key: job[key] for key in _OF_JOB if job.get(key) not in (None, {}, [])}
+    if job.get("protocol") != "selfplay":
+        shown.pop("selfplay", None)
     backends = job.get("backends", {})
     shown["backends"] = {
         role: {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
         for role, backend in backends.items()
     }
-    shown["arms"] = ", ".join(job.get("arms") or {}) or None
-    resolved = job.get("resolved") or {}
-    shown["space"] = _named(resolved.get("space") or job.get("space"))
-    prompts = resolved.get("prompts") or job.get("prompts") or {"": job.get("prompt")}
-    shown["prompts"] = ", ".join(sorted({_named(prompt) for prompt in prompts.values() if prompt})) or None
-    shown |= {key: resolved.get(key) for key in _OF_RESOLVED}
-    return {**facts, "job": shown}
+    shown |= _inputs(job, job.get("resolved") or {})
+    arms = facts.get("arms") or {}
+    changes = job.get("arms") or {}
+    made = {
+        name: {"changes": _changes(changes[name]), **_inputs({}, arms.get(name) or {})} for name in changes
+    }
+    return {**facts, "job": shown, "arms": made}
+
+
+def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Which space and templates it was, as noted when it was made, or else as the job names them."""
+    space = resolved.get("space") or (None if job.get("arms") else job.get("space"))
+    prompts = (
+        resolved.get("prompts") or job.get("prompts") or {"": resolved.get("prompt") or job.get("prompt")}
+    )
+    names = sorted({_named(prompt) for prompt in prompts.values() if prompt})
+    shown = {"space": _named(space) or None, "prompts": ", ".join(names) or None}
+    return shown | {key: resolved.get(key) for key in _OF_RESOLVED}
+
+
+def _changes(changes: Mapping[str, Any]) -> str:
+    """What an arm lays over the job, as far as it is of the data."""
+    prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
+    if isinstance(changes.get("prompts"), Mapping):
+        prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
+    own = {key: changes[key] for key in _OF_JOB if key in changes}
+    backends = changes.get("backends")
+    for role, backend in backends.items() if isinstance(backends, Mapping) else ():
+        if isinstance(backend, Mapping):
+            own |= {f"{role}.{key}": backend[key] for key in (*_OF_BACKEND, "faults") if key in backend}
+    return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job as it is"
 
 
 def _named(file: str | None) -> str:

@@ -1,19 +1,23 @@
-"""Rows to files: JSON Lines, Parquet, or the lists of the released data; streamed, each synced at its end."""
+"""Rows to files: JSON Lines, Parquet, CSV, or the lists of the released data; streamed, each synced at its end.
+
+The files of a whole data set (`hub`) and of a corpus (`corpus`) have modules of their own.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TextIO
 
 import msgspec
 
 from edgen.config import Shards
 from edgen.errors import UsageError
-from edgen.exporters.base import DEFAULT, Format, Row, Run, SplitName
+from edgen.exporters.base import DEFAULT, Format, Row, Run, SplitName, Storage
 from edgen.shards import MANIFEST, Counts, write_shards
 
 BATCH = 1000  # rows of a Parquet row group
@@ -31,8 +35,19 @@ class Files(Protocol):
     def close(self) -> None: ...
 
 
-def open_files(format_: Format, run: Run, folder: Path) -> Files:
-    """Files of the kind that the format needs. Raises UsageError if a library for it is missing."""
+def open_files(format_: Format, run: Run, folder: Path, storage: Storage) -> Files:
+    """Files of the kind that the format needs; `storage` is that of a data set for the hub. Raises UsageError
+    if a library for it is missing."""
+    if format_.files == "hub":
+        from edgen.exporters.hub import HubFiles
+
+        return HubFiles(folder, run.job.shards, format_.configs[0].kinds, storage)
+    if format_.files == "convokit":
+        from edgen.exporters.corpus import CorpusFiles
+
+        return CorpusFiles(folder, run)
+    if format_.files == "csv":
+        return _CsvFiles(folder)
     if format_.files == "ed":
         return _EdFiles(folder, run.job.shards)
     if format_.files == "parquet":
@@ -67,6 +82,37 @@ class _JsonLines:
             os.fsync(file.fileno())
             file.close()
         return self._paths
+
+    def close(self) -> None:
+        for file in self._files.values():
+            with contextlib.suppress(OSError):
+                file.close()
+
+
+class _CsvFiles:
+    """A table a split, its first row the columns; RFC 4180 with line breaks of its kind, in UTF-8."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[SplitName, TextIO] = {}
+        self._writers: dict[SplitName, Any] = {}
+
+    def add(self, row: Row) -> None:
+        if row.split not in self._files:
+            path = _path(self._folder, row, "csv")
+            file = self._files[row.split] = path.open("x", encoding="utf-8", newline="", buffering=1 << 18)
+            self._writers[row.split] = csv.writer(file)
+            self._writers[row.split].writerow(row.value)
+        self._writers[row.split].writerow(
+            str(value).lower() if isinstance(value, bool) else value for value in row.value.values()
+        )
+
+    def finish(self) -> dict[tuple[str, SplitName], str]:
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+        return {(DEFAULT, split): f"{split}.csv" for split in self._files}
 
     def close(self) -> None:
         for file in self._files.values():

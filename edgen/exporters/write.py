@@ -14,15 +14,17 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
 from edgen.errors import ShortError, StoppedError, UsageError
-from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run
-from edgen.exporters.card import Contents, card
+from edgen.exporters import croissant
+from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run, Storage
+from edgen.exporters.card import Contents, Stated, card
 from edgen.exporters.evidence import Evidence
 from edgen.exporters.files import open_files
+from edgen.exporters.hub import HubFiles
 from edgen.exporters.voice import Voice
 from edgen.pairing.labels import LEFT_OUT
 from edgen.pairing.model import Source
@@ -40,15 +42,25 @@ class Exported(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
-def export(run: Run, format_: Format, voice: Voice, target: Path, license_: str | None = None) -> Exported:
-    """Write the run in a format to the folder `target`, with its card.
+def export(
+    run: Run,
+    format_: Format,
+    voice: Voice,
+    target: Path,
+    license_: str | None = None,
+    *,
+    language: str | None = None,
+    storage: Storage = "parquet",
+) -> Exported:
+    """Write the run in a format to the folder `target`, with its card, which states the licence and the language.
+    `storage` is how a data set for the hub is stored; no other format asks.
 
     Raises UsageError if the target holds something or cannot be written, ShortError if there is no
     row to write, StoppedError if the disk is full, and what reading the run raises.
     """
     check_target(target)
     with _worded(target), _staged(target) as stage, contextlib.ExitStack() as end:
-        files = open_files(format_, run, stage)
+        files = open_files(format_, run, stage, storage)
         end.callback(files.close)
         counts: Counter[tuple[str, str]] = Counter()
         left_out: Counter[str] = Counter()
@@ -73,10 +85,18 @@ def export(run: Run, format_: Format, voice: Voice, target: Path, license_: str 
             patterns=files.finish(),
             evidence=found,
             notes=() if tally is None else tally.notes(),
+            sizes=files.sizes if isinstance(files, HubFiles) else {},
         )
-        text = card(format_, run, voice, contents, license_)
-        (stage / CARD).write_text(text, encoding="utf-8")
+        stated = Stated(license=license_, language=language)
+        (stage / CARD).write_text(card(format_, run, voice, contents, stated), encoding="utf-8")
+        if format_.croissant:
+            described = croissant.croissant(format_, run, contents, stated, stage)
+            (stage / croissant.NAME).write_text(_json(described), encoding="utf-8")
     return exported
+
+
+def _json(value: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def check_target(target: Path) -> None:

@@ -63,6 +63,15 @@ class View:
         )
         return bytes(rows[0][0]) if rows else None
 
+    def records(self) -> Iterator[tuple[int, int, bytes]]:
+        """(index, replicate, record) of what was accepted, in order, read in pages."""
+        for unit, data in self._paged(
+            "SELECT o.unit, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
+            "WHERE o.unit > ? AND o.unit < ? AND o.unit % ? < ? AND o.status = 'accepted' "
+            "AND o.fingerprint = ? ORDER BY o.unit LIMIT ?"
+        ):
+            yield unit // REPLICATES, unit % REPLICATES, bytes(data)
+
     def outcomes(self, index: int) -> dict[int, tuple[str, str | None, bytes | None]]:
         """(status, reason, record) of every outcome of one index, by replicate, whatever plan it was made
         under. A record may stand beside an outcome that is not accepted: its own, or an earlier one's."""

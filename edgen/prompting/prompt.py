@@ -23,6 +23,7 @@ from edgen.errors import Problem, TemplateError
 from edgen.loading import read_text
 from edgen.model import Message, Scenario
 from edgen.prompting.check import BLOCKS, Block, free_names, problems
+from edgen.prompting.front import EXPECTED, Expects, Front, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, metered
 
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
@@ -51,7 +52,7 @@ class Prompt:
     """A compiled template.
 
     `text` is the file's text and `sha256` its hex digest (in UTF-8); `source` is what messages call
-    the file; `variables_used` are the variables that the template reads.
+    the file; `variables_used` are the variables that the template reads; `front` is what it says of itself.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Prompt:
     text: str
     sha256: str
     variables_used: frozenset[str]
+    front: Front
     _template: jinja2.Template
     _sandbox: Sandbox
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
@@ -110,12 +112,15 @@ class Prompt:
         return TemplateError(self.source, summary, problem)
 
 
-def load_prompt(path: Path, available: Collection[str] = SCENARIO_VARIABLES) -> Prompt:
-    """The template in the file at `path`, which may use the variables named in `available`.
+def load_prompt(
+    path: Path, available: Collection[str] = SCENARIO_VARIABLES, *, expects: Expects | None = None
+) -> Prompt:
+    """The template in the file at `path`, which may use the variables named in `available`; `expects` is
+    what its answer will be read as.
 
-    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for a syntax
-    error, a variable, filter or test that does not exist, and for what a prompt may not do, every
-    problem with its line.
+    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that
+    cannot be read or that expects something else, for a syntax error, a variable, filter or test that does
+    not exist, and for what a prompt may not do, every problem with its line.
     """
     source = str(path)
     text = read_text(path, TemplateError)
@@ -125,6 +130,13 @@ def load_prompt(path: Path, available: Collection[str] = SCENARIO_VARIABLES) -> 
         )
     if not text.strip():
         raise TemplateError(source, "it is empty; write the prompt into it.")
+    front = read_front(text, source)
+    if expects is not None and front.expects not in (None, expects):
+        raise TemplateError(
+            source,
+            f"it is for another use: it says `expects: {front.expects}` ({EXPECTED[front.expects]}), and its "
+            f"answer would be read as `{expects}` here ({EXPECTED[expects]}).",
+        )
     sandbox = Sandbox()
     try:
         tree = sandbox.parse(text, filename=source)
@@ -147,7 +159,7 @@ def load_prompt(path: Path, available: Collection[str] = SCENARIO_VARIABLES) -> 
     blocks = template.blocks or {"user": template.root_render_func}
     parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Prompt(path.stem, source, text, digest, used, template, sandbox, parts)
+    return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts)
 
 
 def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:

@@ -49,12 +49,16 @@ class Fate(msgspec.Struct, frozen=True):
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Measure(Protocol[T_co]):
-    """One measure over a stream: told of every sample once, it has its result at the end.
+class Listener(Protocol):
+    """Is told of every sample of a stream once.
 
-    `words` are those of `sample.turns`, turn by turn: cut once for all measures.
+    `words` are those of `sample.turns`, turn by turn: cut once for all.
     """
 
     def add(self, sample: Sample, words: Words) -> None: ...
+
+
+class Measure(Listener, Protocol[T_co]):
+    """One measure over a stream: told of every sample, it has its result at the end."""
 
     def result(self) -> T_co: ...

@@ -43,19 +43,21 @@ def leaked(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | Non
     Case, white space, and the kind of quotation marks and dashes do not matter; words are whole. A
     secret of one word, or of fewer than eight characters, is none: people say such a thing by chance.
     """
-    folded: str | None = None
+    said: str | None = None
     for secret in secrets:
-        wanted = _folded(secret)
-        words = len(_WORD.findall(wanted))
-        if words < MIN_SECRET_WORDS or (len(wanted) < MIN_SECRET and words < MIN_WORDS):
+        wanted = folded(secret)
+        length = len(_WORD.findall(wanted))
+        if length < MIN_SECRET_WORDS or (len(wanted) < MIN_SECRET and length < MIN_WORDS):
             continue
-        folded = _folded(text) if folded is None else folded
-        if _holds(folded, wanted) and not any(_holds(_folded(other), wanted) for other in heard):
+        said = folded(text) if said is None else said
+        if _holds(said, wanted) and not any(_holds(folded(other), wanted) for other in heard):
             return secret
     return None
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text as secrets are looked for in it: case, white space, kinds of quotation marks and dashes do not
+    matter."""
     return _SLASH.sub(r"\1", " ".join(text.translate(_FOLD).casefold().split()))
 
 
@@ -82,17 +84,17 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
     than four words must equal the last two), if it nearly equals the last one (at least 90% the same
     words in the same order, and the same numbers), or if it says one sentence three times.
     """
-    words = _words(text)
-    if not words:
+    said = words(text)
+    if not said:
         return _equals_last_two(text.split(), [other.split() for other in earlier[-2:]])
-    if len(words) < MIN_WORDS:
-        return _equals_last_two(words, [_words(other) for other in earlier[-2:]])
-    if any(words == _words(other) for other in earlier):
+    if len(said) < MIN_WORDS:
+        return _equals_last_two(said, [words(other) for other in earlier[-2:]])
+    if any(said == words(other) for other in earlier):
         return True
-    if earlier and _nearly(words, _words(earlier[-1])):
+    if earlier and _nearly(said, words(earlier[-1])):
         return True
-    said = (tuple(_words(part)) for part in _SENTENCE.split(text))
-    counts = Counter(sentence for sentence in said if len(sentence) >= MIN_SENTENCE)
+    sentences = (tuple(words(part)) for part in _SENTENCE.split(text))
+    counts = Counter(sentence for sentence in sentences if len(sentence) >= MIN_SENTENCE)
     return any(count >= 3 for count in counts.values())
 
 
@@ -100,7 +102,11 @@ def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
     return bool(words) and len(last) == 2 and last[0] == words == last[1]
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The words of a text in order, without regard to case and to the kind of its apostrophes and dashes.
+
+    A number is one; so is each character of a script without spaces, and a sign that changes what a sum says.
+    """
     return _WORD.findall(text.translate(_FOLD).casefold())
 
 

@@ -8,11 +8,12 @@ words into training that nobody said; a "warning" reads right but is unusual.
 
 from __future__ import annotations
 
-from edgen.validation.checking import Checker, FileReport, problems
+from edgen.validation.checking import Checker, FileReport, decode, problems
 from edgen.validation.findings import KINDS, Finding, Vocabulary
 from edgen.validation.fixing import Change, Clean, Fixed, Fixer, LeftOut, fix
 from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
 from edgen.validation.schema import conforms, is_valid
+from edgen.validation.speech import Said, said
 
 __all__ = [
     "KINDS",
@@ -25,12 +26,15 @@ __all__ = [
     "Fixer",
     "Inputs",
     "LeftOut",
+    "Said",
     "Vocabulary",
     "conforms",
+    "decode",
     "find_inputs",
     "fix",
     "is_valid",
     "problems",
     "read_records",
     "runs_at",
+    "said",
 ]

@@ -113,7 +113,7 @@ def _turns(
         if marker is not None:
             repairs[i] = ("after_end_marker",)
             continue
-        text, marked, repairs[i] = _settled(turn["text"], clean)
+        text, marked, repairs[i] = settled(turn["text"], clean)
         if marked:
             marker = i
         if text:
@@ -144,7 +144,7 @@ def _unnamed(before: str, after: str | None) -> str:
     return "marker_form" if respelled else "white_space"
 
 
-def _settled(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
+def settled(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
     """What `clean` makes of a text, and of that, until nothing changes: debris can hide debris."""
     marked = False
     repairs: dict[str, None] = {}

@@ -23,7 +23,7 @@ RUN = MemoryRun(
 
 
 def write(name: str, run: MemoryRun, target: Path, **how: Any) -> Exported:
-    return export(run, EXPORTERS[name], how.pop("voice", voice()), target, how.pop("license_", None))
+    return export(run, EXPORTERS[name], how.pop("voice", voice()), target, how.pop("license_", None), **how)
 
 
 def head(folder: Path) -> dict[str, Any]:

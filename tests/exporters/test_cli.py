@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edgen.cli.app import app
 from edgen.cli.errors import guarded
@@ -24,6 +28,19 @@ protocol: selfplay
 branch: {at: sampled}
 backends: {default: {type: simulator}}
 split: {test: 0.34}
+"""
+
+ARMED = """\
+name: armed
+seed: 7
+conversations: 12
+space: education_dialogue
+prompt: education_dialogue
+asks: 1
+backends: {default: {type: simulator}}
+arms:
+  plain: {}
+  other: {prompt: education_dialogue_json, backends: {default: {faults: "refusal=0.5"}}}
 """
 
 
@@ -72,6 +89,8 @@ def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, com
     total = sum(facts["rows"].values()) + sum(facts["left_out"].values())
     if EXPORTERS[name].of == "pairs" and name not in ("trl-kto", "openrlhf"):
         assert total == len(pairs)
+    elif name == "csv":
+        assert total == sum(len(lesson.candidate.turns) for lesson in lessons)
     elif name != "trl-prompts" and EXPORTERS[name].of == "conversations":
         assert total == len(lessons) == 18
 
@@ -117,7 +136,100 @@ def test_a_template_of_ones_own(paired: Path, tmp_path: Path, command: Command) 
     assert not (tmp_path / "two").exists()
 
 
+def test_a_data_set_says_what_its_user_states(generated: Path, tmp_path: Path, command: Command) -> None:
+    ended = command(
+        "export", generated, "--to", "hf", "-o", tmp_path / "out", "--files", "jsonl",
+        "--license", "cc-by-4.0", "--language", "en",
+    )  # fmt: skip
+    assert ended.code == 0
+    front = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---\n")[1])
+    assert (front["license"], front["language"]) == ("cc-by-4.0", ["en"])
+    assert sorted(p.name for p in (tmp_path / "out" / "data").iterdir())[0] == "test-00000-of-00001.jsonl"
+    with RunReader(generated) as reader:
+        said = {one.candidate.id: one.record["conversation"] for one in reader.lessons()}
+    written = [
+        json.loads(line)
+        for p in (tmp_path / "out" / "data").iterdir()
+        for line in p.read_bytes().splitlines()
+    ]
+    assert {row["id"]: row["conversation"] for row in written} == said
+
+
+def test_the_card_of_a_real_run_says_what_became_of_it(
+    generated: Path, tmp_path: Path, command: Command
+) -> None:
+    command("export", generated, "--to", "csv", "-o", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "| tiny | 18 | 18 | 0 | 0 | 0 |" in text
+    assert "- job.protocol: `selfplay`" in text
+
+
+def test_the_card_of_an_experiment_tells_the_arms_apart(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "job.yaml").write_text(ARMED)
+    assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 3
+    assert command("export", tmp_path / "run", "--to", "hf", "-o", tmp_path / "out").code == 0
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "| plain | 12 | 12 | 0 | 0 | 0 |" in text
+    assert "- arms.other.changes: `prompt=education_dialogue_json, default.faults=refusal=0.5`" in text
+    shas = {
+        arm: re.search(rf"- arms\.{arm}\.template_sha256: (`\w{{64}}`)", text) for arm in ("plain", "other")
+    }
+    assert all(shas.values())
+    for arm, sha in shas.items():
+        assert sha is not None
+        assert re.search(rf"Arm `{arm}`: \d+ rows by model `edgen-simulator` .* sha256 {sha[1]}\.", text)
+    assert re.search(r"of 12 planned conversations of other, \d+ \(\d+\.\d%\) were rejected", text)
+    assert 'row["arm"] == "NAME"' in text
+
+
+def test_the_strict_layout_is_what_validate_takes(generated: Path, tmp_path: Path, command: Command) -> None:
+    command("export", generated, "--to", "ed", "-o", tmp_path / "out")
+    ended = command("validate", tmp_path / "out", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["valid"] == json.loads(ended.out)["records"] == 18
+
+
+def test_without_pyarrow_a_data_set_is_json_lines(generated: Path, tmp_path: Path) -> None:
+    def edgen(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = "import sys; sys.modules['pyarrow'] = None; from edgen.__main__ import main; sys.exit(main())"
+        return subprocess.run(
+            [sys.executable, "-c", code, "export", str(generated), "--to", "hf", *arguments],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    done = edgen("-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert "pyarrow is not installed, so the data is JSON Lines" in done.stderr
+    assert all(path.suffix == ".jsonl" for path in (tmp_path / "out" / "data").iterdir())
+    done = edgen("-o", str(tmp_path / "two"), "--files", "parquet")
+    assert done.returncode == 2
+    assert "pip install 'edgen[parquet]'" in done.stderr
+    assert not (tmp_path / "two").exists()
+
+
+def test_help_names_every_format(command: Command) -> None:
+    shown = "".join(command("export", "--help").out.split())  # lines may break inside a name
+    assert all(re.search(rf"[:,]{name}[,.]", shown) for name in EXPORTERS)
+
+
 class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--to", "csv", "--files", "jsonl"), "--files is for --to hf"),
+            (("--to", "hf", "--language", "English please"), "no language code"),
+            (("--to", "hf", "--license", " "), "--license is empty"),
+            (("--to", "huggingface"), "known:"),
+            (("--to", "convo-kit"), "did you mean 'convokit'?"),
+            (("--to", "hf", "--train", "student"), "as they are"),
+        ],
+    )
+    def test_what_a_data_set_cannot_be(
+        self, options: tuple[str, ...], words: str, generated: Path, tmp_path: Path, command: Command
+    ) -> None:
+        self._refused(command, 2, words, generated, *options, "-o", tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+
     def _refused(self, command: Command, code: int, words: str, *arguments: str | Path) -> None:
         ended = command("export", *arguments)
         assert ended.code == code, ended

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import json
+import tempfile
+from pathlib import Path
 from typing import Any, get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.exporters import EXPORTERS, Opening, Row, Unfit, Voice
+from edgen.exporters import EXPORTERS, Opening, Row, Storage, Unfit, Voice, export
 from edgen.exporters.openrlhf import text
-from edgen.model import Role, Turn
+from edgen.model import END_MARKER, Role, Turn
 from tests.exporters.runs import MemoryRun, compared, lesson, voice
 
 VOICES: dict[tuple[Role, Opening], Voice] = {
@@ -109,7 +113,7 @@ def test_every_conversation_and_every_pair_is_a_row_or_is_counted(
 ) -> None:
     speaker = VOICES[how]
     assert run.pairs is not None
-    for name in ("trl-sft", "verl", "sharegpt", "ed"):
+    for name in ("trl-sft", "verl", "sharegpt", "hf", "convokit", "ed"):
         assert len(_items(name, run, speaker)) == len(run.taught), name
     for name in ("trl-dpo", "trl-conversation", "refuel", "mtpo"):
         assert len(_items(name, run, speaker)) == len(run.pairs), name
@@ -212,3 +216,69 @@ def test_prompts_lead_up_to_every_turn_of_the_trained_side(run: MemoryRun, how: 
         for i, message in enumerate(messages):
             assert (repr(messages[:i]) in given_prompts) >= (message["role"] == "assistant")
     assert all(row["prompt"][-1]["role"] != "assistant" for row in rows)
+
+
+anything = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+any_turn = st.builds(Turn, st.sampled_from(get_args(Role)), anything)
+any_talk = st.lists(any_turn, min_size=1, max_size=4).map(tuple)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(any_talk, st.sampled_from(["train", "test"])), min_size=1, max_size=4),
+    st.sampled_from(["parquet", "jsonl"]),
+)
+def test_what_is_written_as_a_data_set_is_read_back_to_the_letter(
+    talks: list[tuple[tuple[Turn, ...], str]], storage: Storage
+) -> None:
+    """Whatever was said, through the files of every format that holds whole conversations as they are."""
+    run = MemoryRun([lesson(index, 0, talk, split) for index, (talk, split) in enumerate(talks)])
+    said = {one.candidate.id: (one.split, one.candidate.turns) for one in run.taught}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in _READERS:
+            target = Path(folder) / name
+            export(run, EXPORTERS[name], VOICES["Teacher", "user"], target, storage=storage)
+            assert _READERS[name](target) == said, name
+
+
+Said = dict[str, tuple[str, tuple[Turn, ...]]]
+
+
+def _hub(folder: Path) -> Said:
+    import pyarrow.parquet
+
+    found: Said = {}
+    for path in sorted((folder / "data").iterdir()):
+        if path.suffix == ".parquet":
+            rows = pyarrow.parquet.read_table(path).to_pylist()
+        else:
+            rows = [json.loads(line) for line in path.read_bytes().splitlines()]
+        for row in rows:
+            *before, last = (Turn(turn["role"], turn["text"]) for turn in row["conversation"])
+            spoken = Turn(last.role, last.text.removesuffix(f" {END_MARKER}"))
+            found[row["id"]] = (path.name.split("-")[0], (*before, spoken))
+    return found
+
+
+def _table(folder: Path) -> Said:
+    found: Said = {}
+    for path in folder.glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                split, turns = found.get(row["id"], (path.stem, ()))
+                assert (split, len(turns)) == (row["split"], int(row["turn"]))
+                found[row["id"]] = (split, (*turns, Turn(row["role"], row["text"])))  # type: ignore[arg-type]
+    return found
+
+
+def _corpus(folder: Path) -> Said:
+    about = json.loads((folder / "conversations.json").read_bytes())
+    found: Said = {name: (one["meta"]["split"], ()) for name, one in about.items()}
+    for line in (folder / "utterances.jsonl").read_bytes().splitlines():
+        one = json.loads(line)
+        split, turns = found[one["conversation_id"]]
+        found[one["conversation_id"]] = (split, (*turns, Turn(one["meta"]["role"], one["text"])))
+    return found
+
+
+_READERS = {"hf": _hub, "csv": _table, "convokit": _corpus}

@@ -1,8 +1,7 @@
-"""`edgen space`: work with preference space files.
+"""`edgen space from-ed`: released Education Dialogue (ED) files to a space file.
 
-`from-ed` counts what the records of released Education Dialogue (ED) files were drawn from and
-writes it as a space file, the counts as weights. Values that a reader cannot tell apart are counted
-as the first of them. Only `background_info` is read; conversations may
+It counts what the records were drawn from and writes it as a space, the counts as weights. Values that a
+reader cannot tell apart are counted as the first of them. Only `background_info` is read; conversations may
 be broken in any way that leaves the file JSON.
 """
 
@@ -33,13 +32,6 @@ KEYS = {
     "teacher_preferences": ("teacher_prefrences", "teacher_preferences"),
     "teacher_reactions": ("teacher_reactions",),
 }
-
-app = typer.Typer(
-    help="Work with preference space files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 class _Record(msgspec.Struct):
@@ -127,13 +119,7 @@ class Observed:
             self.counts[dimension][first] += 1
 
 
-@app.callback()
-def _group() -> None:
-    """Work with preference space files."""
-
-
-@app.command("from-ed")
-def from_ed(
+def command(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILES", help="Released ED files: JSON lists of records.", show_default=False),

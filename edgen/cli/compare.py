@@ -1,0 +1,105 @@
+"""`edgen compare`: arms of an experiment, or runs of the same scenarios, side by side with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from edgen.cli.options import JsonOption
+from edgen.cli.output import note, print_json, print_line
+from edgen.cli.work import worded
+
+if TYPE_CHECKING:
+    from edgen.comparison.model import Comparison
+
+
+class SeveralArms(TyperCommand):
+    """`--arms A B C`, which click takes as `--arms A` and two arguments more."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_spread(args)))
+
+
+def _spread(args: list[str]) -> Iterator[str]:
+    """`--arms A B` as `--arms A --arms B`: every word up to the next option is an arm."""
+    inside, first = False, False
+    for word in args:
+        if word.startswith("-"):
+            inside = first = word == "--arms"
+        elif inside and not first:
+            yield "--arms"
+        else:
+            first = False
+        yield word
+
+
+def command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN…", help="A run with arms, or several runs of the same scenarios.", show_default=False
+        ),
+    ],
+    arms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arms",
+            metavar="A B…",
+            help="Only these arms, behind the runs; the first is the baseline.  [default: all]",
+        ),
+    ] = None,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", metavar="FILE", help="Where to write the JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]"
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare the arms of a run, or runs, on the scenarios they share: each metric with its 95% interval.
+
+    The first is the baseline; differences to it are paired by scenario where both have the same ones. A *
+    marks a difference that holds when it is adjusted for all that are tested (Holm).
+
+    Example: edgen compare outputs/experiment --arms published json --prompts
+    """
+    from edgen.engine.comparing import compare, store
+
+    comparison = compare(runs, arms or [], prompts=prompts, tell=_teller())
+    with worded(output or runs[0]):
+        path = store(comparison, runs[0], output)
+    if json:
+        print_json(comparison)
+        return
+    for line in _lines(comparison):
+        print_line(line)
+    if prompts and not comparison.prompts:
+        print_line("prompts    those of the first scenario are the same in all arms")
+    print_line(f"stored     {path}")
+
+
+def _teller() -> Any:
+    """Says what is being done, where somebody looks who would have to wait."""
+    import sys
+    import time
+
+    started = time.monotonic()
+
+    def tell(stage: str) -> None:
+        if sys.stderr.isatty() and time.monotonic() - started > 2:
+            note(f"edgen: {stage}")
+
+    return tell
+
+
+def _lines(comparison: Comparison) -> Iterator[str]:
+    from edgen.comparison.render import rendered
+
+    return rendered(comparison)

@@ -1,0 +1,184 @@
+"""What is compared: arms, each a run seen as a stream of outcomes, and their numbers by scenario.
+
+A run is read once. What stays in memory are sums by scenario, a few dozen numbers each; texts are asked
+for again where they are needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.model import Role, Turn
+from edgen.quality.duplicates import near_duplicates
+from edgen.quality.words import words
+
+Array = NDArray[np.float64]
+_encode = msgspec.json.Encoder().encode
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one conversation that is settled.
+
+    `calls`, `tokens` and `cost` (US dollars, None where the job had no price) are of all answers that it has
+    in the ledger; what follows them is None or empty unless it was accepted.
+    """
+
+    scenario: int
+    replicate: int
+    status: str
+    reason: str | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    turns: tuple[Turn, ...] = ()
+    probability: float | None = None
+    ended_by: Role | None = None
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One run, and how it can be compared.
+
+    `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
+    `scenarios` and `replicates` are those planned. `draws` names what its scenarios are drawn by: arms that
+    share it are paired. `asking` says how the probability is asked for. `earlier`: its ledger
+    holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
+    """
+
+    label: str
+    run: str = ""
+    fingerprint: str = ""
+    scenarios: int
+    replicates: int = 1
+    outcomes: Callable[[], Iterable[Outcome]]
+    turns: Callable[[int, int], tuple[Turn, ...]]
+    draws: str = ""
+    asking: str = ""
+    pending: int = 0
+    simulated: bool = False
+    earlier: bool = False
+    branching: bool = False
+    changes: dict[str, str] = field(default_factory=dict)
+
+
+class Table:
+    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes.
+
+    Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
+    `repaired`, `repair_<kind>`, `turns`, `teacher_turns`, `student_turns`, `words`, `teacher_words`,
+    `student_words`, `probability`, `with_probability`, `without_probability`, `ended`, `ended_by_teacher`.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+        self._columns: defaultdict[str, array[float]] = defaultdict(self._column)
+        self._digests = array("Q", bytes(8 * arm.scenarios))
+        self._first = array("q", [-1]) * arm.scenarios
+        self.unpriced = 0  # conversations that were answered and have no cost
+        for outcome in arm.outcomes():
+            self._add(outcome)
+
+    def _column(self) -> array[float]:
+        return array("d", bytes(8 * self.arm.scenarios))
+
+    def _add(self, outcome: Outcome) -> None:
+        columns, i = self._columns, outcome.scenario
+        columns["settled"][i] += 1
+        columns["calls"][i] += outcome.calls
+        columns["tokens"][i] += outcome.tokens
+        if outcome.cost is not None:
+            columns["cost"][i] += outcome.cost
+        elif outcome.calls:
+            self.unpriced += 1
+        if outcome.status != "accepted":
+            columns[f"{outcome.status}_{outcome.reason or 'unknown'}"][i] += 1
+            return
+        columns["accepted"][i] += 1
+        if self._first[i] < 0:
+            self._first[i] = outcome.replicate
+        self._digests[i] ^= _digest(outcome)
+        self._add_conversation(i, outcome)
+
+    def _add_conversation(self, i: int, outcome: Outcome) -> None:
+        columns = self._columns
+        for turn in outcome.turns:
+            role, count = turn.role.lower(), len(words(turn.text))
+            columns["turns"][i] += 1
+            columns[f"{role}_turns"][i] += 1
+            columns["words"][i] += count
+            columns[f"{role}_words"][i] += count
+        if outcome.probability is None:
+            columns["without_probability"][i] += 1
+        else:
+            columns["with_probability"][i] += 1
+            columns["probability"][i] += outcome.probability
+        if outcome.ended_by is not None:
+            columns["ended"][i] += 1
+            columns["ended_by_teacher"][i] += outcome.ended_by == "Teacher"
+        if outcome.repairs:
+            columns["repaired"][i] += 1
+        for kind in outcome.repairs:
+            columns[f"repair_{kind}"][i] += 1
+
+    def column(self, name: str) -> Array:
+        """The sums of one number by scenario (scenarios planned); zeros where it never occurred."""
+        return np.frombuffer(self._columns[name], dtype=np.float64)
+
+    def put(self, name: str, values: Iterable[tuple[int, float]]) -> None:
+        """Add (scenario, number) to a column."""
+        column = self._columns[name]
+        for scenario, number in values:
+            column[scenario] += number
+
+    def names(self, beginning: str) -> list[str]:
+        """The columns that begin so and hold anything, sorted."""
+        return sorted(name for name in self._columns if name.startswith(beginning) and self.total(name))
+
+    def total(self, name: str) -> float:
+        return float(self.column(name).sum())
+
+    @property
+    def digests(self) -> NDArray[np.uint64]:
+        """By scenario, what stands for all that its accepted conversations say; 0 where there is none."""
+        return np.frombuffer(self._digests, dtype=np.uint64)
+
+    def first(self, scenario: int) -> tuple[Turn, ...]:
+        """The accepted conversation of a scenario that has the lowest number. There must be one."""
+        return self.arm.turns(scenario, self._first[scenario])
+
+
+def count_near_duplicates(table: Table, scenarios: int, replicates: int) -> None:
+    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
+    scenarios and replicates, those with another one that is nearly the same."""
+    keys: list[int] = []
+
+    def texts() -> Iterator[tuple[int, list[str]]]:
+        for outcome in table.arm.outcomes():
+            if outcome.scenario >= scenarios:
+                return
+            if outcome.status == "accepted" and outcome.replicate < replicates:
+                keys.append(outcome.scenario)
+                yield len(keys) - 1, said(outcome.turns)
+
+    alike = near_duplicates(texts())
+    table.put("compared", ((scenario, 1) for scenario in keys))
+    table.put("near_duplicates", ((keys[key], 1) for key in alike))
+
+
+def said(turns: Iterable[Turn]) -> list[str]:
+    """The words of a conversation, one after the other."""
+    return [word for turn in turns for word in words(turn.text)]
+
+
+def _digest(outcome: Outcome) -> int:
+    text = _encode((outcome.replicate, outcome.turns))
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -1,0 +1,106 @@
+"""Intervals and p-values for differences of ratios, where scenarios are the clusters.
+
+A metric of an arm is a ratio of sums over scenarios. Intervals are percentiles of the ratios, or of their
+differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters
+8 and 13; a paired scenario is drawn with what both arms made of it).
+
+A p-value is of the hypothesis that arms could change places. Paired: in each scenario the sign of
+d = (n_b - R d_b) - (n_a - R d_a) is drawn anew, R being the ratio of both arms together, around which the
+difference is linear (Cochran 1977, Sampling Techniques, chapter 6). Changing the arms' places in a scenario
+changes the sign of its d and nothing else, so that the test is exact however rare the event (Fisher 1935,
+The Design of Experiments; Ernst 2004, Statistical Science 19). Not paired: scenarios are dealt anew to the
+two arms. p = (1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010,
+Stat. Appl. Genet. Mol. Biol. 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+FEWEST = 5  # clusters that an interval needs
+_CELLS = 2_000_000  # weights that are held at once
+
+
+def resampled(columns: Array, rng: np.random.Generator, resamples: int) -> Array:
+    """The sums (resamples, k) of columns (clusters, k) over as many clusters, drawn with replacement."""
+    clusters = len(columns)
+    sums = np.empty((resamples, columns.shape[1]))
+    for start, count in _chunks(resamples, clusters):
+        drawn = rng.integers(0, clusters, size=(count, clusters), dtype=np.int64)
+        drawn += np.arange(count, dtype=np.int64)[:, None] * clusters
+        weights = np.bincount(drawn.ravel(), minlength=count * clusters).reshape(count, clusters)
+        sums[start : start + count] = weights.astype(np.float64) @ columns
+    return sums
+
+
+def ratios(sums: Array) -> Array:
+    """(resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN where a
+    denominator is 0."""
+    half = sums.shape[1] // 2
+    top, bottom = sums[:, :half], sums[:, half:]
+    found: Array = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
+    return found
+
+
+def interval(values: Array) -> tuple[float, float] | None:
+    """The 95% percentile interval of one column of draws; None where more than 5% of them are unknown."""
+    known = values[~np.isnan(values)]
+    if len(known) < 0.95 * len(values):
+        return None
+    low, high = np.quantile(known, (0.025, 0.975))
+    return rounded(low), rounded(high)
+
+
+def signs_p(differences: Array, rng: np.random.Generator, draws: int) -> Array:
+    """Two-sided p-values (k) of paired differences (clusters, k), by drawing their signs."""
+    moved = differences[np.any(differences != 0, axis=1)]
+    hits = np.zeros(differences.shape[1])
+    if len(moved):
+        least = _least(np.abs(moved.sum(axis=0)), moved)
+        for _, count in _chunks(draws, len(moved)):
+            bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
+            signs = np.unpackbits(bits, count=count * len(moved)).reshape(count, len(moved)) * 2.0 - 1.0
+            hits += (np.abs(signs @ moved) >= least).sum(axis=0)
+    found: Array = np.where(np.any(differences != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    return found
+
+
+def labels_p(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
+    """Two-sided p-values (k) of the differences of ratios of a and b, each (clusters, 2k) with the numerators
+    before the denominators, by dealing the clusters anew."""
+    both = np.concatenate([a, b])
+    half = both.shape[1] // 2
+    total = both.sum(axis=0)
+    pooled = np.divide(total[:half], total[half:], out=np.zeros(half), where=total[half:] != 0)
+    rest = both[:, :half] - pooled * both[:, half:]
+    mine = np.zeros(len(both))
+    mine[len(a) :] = 1.0
+    least = _least(np.abs(mine @ rest), rest)
+    hits = np.zeros(half)
+    for _, count in _chunks(draws, len(both)):
+        dealt = rng.permuted(np.broadcast_to(mine, (count, len(both))), axis=1)
+        hits += (np.abs(dealt @ rest) >= least).sum(axis=0)
+    found: Array = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    return found
+
+
+def rounded(value: float) -> float:
+    """To six digits that count, so that another machine's arithmetic does not show."""
+    return float(f"{value:.6g}") + 0.0
+
+
+def _least(observed: Array, values: Array) -> Array:
+    """What counts as at least as far as observed, sums in another order included."""
+    found: Array = observed - 1e-9 * np.abs(values).sum(axis=0)
+    return found
+
+
+def _chunks(total: int, width: int) -> Iterator[tuple[int, int]]:
+    """(start, how many) of pieces of `total` rows, each of so many cells as are held at once."""
+    step = max(1, _CELLS // max(width, 1))
+    for start in range(0, total, step):
+        yield start, min(step, total - start)

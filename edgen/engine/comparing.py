@@ -1,0 +1,333 @@
+"""Runs as arms of a comparison: which they are, whether they share scenarios, where the result is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen import resources
+from edgen.comparison.arms import Arm, Outcome
+from edgen.comparison.compare import compared
+from edgen.comparison.model import Comparison, PromptDifference
+from edgen.config import Job, load_job, prompt_names, shaping
+from edgen.engine.load import plan_of
+from edgen.engine.plan import Plan
+from edgen.errors import RunError, ShortError, TemplateError, UsageError
+from edgen.ledger import View
+from edgen.loading import nearest, read_text
+from edgen.model import ROLES, Message, Turn
+from edgen.prompting import scenario_variables
+from edgen.records import spoken
+from edgen.rundir import RunDir
+from edgen.runreader import RunReader, decoded
+from edgen.shards import write_jsonl_atomic
+from edgen.space import content_sha256, load_space
+
+_LONGEST_NAME = 120  # bytes of a file's name
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A run that is to be an arm: its folder, and the run that it is an arm of (or itself)."""
+
+    label: str
+    run: RunDir
+    whole: Job
+    arm: str | None
+
+
+def compare(
+    paths: Sequence[Path],
+    names: Sequence[str] = (),
+    *,
+    prompts: bool = False,
+    tell: Callable[[str], None] = lambda _stage: None,
+) -> Comparison:
+    """Compare the arms of the runs in these folders; `names` chooses some, the first is the baseline.
+
+    Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
+    where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
+    """
+    _refuse_twins(paths)
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            RunDir(path).require()
+            stack.enter_context(RunDir(path).read())
+        chosen = _choose(_arms_of(paths), names, paths)
+        _refuse_other_scenarios(chosen, paths)
+        readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]
+        first = chosen[0].whole, readers[0]
+        arms = [_arm(one, reader, first) for one, reader in zip(chosen, readers, strict=True)]
+        differences = list(_prompt_differences(chosen, arms)) if prompts else []
+        seed = readers[0].job.seed
+        return compared(_name(paths), arms, seed=seed, prompts=differences, tell=tell)
+
+
+def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
+    """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or to
+    the file `output`; returns where it is."""
+    if output is None:
+        output = RunDir(path).comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
+        output.parent.mkdir(exist_ok=True)
+    write_jsonl_atomic(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
+    return output
+
+
+def _file_name(labels: Sequence[str]) -> str:
+    name = "-vs-".join(labels)
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    first = labels[0].encode()[:80].decode(errors="ignore")
+    return f"{first}-vs-{len(labels) - 1}-others-{digest}"
+
+
+def _refuse_twins(paths: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise UsageError(f"{path}: this run is named twice; compared with itself, nothing differs.")
+        seen.add(path.resolve())
+
+
+def _name(paths: Sequence[Path]) -> str:
+    return " and ".join(_labels(paths))
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """The folders' names, with as much of what is above them as keeps them apart."""
+    parts = [path.resolve().parts for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
+
+
+def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
+    """Every arm of these runs, and the runs that have none."""
+    found = []
+    for path, label in zip(paths, _labels(paths), strict=True):
+        run = RunDir(path)
+        job = load_job(run.job)
+        for arm in job.arms or (None,):
+            name = label if arm is None else arm if len(paths) == 1 else f"{label}.{arm}"
+            found.append(_Chosen(name, run.of(arm), job, arm))
+    return found
+
+
+def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path]) -> list[_Chosen]:
+    """Those that are named, in that order; all of them where none is. Raises UsageError and ShortError."""
+    known = {one.label: one for one in every}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"--arms: there is no arm '{name}'{nearest(name, known)}; there are {', '.join(known)}."
+            )
+        if names.count(name) > 1:
+            raise UsageError(f"--arms: '{name}' is named twice; compared with itself, nothing differs.")
+    chosen = [known[name] for name in names] or list(every)
+    if len(chosen) < 2:
+        if names:
+            raise UsageError(
+                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared "
+                "with."
+            )
+        raise UsageError(
+            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a "
+            "second run "
+            "of the same scenarios, or give the job `arms:`."
+        )
+    for one in chosen:
+        if not one.run.ledger.exists():
+            others = [other.label for other in chosen if other.run.ledger.exists()]
+            more = (
+                f" The others can be compared by themselves: --arms {' '.join(others)}."
+                if len(others) > 1
+                else ""
+            )
+            raise ShortError(
+                f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{more}"
+            )
+    return chosen
+
+
+def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) -> None:
+    """Raise UsageError where runs draw other scenarios, RunError where an arm was made under another job."""
+    facts = {path: _drawn_by(RunDir(path)) for path in paths}
+    first = facts[paths[0]]
+    for path, theirs in facts.items():
+        differing = [
+            f"{key} ({theirs[key][:12]} here, {first[key][:12]} in {paths[0]})"
+            for key in first
+            if theirs[key] != first[key]
+        ]
+        if differing:
+            raise UsageError(
+                f"{path}: it shares no scenarios with {paths[0]}: other {', other '.join(differing)}. "
+                "Runs can be compared that have the same seed, design and space."
+            )
+    for one in chosen:
+        drawn = _drawn_by(one.run)
+        for key, value in drawn.items():
+            if value != first[key] and not (
+                key == "space" and one.arm and "space" in one.whole.arms[one.arm]
+            ):
+                raise RunError(
+                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now "
+                    "has: generation "
+                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, "
+                    "to its end."
+                )
+
+
+def _drawn_by(run: RunDir) -> dict[str, str]:
+    """What a run's scenarios follow from."""
+    job = load_job(run.job)
+    if job.resolved is not None:
+        space = job.resolved.space_sha256
+    else:  # a run with arms
+        space = content_sha256(load_space(resources.find("preference_space", job.space, run.path)))
+    return {"seed": str(job.seed), "design": job.design, "space": space}
+
+
+def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
+    view, job = reader.views[None], reader.job
+    baseline = first[1]
+    ours, theirs = (_settings(each.job, each) for each in (reader, baseline))
+    return Arm(
+        label=one.label,
+        run=str(one.run.path),
+        fingerprint=view.plan.fingerprint,
+        scenarios=view.plan.scenarios,
+        replicates=view.plan.replicates,
+        outcomes=partial(_outcomes, view),
+        turns=partial(_turns, view),
+        draws="/".join(_drawn_by(one.run).values()),
+        asking=job.protocol if job.protocol == "oneshot" else f"{job.protocol}, {job.selfplay.closing}",
+        pending=reader.pending,
+        simulated=view.simulated,
+        earlier=one.run.previous.exists(),
+        branching=job.branch is not None,
+        changes={
+            key: ours.get(key, "not set") for key in {**theirs, **ours} if ours.get(key) != theirs.get(key)
+        },
+    )
+
+
+def _settings(job: Job, reader: RunReader) -> dict[str, str]:
+    """What of a job can make arms differ, by its dotted key, in a word each."""
+    plain = shaping(job)
+    for key in ("prompt", "prompts", "space", "seed", "design"):
+        plain.pop(key, None)
+    plain |= {"conversations": job.conversations, "replicates": job.replicates}
+    for role, backend in job.backends.items():
+        plain["backends"][role]["price"] = msgspec.to_builtins(backend.price)
+    found = dict(_flat(plain))
+    for use, name in prompt_names(job).items():
+        path = resources.find("prompts", name, reader.rundir.path)
+        digest = hashlib.sha256(read_text(path, TemplateError).encode()).hexdigest()
+        found["prompt" if use == "default" else f"prompts.{use}"] = f"{path.stem} ({digest[:8]})"
+    found["space"] = f"{reader.space.name} ({content_sha256(reader.space)[:8]})"
+    return found
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, str):
+        yield path, value
+    else:
+        yield path, msgspec.json.encode(value).decode()
+
+
+def _outcomes(view: View) -> Iterator[Outcome]:
+    """What is settled, each with what it took and what was said."""
+    spent, records = _Sought(view.spent()), _Sought(view.records())
+    for index, replicate, status, reason in view.settled():
+        paid = spent.at(index, replicate)
+        kept = records.at(index, replicate) if status == "accepted" else None
+        calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
+        outcome = Outcome(
+            scenario=index,
+            replicate=replicate,
+            status=status,
+            reason=reason,
+            calls=calls,
+            tokens=prompt_tokens + completion_tokens,
+            cost=cost,
+        )
+        if kept is not None:
+            record = decoded(kept[2])
+            outcome = msgspec.structs.replace(
+                outcome,
+                turns=spoken(record),
+                probability=record.probability,
+                ended_by=record.ended_by,
+                repairs=record.provenance.repairs,
+            )
+        yield outcome
+
+
+class _Sought:
+    """Rows that begin with (index, replicate), ascending, asked for in the same order."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def at(self, index: int, replicate: int) -> tuple[Any, ...] | None:
+        while self._next is not None and self._next[:2] < (index, replicate):
+            self._next = next(self._rows, None)
+        found = self._next
+        return found if found is not None and found[:2] == (index, replicate) else None
+
+
+def _turns(view: View, index: int, replicate: int) -> tuple[Turn, ...]:
+    data = view.record(index, replicate)
+    return () if data is None else spoken(decoded(data))
+
+
+def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
+    """How the prompts of the first scenario differ, rendered as they are sent when the conversation begins."""
+    plans = [plan_of(load_job(one.run.job), one.run.path) for one in chosen]
+    # An arm with other weights draws another scenario: its templates are shown with the baseline's.
+    plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
+    before = _rendered(plans[0], 0)
+    for arm, plan in zip(arms[1:], plans[1:], strict=True):
+        after = _rendered(plan, 0)
+        for use in dict.fromkeys([*before, *after]):
+            lines = difflib.unified_diff(
+                before.get(use, "").splitlines(),
+                after.get(use, "").splitlines(),
+                arms[0].label,
+                arm.label,
+                lineterm="",
+            )
+            if diff := "\n".join(lines):
+                yield PromptDifference(arm=arm.label, use=use, scenario=0, diff=diff)
+
+
+def _rendered(plan: Plan, index: int) -> dict[str, str]:
+    """The messages of a scenario, by what the prompt is for, as one text each."""
+    if plan.job.protocol == "oneshot":
+        messages = plan.prompts["default"].messages(scenario_variables(plan.scenario(index)))
+        return {"default": _text(messages)}
+    stage = plan.stage(index)
+    found = {role.lower(): _text(stage.messages(role, [])) for role in ROLES}
+    if "closing" in plan.prompts:
+        found["closing"] = _text(stage.closing([Turn(role, "…") for role in ROLES]))
+    return found
+
+
+def _text(messages: Iterable[Message]) -> str:
+    return "\n".join(f"[{message.role}]\n{message.content}" for message in messages)

@@ -1,0 +1,83 @@
+"""What became of everything that a run planned, and what is known to limit its data: lines of a card.
+
+All of it follows from the run's counts and its job. Nothing is claimed about what was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edgen.config import Job
+
+SETTLED = (
+    "planned",
+    "accepted",
+    "rejected",
+    "failed",
+    "pending",
+)  # of a run's description, each by arm or run
+
+_SPOKEN = {
+    "oneshot": "One prompt plays both sides: whoever wrote a turn knew the other side's preferences and reactions.",
+    "selfplay": "Two agents talk, each blind to the other's preferences and reactions; what they give away of them "
+    "by themselves is in the text.",
+}
+
+
+def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """A table of planned = accepted + rejected + failed + pending, a row an arm, and the reasons under it."""
+    if not all(key in facts for key in SETTLED):
+        return
+    yield "| conversations | " + " | ".join(SETTLED) + " |"
+    yield "|---" * (len(SETTLED) + 1) + "|"
+    for name in facts["planned"]:
+        counts = [_total(facts[key][name]) for key in SETTLED]
+        yield f"| {name} | " + " | ".join(map(str, counts)) + " |"
+    yield ""
+    for key in ("rejected", "failed"):
+        reasons: Counter[str] = Counter()
+        for found in facts[key].values():
+            reasons.update(found)
+        if reasons:
+            said = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+            yield f"{key.capitalize()}, by reason: {said}."
+            yield ""
+
+
+def caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
+    """What whoever uses the data is to know of it."""
+    yield from _lost(facts)
+    yield _SPOKEN.get(job.protocol, f"The conversations were made under the protocol {job.protocol}.")
+    yield (
+        "The probability that the student understood is what the model wrote down. Nobody measured whether it is "
+        "right, and no student learnt anything."
+    )
+    if job.arms:
+        yield (
+            "The arms share their scenarios and differ on purpose. Taken together they are no sample of anything; "
+            "take the arm that is meant."
+        )
+    if job.design == "balanced":
+        yield "Topics, preferences and reactions occur equally often by design, not as often as in classrooms."
+
+
+def _lost(facts: Mapping[str, Any]) -> Iterator[str]:
+    if not all(key in facts for key in SETTLED):
+        return
+    for name, planned in facts["planned"].items():
+        lost = _total(facts["rejected"][name]) + _total(facts["failed"][name])
+        pending = _total(facts["pending"][name])
+        if lost and planned:
+            yield (
+                f"Survivorship: of {planned} planned conversations of {name}, {lost} ({100 * lost / planned:.1f}%) were "
+                "rejected or failed and are not here. What is lost may not be spread evenly over topics and "
+                "personas; `edgen stats RUN` shows where it is missing."
+            )
+        if pending:
+            yield f"The run was not at its end: {pending} of {planned} planned conversations of {name} were pending."
+
+
+def _total(found: Any) -> int:
+    return sum(found.values()) if isinstance(found, Mapping) else int(found)

@@ -1,0 +1,94 @@
+"""Two rendered prompts, compared: as a unified diff, or row by row with what changed in each.
+
+Prompts come from anybody, and difflib can take very long over texts made for that: beyond MOST_LINES lines,
+MOST_WORDS words of a line or MOST_PAIRS pairs of words in all, what differs is not looked into, but shown as
+changed altogether.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgen.model import Message
+
+MOST_LINES = 1_000  # of one text
+MOST_WORDS = 400  # of one line
+MOST_PAIRS = 400_000  # of words held against one another, over all lines
+
+_WORD = re.compile(r"\s+|[^\W_]+|.")
+
+# A line in pieces, each with whether it differs from the other side's.
+Pieces = tuple[tuple[str, bool], ...]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line of each side, None where a side has no such line."""
+
+    left: Pieces | None
+    right: Pieces | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the sides differ here."""
+        return self.left != self.right
+
+
+def whole(messages: Sequence[Message]) -> str:
+    """The messages of a request as one text, each under its role."""
+    return "\n".join([f"[{message.role}]\n{message.content}" for message in messages])
+
+
+def unified(left: str, right: str, left_name: str, right_name: str) -> str:
+    """A unified diff, as patch(1) reads it; "" where the texts are the same."""
+    if left == right:
+        return ""
+    old, new = left.split("\n"), right.split("\n")
+    if max(len(old), len(new)) > MOST_LINES:
+        head = [f"--- {left_name}", f"+++ {right_name}", f"@@ -1,{len(old)} +1,{len(new)} @@"]
+        return "\n".join([*head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)])
+    return "\n".join(difflib.unified_diff(old, new, left_name, right_name, lineterm=""))
+
+
+def rows(left: str, right: str) -> Iterator[Row]:
+    """The texts side by side, every line of both, what differs in words marked."""
+    old, new = left.split("\n"), right.split("\n")
+    pairs = 0
+    for tag, a, b, c, d in _steps(old, new, MOST_LINES):
+        if tag == "equal":
+            yield from (Row(((line, False),), ((line, False),)) for line in old[a:b])
+            continue
+        for number in range(max(b - a, d - c)):
+            one = old[a + number] if a + number < b else None
+            other = new[c + number] if c + number < d else None
+            if one is None or other is None:
+                yield Row(_all(one), _all(other))
+                continue
+            words = _WORD.findall(one), _WORD.findall(other)
+            pairs += len(words[0]) * len(words[1])
+            yield _row(*words) if pairs <= MOST_PAIRS else Row(_all(one), _all(other))
+
+
+def _all(line: str | None) -> Pieces | None:
+    return None if line is None else ((line, True),)
+
+
+def _row(old: list[str], new: list[str]) -> Row:
+    """Two lines that differ, word by word."""
+    marked: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
+    for tag, a, b, c, d in _steps(old, new, MOST_WORDS):
+        for pieces, part in zip(marked, (old[a:b], new[c:d]), strict=True):
+            if part:
+                pieces.append(("".join(part), tag != "equal"))
+    return Row(tuple(marked[0]), tuple(marked[1]))
+
+
+def _steps(old: list[str], new: list[str], most: int) -> list[tuple[str, int, int, int, int]]:
+    if max(len(old), len(new)) > most:
+        return (
+            [("replace", 0, len(old), 0, len(new))] if old != new else [("equal", 0, len(old), 0, len(new))]
+        )
+    return [*difflib.SequenceMatcher(None, old, new).get_opcodes()]

@@ -1,0 +1,109 @@
+"""What a template says of itself: its front matter, a comment at the very top of the file.
+
+    {#
+    ---
+    name: The prompt of my study
+    version: "1.2"
+    expects: conversation
+    ---
+    Whatever else the comment says stands here.
+    #}
+
+It is YAML between two lines of `---`, as in many other files, inside one of Jinja's own comments: so a
+template that has it stays a plain Jinja template, and nothing of it is ever rendered. The lines of `---`
+stand by themselves because `{#-` and `-#}` mean something else to Jinja: they eat the blanks around the
+comment. A comment that does not begin with such a line is a comment like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.errors import Problem, TemplateError
+from edgen.loading import convert, read_yaml
+
+Expects = Literal["conversation", "turn", "probability", "verdict", "opening", "sheet", "values"]
+
+# What edgen reads back of an answer, or makes of a text: a sentence each.
+EXPECTED: dict[Expects, str] = {
+    "conversation": "a whole conversation by both sides, and the probability that the student understood",
+    "turn": "what one side of a self-play conversation says next",
+    "probability": "one number from 0 to 1: how probable it is that the student understood",
+    "verdict": "1 or 2: which of two conversations or responses is the better one",
+    "opening": "nothing: it is put in front of the conversations of an export",
+    "sheet": "a sheet of questions about one conversation, answered a line each",
+    "values": "new values for a preference space, one on each line",
+}
+
+_MOST = 20_000  # characters of front matter: far more than it needs, little enough for the YAML reader
+_FIRST_COMMENT = re.compile(r"\s*\{#(.*?)#\}", re.DOTALL)
+_OPENS = re.compile(r"[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
+_CLOSES = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+
+
+class Front(msgspec.Struct, frozen=True, kw_only=True):
+    """Front matter; each key may be left out. `name` is a title for people, `source` says where the words
+    come from, `expects` what the model's answer is read as."""
+
+    name: str | None = None
+    version: str | None = None
+    source: str | None = None
+    licence: str | None = None
+    expects: Expects | None = None
+    notes: str | None = None
+
+
+def read_front(text: str, source: str) -> Front:
+    """The front matter of a template's text, an empty Front where it has none; `source` is what messages
+    call the file.
+
+    Raises TemplateError, with the line, for front matter that is begun and cannot be read.
+    """
+    comment = _FIRST_COMMENT.match(text)
+    if comment is None or (opened := _OPENS.match(text, comment.start(1), comment.end(1))) is None:
+        return Front()
+    line = text.count("\n", 0, opened.end()) + 1
+    closed = _CLOSES.search(text, opened.end(), comment.end(1))
+    if closed is None:
+        raise _one(
+            source, line - 1, "the front matter has no end; close it with a line of --- before the '#}'"
+        )
+    if text[comment.start(1)] == "-" or closed.end() == comment.end(1):
+        raise _one(source, line - 1, "write {# and #} on lines of their own, apart from the lines of ---")
+    body = text[opened.end() : closed.start()]
+    if len(body) > _MOST:
+        raise _one(source, line - 1, f"the front matter is longer than {_MOST:,} characters")
+    # Empty lines in front, so that what YAML says of a line is true of the file.
+    values = read_yaml("\n" * (line - 1) + body, source, TemplateError)
+    return _built({} if values is None else values, body, line, source)
+
+
+def _built(values: Any, body: str, first: int, source: str) -> Front:
+    if not isinstance(values, dict):
+        raise _one(source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'")
+    if not isinstance(values.get("version", ""), str):
+        where = _line_of("version", body, first)
+        raise _one(source, where, 'a version is a text; put it in quotes, as in version: "1.0"')
+    problems: list[Problem] = []
+    front = convert(values, Front, "$", problems)
+    if not problems:
+        assert isinstance(front, Front)
+        return front
+    found = [
+        (_line_of(key := p.path.removeprefix("$."), body, first), f"{key}: {p.message}") for p in problems
+    ]
+    worded = [Problem(f"line {line}", message) for line, message in sorted(found)]
+    raise TemplateError(source, f"{len(worded)} problem{'s' if len(worded) > 1 else ''}:", worded)
+
+
+def _line_of(key: str, body: str, first: int) -> int:
+    """The line of the file on which a key of the front matter stands."""
+    lines = body.split("\n")
+    return next((first + i for i, line in enumerate(lines) if line.lstrip("'\" ").startswith(key)), first)
+
+
+def _one(source: str, line: int, message: str) -> TemplateError:
+    return TemplateError(source, "1 problem:", (Problem(f"line {line}", message),))

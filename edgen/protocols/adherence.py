@@ -1,0 +1,65 @@
+"""A judge is shown one conversation and its scenario, and answers a sheet of five questions.
+
+The sheet is a line a question, `student_asks: yes`, with yes, no or cannot tell. It counts only if each of the
+five is answered, and none in two ways; anything else is asked for again, and is unread in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+
+from edgen.model import Address, Rejection, RejectionReason, Reply, Request, Scenario, Turn
+from edgen.prompting import SCENARIO_VARIABLES, scenario_variables
+from edgen.protocols.base import Prompting, Rules, ask, transcript_of
+from edgen.quality.cues import MEASURES, Verdicts
+from edgen.transcript.thinking import without_thinking
+
+VARIABLES = (*SCENARIO_VARIABLES, "conversation")
+_SHOWN = 80  # characters of an answer that could not be read
+
+_LINE = re.compile(
+    rf"^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)])?[^\w\n]{{0,12}}({'|'.join(name.replace('_', '[_ ]') for name in MEASURES)})"
+    r"[^\w\n:=]{0,12}[:=]([^\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LONGEST = 60  # characters of an answer with what may stand around it
+_BARE = re.compile(r"^[\W_]+|[\W_]+$")
+_ANSWERS = {
+    "yes": True,
+    "no": False,
+    **dict.fromkeys(("cannot tell", "can't tell", "cannot be told", "can not tell", "not applicable", "n/a")),
+}
+
+
+def adherence(
+    scenario: Scenario, number: int, turns: Sequence[Turn], prompt: Prompting, rules: Rules
+) -> Generator[Request, Reply, Verdicts | Rejection]:
+    """Yields a request per ask; returns the answers to all five questions, or why there are none.
+
+    `number` is the conversation's among those of its scenario."""
+    variables = {**scenario_variables(scenario), "conversation": transcript_of(turns)}
+    address = Address(scenario.index, number)
+    return (yield from ask(address, prompt.messages(variables), rules, _read, "judge"))
+
+
+def _read(reply: Reply) -> Verdicts | Rejection:
+    answers = None if reply.refusal else read_sheet(reply.text)
+    if answers is not None:
+        return answers
+    if reply.finish_reason == "length":
+        return Rejection(RejectionReason.TRUNCATED, "the sheet is cut off")
+    said = " ".join((reply.refusal or reply.text).split())[:_SHOWN]
+    return Rejection(RejectionReason.UNREAD, f"the answer is no sheet: {said or '(empty)'}")
+
+
+def read_sheet(text: str) -> Verdicts | None:
+    """The five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
+    found: dict[str, bool | None] = {}
+    for line in _LINE.finditer(without_thinking(text.replace("\r\n", "\n"), [])):
+        name, said = line[1].lower().replace(" ", "_"), line[2]
+        answer = _BARE.sub("", said).lower().replace("’", "'") if len(said) <= _LONGEST else ""
+        if answer not in _ANSWERS or found.get(name, _ANSWERS[answer]) is not _ANSWERS[answer]:
+            return None
+        found[name] = _ANSWERS[answer]
+    return Verdicts(**found) if len(found) == len(MEASURES) else None

@@ -1,0 +1,71 @@
+"""Many numbers summed up: quantiles, and the bars of a histogram."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgen.quality.results import Bin, Distribution
+
+MOST_BINS = 40
+_PERCENT = (5, 25, 50, 75, 95)
+
+
+def counted(values: ArrayLike) -> Distribution:
+    """Whole numbers summed up; a bar is a number, or as many numbers as make at most 40 bars."""
+    data = np.asarray(values, dtype=np.int64)
+    if data.size == 0:
+        return Distribution(n=0)
+    low, high = int(data.min()), int(data.max()) + 1
+    width = _round_width((high - low) / MOST_BINS)
+    low -= low % width if width > 1 else 0
+    if low + width * MOST_BINS < high:  # rounding down made one bar too many
+        width = _round_width((high - low) / MOST_BINS)
+        low -= low % width
+    bars = np.bincount((data - low) // width)
+    bins = tuple(
+        Bin(float(low + i * width), float(low + (i + 1) * width), int(n)) for i, n in enumerate(bars)
+    )
+    return _summed(data.astype(np.float64), bins)
+
+
+def shares(values: ArrayLike, bars: int = 20) -> Distribution:
+    """Numbers in [0, 1] summed up, in `bars` bars of equal width. An edge belongs to the upper bar."""
+    data = np.asarray(values, dtype=np.float64)
+    if data.size == 0:
+        return Distribution(n=0)
+    # 0.3 * 10 may come out a little below 3
+    at = np.clip(np.floor(data * bars + 1e-9).astype(np.int64), 0, bars - 1)
+    counts = np.bincount(at, minlength=bars)
+    bins = tuple(Bin(i / bars, (i + 1) / bars, int(n)) for i, n in enumerate(counts))
+    return _summed(data, bins)
+
+
+def _summed(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
+    """Quantiles are values of the data: the smallest with at least that share at or below it (type 1 of
+    Hyndman and Fan 1996, American Statistician 50). The deviation is the sample's, with n - 1."""
+    quantiles = np.percentile(data, _PERCENT, method="inverted_cdf")
+    p5, p25, median, p75, p95 = map(float, quantiles)
+    return Distribution(
+        n=int(data.size),
+        mean=float(np.mean(data)),
+        sd=float(np.std(data, ddof=1)) if data.size > 1 else None,
+        min=float(np.min(data)),
+        p5=p5,
+        p25=p25,
+        median=median,
+        p75=p75,
+        p95=p95,
+        max=float(np.max(data)),
+        bins=bins,
+    )
+
+
+def _round_width(width: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, … that is at least `width`."""
+    if width <= 1:
+        return 1
+    unit = 10 ** math.floor(math.log10(width))
+    return int(next(unit * step for step in (1, 2, 5, 10) if unit * step >= width - 1e-9))

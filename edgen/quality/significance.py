@@ -1,0 +1,48 @@
+"""Two tests that need no table: Fisher's exact one, and Holm's correction for many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_TIE = 1e-7
+
+
+def log_factorials(most: int) -> NDArray[np.float64]:
+    """log(n!) for n from 0 to `most`."""
+    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1, dtype=np.float64)))))
+
+
+def fisher(hits: int, size: int, all_hits: int, total: int, logs: NDArray[np.float64]) -> float:
+    """The two-sided p-value: that `hits` of a group of `size` is what `all_hits` of `total` lead to expect.
+
+    Fisher's exact test (1935, JRSS 98): the probability, with all margins fixed, of every table that is no
+    likelier than this one. `logs` are `log_factorials` up to `total` at least.
+    """
+    low, high = max(0, size + all_hits - total), min(size, all_hits)
+    k = np.arange(low, high + 1)
+    log_p = (
+        _choose(logs, all_hits, k)
+        + _choose(logs, total - all_hits, size - k)
+        - _choose(logs, total, np.array(size))
+    )
+    p = np.exp(log_p)
+    return min(float(np.sum(p[p <= p[hits - low] * (1 + _TIE)])), 1.0)
+
+
+def _choose(logs: NDArray[np.float64], n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = logs[n] - logs[k] - logs[n - k]
+    return result
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """The p-values adjusted for being so many (Holm 1979, Scandinavian Journal of Statistics 6): where those
+    below 0.05 are taken for findings, the chance that even one of them is none is at most 0.05."""
+    adjusted = [0.0] * len(values)
+    worst = 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        worst = max(worst, min(1.0, (len(values) - rank) * values[place]))
+        adjusted[place] = worst
+    return adjusted

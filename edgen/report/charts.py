@@ -1,0 +1,378 @@
+"""The kinds of picture: bars, stacked bars, intervals, distributions, curves, cells.
+
+Most have a line of words above each mark, with the number at its right end, so that labels of any length
+can be read on a narrow screen. Each function returns the `<svg>`; `name` begins the names within it and
+`label` is its text alternative. To be called within `pictures.drawing()`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from edgen.quality.results import Bin, Distribution
+from edgen.report.pictures import LEVELS, WIDTH, Picture, colour, set_ticks, ticks
+from edgen.report.text import number, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW = 38  # of a line of words and its mark
+_FOOT = 44  # ticks and what they count
+_TICKS = 26  # ticks alone
+_EDGE = 2
+_MARGIN = 14  # of an axis: half of a tick's words
+_PANEL = 92  # of one histogram among several
+_BEYOND = 0.02  # of the axis, left free at both ends
+
+
+class Axis(NamedTuple):
+    """An x axis. `low` and `high` None: as the data have it. `log`: the values are logarithms to base 10."""
+
+    title: str
+    tick: Callable[[float], str] = number
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    log: bool = False
+
+
+class Bar(NamedTuple):
+    """One value from 0 on, with the words beside it."""
+
+    label: str
+    value: float
+    said: str
+    colour: str = "blue"
+
+
+class Part(NamedTuple):
+    """A piece of a stacked bar."""
+
+    colour: str
+    amount: int
+
+
+class Span(NamedTuple):
+    """A value with its interval, either end of which may be unknown. `hollow`: drawn as an open mark."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    said: str
+    colour: str = "blue"
+    hollow: bool = False
+
+
+class Shape(NamedTuple):
+    """A distribution with a name."""
+
+    label: str
+    distribution: Distribution
+    colour: str = "blue"
+
+
+class Curve(NamedTuple):
+    """Points joined by a line; `dashed` for what is fitted, not measured."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: str = "blue"
+    dashed: bool = False
+
+
+def bars(name: str, label: str, rows: Sequence[Bar], top: float | None = None) -> str:
+    """Horizontal bars from 0 to `top` (None: the largest), the number at the end of the words."""
+    picture, axes = _rows(len(rows), foot=4, margin=_EDGE)
+    top = top or max((row.value for row in rows), default=0) or 1
+    axes.set_xlim(0, top)
+    axes.spines["bottom"].set_visible(False)
+    axes.set_xticks([])
+    for place, row in enumerate(rows):
+        _line(picture, place, row.label, row.said)
+        axes.barh(place, top, height=0.2, color=colour("rule"), alpha=0.6)
+        axes.barh(place, row.value, height=0.2, color=colour(row.colour))
+    return picture.svg(name, label)
+
+
+def stacks(name: str, label: str, rows: Sequence[tuple[str, str, Sequence[Part]]]) -> str:
+    """For each (words, number, parts) a bar as long as the picture, cut in its parts; a count stands in its
+    part where there is room."""
+    picture = Picture(len(rows) * 56 + 8)
+    axes = picture.axes(_EDGE, 0, _EDGE, 8)
+    axes.set_ylim(len(rows), 0)
+    axes.set_xlim(0, 1)
+    axes.set_axis_off()
+    room = WIDTH - 2 * _EDGE
+    for place, (words, said, parts) in enumerate(rows):
+        picture.text(_EDGE, place * 56 + 15, words, limit=36, weight="bold")
+        picture.text(WIDTH - _EDGE, place * 56 + 15, said, ha="right", color=colour("muted"))
+        total = sum(part.amount for part in parts) or 1
+        left = 0.0
+        for part in parts:
+            if not part.amount:
+                continue
+            width = part.amount / total
+            # a sliver is at least three units wide: what is there is seen
+            axes.barh(
+                place + 0.64, max(width, 3 / room), left=min(left, 1 - 3 / room), height=0.5,
+                color=colour(part.colour), edgecolor=colour("paper"), linewidth=0.8,
+            )  # fmt: skip
+            text = number(part.amount)
+            if width * room > 8 * len(text) + 8:
+                axes.text(
+                    left + width / 2, place + 0.64, text, ha="center", va="center_baseline",
+                    color=colour("paper"), weight="bold",
+                )  # fmt: skip
+            left += width
+    return picture.svg(name, label)
+
+
+def spans(name: str, label: str, rows: Sequence[Span], axis: Axis, reference: float | None = None) -> str:
+    """Values as dots on their intervals; `reference` is a line to compare them with."""
+    picture, axes = _rows(len(rows), foot=_foot(axis))
+    known = [v for row in rows for v in (row.value, row.low, row.high) if v is not None]
+    _scale(axes, axis, [*known, *([] if reference is None else [reference])])
+    if reference is not None:
+        axes.axvline(reference, color=colour("muted"), linewidth=1.2, dashes=(3, 3))
+    for place, row in enumerate(rows):
+        _line(picture, place, row.label, row.said)
+        if row.low is not None and row.high is not None:
+            axes.plot([row.low, row.high], [place] * 2, color=colour(row.colour), linewidth=2.4, alpha=0.55)
+        if row.value is not None:
+            face = colour("paper") if row.hollow else colour(row.colour)
+            axes.plot(
+                [row.value], [place], "o", markersize=7.5, markerfacecolor=face, markeredgewidth=1.8,
+                markeredgecolor=colour(row.colour), clip_on=False,
+            )  # fmt: skip
+    return picture.svg(name, label)
+
+
+def distributions(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
+    """Up to three as histograms above one another, more as strips of their quantiles."""
+    rows = [row for row in rows if row.distribution.n]
+    if len(rows) <= 3 and all(row.distribution.bins for row in rows):
+        return _histograms(name, label, rows, axis)
+    picture, axes = _rows(len(rows), foot=_foot(axis))
+    found = [row.distribution for row in rows]
+    _scale(axes, axis, [v for d in found for v in (d.p5, d.p95) if v is not None])
+    for place, row in enumerate(rows):
+        d = row.distribution
+        if d.p5 is None or d.p25 is None or d.median is None or d.p75 is None or d.p95 is None:
+            continue
+        _line(picture, place, row.label, axis.tick(d.median))
+        shade = colour(row.colour)
+        axes.plot([d.p5, d.p95], [place] * 2, color=shade, linewidth=1.6, alpha=0.6)
+        axes.plot([d.p25, d.p75], [place] * 2, color=shade, linewidth=7, alpha=0.6, solid_capstyle="butt")
+        axes.plot([d.median], [place], "o", markersize=8, color=shade, markeredgecolor=colour("paper"))
+    return picture.svg(name, label)
+
+
+def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
+    single = len(rows) == 1
+    tall = 190 if single else _PANEL
+    picture = Picture(tall * len(rows) + _foot(axis))
+    edges = [edge for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
+    for place, row in enumerate(rows):
+        last = place == len(rows) - 1
+        top = place * tall
+        axes = picture.axes(_MARGIN, top + 26, _MARGIN, picture.height - top - tall)
+        _bins(axes, row)
+        _scale(axes, axis, edges)
+        if not last:
+            axes.set_xticklabels([])
+            axes.set_xlabel("")
+        median = row.distribution.median
+        if median is not None:
+            axes.axvline(median, color=colour("ink"), linewidth=1.4, dashes=(2, 2))
+        said = f"median {axis.tick(median)}" if median is not None else ""
+        words = "" if single else row.label
+        picture.text(_EDGE, top + 16, words, color=colour(row.colour), weight="bold", limit=34)
+        picture.text(WIDTH - _EDGE, top + 16, said, ha="right", color=colour("muted"))
+    return picture.svg(name, label)
+
+
+def _bins(axes: Axes, row: Shape) -> None:
+    axes.set_yticks([])
+    bins: Sequence[Bin] = row.distribution.bins
+    axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)
+    axes.bar(
+        [b.low for b in bins], [b.count for b in bins], width=[max(b.high - b.low, 1e-9) for b in bins],
+        align="edge", color=colour(row.colour), edgecolor=colour("paper"), linewidth=0.8,
+    )  # fmt: skip
+
+
+def curves(name: str, label: str, rows: Sequence[Curve], x: str, y: str, *, log: bool = True) -> str:
+    """Lines over one another, on logarithmic axes or within the unit square."""
+    picture = Picture(270)
+    axes = picture.axes(52, 14, 16, _FOOT)
+    axes.spines["left"].set_visible(True)
+    axes.spines["left"].set_color(colour("rule"))
+    if log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    for row in rows:
+        axes.plot(
+            row.x, row.y, color=colour(row.colour), linewidth=1.4 if row.dashed else 2.2,
+            linestyle=(0, (3, 2.5)) if row.dashed else "solid", marker="" if log or row.dashed else "o",
+        )  # fmt: skip
+    axes.minorticks_off()
+    for get, put in ((axes.get_xlim, axes.set_xticks), (axes.get_ylim, axes.set_yticks)):
+        places = _decades(*get()) if log else [0, 0.25, 0.5, 0.75, 1]
+        put(places, [_short(place) for place in places])
+    axes.grid(visible=True, color=colour("rule"), linewidth=0.7)
+    axes.set_xlabel(x, color=colour("muted"))
+    picture.text(_EDGE, 10, y, color=colour("muted"))
+    return picture.svg(name, label)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten within, with twos and fives between them where they are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        found = [s * 10.0**e for e in range(first, last + 1) for s in steps if low <= s * 10.0**e <= high]
+        if len(found) >= 3:
+            return found
+    return found
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def cells(
+    name: str, label: str, rows: Sequence[str], columns: int, planned: Sequence[Sequence[int]],
+    accepted: Sequence[Sequence[int]],
+) -> str:  # fmt: skip
+    """Counts of accepted over two dimensions: the more, the stronger. Columns are numbered from 1; a cell that
+    was planned and has nothing is crossed."""
+    from matplotlib.collections import PolyCollection
+
+    side = min((WIDTH - 168 - _EDGE) / max(columns, 1), 30)
+    left = WIDTH - side * columns - _EDGE  # what the cells leave is for the rows' names
+    tall = max(min(side, 26.0), 13.0)
+    picture = Picture(24 + tall * len(rows) + 6)
+    axes = picture.axes(left, 24, _EDGE, 6)
+    axes.set_xlim(0, columns)
+    axes.set_ylim(len(rows), 0)
+    axes.set_axis_off()
+    most = max((count for row in accepted for count in row), default=0)
+    squares: dict[int, list[list[tuple[float, float]]]] = {}
+    for i, row in enumerate(accepted):
+        picture.text(
+            left - 7,
+            24 + tall * (i + 0.5) + 4,
+            rows[i],
+            ha="right",
+            limit=int(left / 6.6),
+            size=_fitting(tall),
+        )
+        for j, count in enumerate(row):
+            level = level_of(count, most)
+            squares.setdefault(level, []).append([(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1)])
+            _mark(axes, i, j, count, planned[i][j], level, side, tall)
+    for level, shapes in sorted(squares.items()):
+        axes.add_collection(
+            PolyCollection(
+                shapes,
+                facecolor=colour(f"level-{level}"),
+                edgecolor=colour("paper"),
+                linewidth=1.2 if side > 12 else 0.6,
+            ),
+            autolim=False,
+        )
+    every = 1 if side >= 15 else 5
+    for j in range(columns):
+        if (j + 1) % every == 0 or j == 0:
+            picture.text(left + side * (j + 0.5), 17, str(j + 1), ha="center", color=colour("muted"), size=11)
+    return picture.svg(name, label)
+
+
+def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side: float, tall: float) -> None:
+    """What stands in a cell: its count where there is room, a cross where all was lost."""
+    lost = planned > 0 and count == 0
+    text = "×" if lost else number(count) if count < 1000 else f"{count / 1000:.1f}k"
+    if not lost and (not count or len(text) * 6.6 > side - 3 or tall < 15):
+        return
+    shade = colour("vermillion") if lost else colour("paper" if level > LEVELS // 2 else "ink")
+    axes.text(
+        j + 0.5,
+        i + 0.5,
+        text,
+        ha="center",
+        va="center_baseline",
+        color=shade,
+        size=min(11, tall - 3),
+        zorder=5,
+    )
+
+
+def level_of(count: int, most: int) -> int:
+    """The step of the scale for a count, 0 for none, the last one for `most`."""
+    return 0 if count <= 0 or most <= 0 else max(1, math.ceil(count / most * (LEVELS - 1)))
+
+
+def _fitting(tall: float) -> float:
+    return min(11.0, tall - 2.5)
+
+
+def _foot(axis: Axis) -> float:
+    return _FOOT if axis.title else _TICKS
+
+
+def _rows(count: int, foot: float, margin: float = _MARGIN) -> tuple[Picture, Axes]:
+    """A picture with a line of words and a place for a mark in each row; row i is at y = i."""
+    picture = Picture(count * _ROW + foot)
+    axes = picture.axes(margin, 0, margin, foot)
+    # the mark is at 27 of the row's 38 units
+    axes.set_ylim(count - 27 / _ROW, -27 / _ROW)
+    axes.set_yticks([])
+    return picture, axes
+
+
+def _line(picture: Picture, place: int, words: str, said: str) -> None:
+    """The line above a mark: words, and the number at the right."""
+    behind = {"facecolor": colour("card"), "edgecolor": "none", "pad": 1.5}  # no rule goes through words
+    # of two names, what is measured and an arm's, the second has the room that the first leaves, or a third
+    room = max(12, 60 - len(said))
+    head, dot, arm = words.rpartition(" · ")
+    tail = dot + shortened(arm, max(room // 3, room - len(head) - 3)) if dot else ""
+    picture.text(
+        _EDGE,
+        place * _ROW + 16,
+        shortened(head if dot else words, room - len(tail)) + tail,
+        limit=80,
+        bbox=behind,
+    )
+    picture.text(WIDTH - _EDGE, place * _ROW + 16, said, ha="right", color=colour("muted"), bbox=behind)
+
+
+def _scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
+    """Limits that hold all values, round ticks, the title."""
+    low = axis.low if axis.low is not None else min(values, default=0.0)
+    high = axis.high if axis.high is not None else max(values, default=1.0)
+    if high - low < 1e-9:
+        low, high = (
+            (low - 0.5, high + 0.5)
+            if axis.whole
+            else (low - abs(low) * 0.1 - 1e-3, high + abs(high) * 0.1 + 1e-3)
+        )
+    slack = (high - low) * _BEYOND
+    axes.set_xlim(low - slack, high + slack)
+    places = [float(p) for p in range(math.ceil(low), math.floor(high) + 1)] if axis.log else []
+    if len(places) < 2:
+        places = ticks(low, high, 5, whole=axis.whole)
+    set_ticks(axes, places, [axis.tick(place) for place in places])
+    axes.set_xlabel(axis.title, color=colour("muted"))
+
+
+def read(rows: Sequence[Shape]) -> str:
+    """How to read what `distributions` draws of these."""
+    if sum(1 for row in rows if row.distribution.n) <= 3:
+        return "The dashed line is the median."
+    return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."

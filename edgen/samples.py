@@ -1,1 +1,0 @@
-"""Conversations of runs and of anybody's files, as the measures take them."""

@@ -1,0 +1,59 @@
+"""The simulated answer to a wish for more values: who is asked for them, and what comes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from edgen import resources
+from edgen.backends.simulator import agents, values
+from edgen.backends.simulator.text import respond
+from edgen.model import Message
+from edgen.prompting import load_prompt
+from edgen.protocols.alike import Known
+from edgen.protocols.expansion import VARIABLES
+from tests.backends.simulator import lessons
+
+SHOWN = ["Photosynthesis", "The Water Cycle", "Self-made clocks"]
+
+
+def wish(dimension: str) -> tuple[Message, ...]:
+    prompt = load_prompt(resources.find("prompts", "space_expand"), VARIABLES)
+    known = {"dimension": dimension, "name": "x", "description": "All sorts.", "count": 50, "values": SHOWN}
+    return prompt.messages(known)
+
+
+@pytest.mark.parametrize("dimension", ["topics", "student_preferences", "teacher_reactions"])
+def test_it_answers_with_lines_some_of_them_said_before(dimension: str) -> None:
+    lines = respond(wish(dimension), seed=7).text.split("\n")
+    assert 40 <= len(lines) <= 50
+    known, again = Known(SHOWN), 0
+    for line in lines:
+        again += known.twin(line.strip(' ".')) is not None
+        known.add(line)
+    assert 2 <= again <= 20
+    assert respond(wish(dimension), seed=7).text.split("\n") == lines
+    assert respond(wish(dimension), seed=8).text.split("\n") != lines
+
+
+def test_what_it_reads_of_the_prompt() -> None:
+    assert values.read(wish("student_reactions")) == values.Wish(50, "student_reaction", tuple(SHOWN))
+    assert agents.answer(wish("topics"), None, Random(1)) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write 50 more topics.",
+        "Write more topics, one on each line.",
+        "Write a conversation with 12 more turns, one on each line, about topics.",
+        "",
+    ],
+)
+def test_what_is_no_such_wish(text: str) -> None:
+    assert values.read((Message("user", text),)) is None
+
+
+def test_no_other_prompt_is_taken_for_one() -> None:
+    assert all(values.read(messages) is None for messages in lessons.samples())

@@ -1,0 +1,181 @@
+"""`edgen stats` as a person meets it, mistakes included."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edgen.quality.measure import NAMES
+from edgen.rundir import RunDir
+from tests.cli.command import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def run(command: Command, tmp_path: Path) -> Path:
+    ended = command("generate", ROOT / "jobs" / "quickstart.yaml", "-n", "40", "-o", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    return tmp_path / "run"
+
+
+def test_for_people(command: Command, run: Path) -> None:
+    ended = command("stats", run)
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[0] == "quickstart: 40 conversations"
+    assert {name for name in NAMES if name in lines} == {*NAMES} - {"calibration"}
+    assert all(len(line) <= 80 for line in lines), max(lines, key=len)
+    assert "A simulator wrote this" in ended.out
+
+
+def test_for_programs(command: Command, run: Path) -> None:
+    ended = command("stats", run, "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["overview"]["records"] == 40
+    assert found["coverage"]["planned"] == 40
+    assert set(found["definitions"]) == set(NAMES)
+    assert set(NAMES) <= set(found)
+
+
+def test_only_some(command: Command, run: Path) -> None:
+    found = json.loads(command("stats", run, "--json", "--only", "lengths,balance", "--only", "leaks").out)
+    assert set(found) & set(NAMES) == {"lengths", "balance", "leaks"}
+    assert found["lengths"]["turns"]["n"] == 40
+    text = command("stats", run, "--only", "lengths").out
+    assert text.startswith("quickstart: 40 conversations\n\nlengths\n")
+    assert "balance" not in text
+
+
+def test_arms_a_block_each(command: Command, tmp_path: Path) -> None:
+    base = yaml.safe_load((ROOT / "jobs" / "quickstart.yaml").read_text())
+    arms = {"one": {}, "two": {"prompt": "education_dialogue_json"}}
+    (tmp_path / "job.yaml").write_text(
+        yaml.safe_dump(base | {"conversations": 8, "arms": arms}, sort_keys=False)
+    )
+    assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
+    found = json.loads(command("stats", tmp_path / "run", "--json").out)
+    assert list(found["arms"]) == ["one", "two"]
+    assert found["arms"]["two"]["overview"]["records"] == 8
+    text = command("stats", tmp_path / "run", "--only", "overview").out
+    assert "one: 8 conversations" in text
+    assert "two: 8 conversations" in text
+
+
+def test_pairs_give_calibration(command: Command, tmp_path: Path) -> None:
+    job = ROOT / "jobs" / "quickstart.yaml"
+    folder = tmp_path / "run"
+    assert command("generate", job, "-n", "20", "--set", "replicates=2", "-o", folder).code == 0
+    assert command("pairs", folder, "--by", "oracle").code == 0
+    report = json.loads(command("pairs", folder, "--report", "--json").out)
+    found = json.loads(command("stats", folder, "--json", "--only", "calibration").out)
+    assert found["calibration"]["judges"][0]["calibration"] == report["judges"][0]["calibration"]
+    assert "Brier score" in command("stats", folder, "--only", "calibration").out
+
+
+def test_a_judge_is_asked_and_not_asked_again(command: Command, run: Path) -> None:
+    settings = ("--judge", "5", "--set", "backends.judge={type: simulator}")
+    ended = command("stats", run, "--json", "--only", "adherence", *settings)
+    assert ended.code == 0, ended.err
+    by = [found["by"] for found in json.loads(ended.out)["adherence"]]
+    assert by[0] == "keywords"
+    assert len(by) == 2
+    assert json.loads(ended.out)["adherence"][1]["n"] == 5
+    text = command("stats", run, "--only", "adherence", *settings).out
+    assert all(len(line) <= 80 for line in text.splitlines()), text
+    again = command("stats", run, "--json", "--only", "adherence", *settings)
+    assert json.loads(again.out) == json.loads(ended.out)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('[{"a": 1}]', "expected objects with `background_info`"),
+        ("[]", "no record of Education Dialogue's form"),
+        ("Hello", "expected a JSON list"),
+        ("", "it is empty"),
+    ],
+)
+def test_files_that_are_no_data(command: Command, tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "data.json"
+    path.write_text(content)
+    ended = command("stats", path)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_mistakes(command: Command, run: Path, tmp_path: Path) -> None:
+    for arguments, code, said in (
+        ((tmp_path / "nowhere",), 2, "there is no such file"),
+        ((tmp_path,), 2, "no .json or .jsonl file"),
+        ((run, "--only", "lenghts"), 2, "did you mean 'lengths'"),
+        ((run, "--set", "asks=2"), 2, "--set goes with --judge"),
+        ((run, run, "--judge", "3"), 2, "name one run"),
+        ((run, "--judge", "3"), 2, "no judge backend"),
+        ((run, "--judge", "0"), 2, "1 or more"),
+        ((run, "--judge", "3", "--only", "lengths"), 2, "add --only adherence"),
+    ):
+        ended = command("stats", *map(str, arguments))
+        assert (ended.code, ended.out) == (code, ""), ended
+        assert said in ended.err, ended.err
+
+
+def test_a_run_that_somebody_works_on(command: Command, run: Path) -> None:
+    with RunDir(run).held():
+        ended = command("stats", run)
+    assert ended.code == 6
+    assert "another process works on this run" in ended.err
+
+
+def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> None:
+    settings = (
+        *("--set", "backends.default={type: simulator, max_tokens: 1000, price: {prompt: 1, completion: 1}}"),
+        *("--set", "limits.max_cost=0.0000001"),
+    )
+    folder = tmp_path / "run"
+    made = command("generate", ROOT / "jobs" / "quickstart.yaml", "-n", "5", "-o", folder, *settings)
+    assert made.code == 4
+    ended = command("stats", folder)
+    assert ended.code == 3, (made, ended)
+    assert "nothing of this run is settled yet" in ended.err
+
+
+def test_hostile_text_is_shown_not_obeyed(command: Command, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    record = {
+        "background_info": dict.fromkeys(
+            ("topic", "student_prefrences", "teacher_prefrences", "student_reactions", "teacher_reactions"),
+            evil,
+        ),
+        "conversation": [
+            {"role": "Teacher", "text": evil + " hello there"},
+            {"role": "Student", "text": evil},
+        ],
+        "id": evil,
+    }
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps([record, record]))
+    ended = command("stats", path)
+    assert ended.code == 0, ended.err
+    assert "\x1b" not in ended.out
+
+
+def test_a_file_name_that_is_no_text(command: Command, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / b"a\xff.json".decode("utf-8", "surrogateescape")
+    (shard,) = (run / "shards").glob("conversations_eval*.json")
+    path.write_bytes(shard.read_bytes())
+    ended = command("stats", path, "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["name"] == "a?.json"
+
+
+def test_half_a_character_is_no_record(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_text('[{"background_info": {}, "conversation": [{"role": "Teacher", "text": "\\ud800"}]}]')
+    ended = command("stats", path)
+    assert ended.code == 2
+    assert "Traceback" not in ended.err

@@ -1,0 +1,125 @@
+"""distinct-n, growth and self-BLEU against what a straightforward reading of their definitions gives."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+from edgen.model import Turn
+from edgen.quality.corpus import Corpus
+from edgen.quality.diversity import BLOCK_WORDS, DiversityMeasure, distinct
+from edgen.quality.model import Sample
+from edgen.quality.results import Diversity
+from edgen.quality.selfbleu import SelfBleuSample, self_bleu
+from edgen.quality.words import cut, words
+from tests.quality.said import lesson
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), max_size=6)
+
+
+def found(*samples: Sample) -> Diversity:
+    corpus = Corpus()
+    measure = DiversityMeasure(corpus)
+    for sample in samples:
+        said = cut(sample.turns)
+        corpus.add(said)
+        measure.add(sample, said)
+    return measure.result()
+
+
+def talks(count: int, length: int, vocabulary: int, seed: int = 1) -> list[Sample]:
+    draw = random.Random(seed)
+    texts = [" ".join(f"w{draw.randrange(vocabulary)}" for _ in range(length)) for _ in range(count)]
+    return [lesson(f"T {text[: len(text) // 2]}", f"S {text[len(text) // 2 :]}") for text in texts]
+
+
+def grams(texts: list[list[str]], n: int) -> list[tuple[str, ...]]:
+    return [tuple(text[i : i + n]) for text in texts for i in range(len(text) - n + 1)]
+
+
+def test_distinct_by_hand() -> None:
+    result = found(lesson("T a b a", "S b"), lesson("T b a"))
+    # a b a b | b a: 2 of 6 words; ab ba ab ba: 2 of 4 pairs, none over the end of a conversation
+    assert result.distinct == {"1": 2 / 6, "2": 2 / 4, "3": 1.0}
+    assert (result.tokens, result.types) == (6, 2)
+    assert result.distinct_in_blocks == {}
+    assert result.heaps_k is None
+
+
+@given(TEXTS, st.sampled_from([1, 2, 3]))
+def test_distinct_is_what_a_set_counts(texts: list[list[str]], n: int) -> None:
+    every = grams(texts, n)
+    assert distinct(texts, n) == (len(set(every)) / len(every) if every else None)
+
+
+def test_blocks_and_growth_are_what_slices_give() -> None:
+    samples = talks(60, 97, 300)
+    result = found(*samples)
+    flat = [(word, place) for place, s in enumerate(samples) for turn in cut(s.turns) for word in turn]
+    means = []
+    for start in range(0, len(flat) - BLOCK_WORDS + 1, BLOCK_WORDS):
+        block = flat[start : start + BLOCK_WORDS]
+        pairs = [(a[0], b[0]) for a, b in pairwise(block) if a[1] == b[1]]
+        means.append(len(set(pairs)) / len(pairs))
+    assert result.distinct_in_blocks["2"] == pytest.approx(sum(means) / len(means))
+    for point in result.growth:
+        assert point.types == len({word for word, _ in flat[: point.tokens]})
+    assert result.growth[-1].tokens == result.tokens == len(flat)
+
+
+def test_blocks_do_not_fall_with_size_and_the_whole_does() -> None:
+    small, large = found(*talks(40, 100, 100)), found(*talks(400, 100, 100))
+    assert large.distinct["2"] < small.distinct["2"] / 2
+    assert large.distinct_in_blocks["2"] == pytest.approx(small.distinct_in_blocks["2"], abs=0.01)
+
+
+def test_a_vocabulary_that_grows_by_a_power_has_that_power() -> None:
+    # every word is new with a chance of 1: types = tokens
+    result = found(*[lesson("T " + " ".join(f"w{i}x{j}" for j in range(50)), index=i) for i in range(40)])
+    assert result.heaps_beta == pytest.approx(1.0)
+    assert result.heaps_k == pytest.approx(1.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
+    smooth = SmoothingFunction().method1
+    for i, value in enumerate(self_bleu(texts)):
+        others = texts[:i] + texts[i + 1 :]
+        expected = sentence_bleu(others, texts[i], smoothing_function=smooth) if others else 0.0
+        assert value == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_self_bleu_of_the_same_and_of_nothing_in_common() -> None:
+    same = words("we could go by the river and see what the water does")
+    assert self_bleu([same, list(same)]) == pytest.approx([1.0, 1.0])
+    assert self_bleu([["a", "b"], ["c", "d"]]) == [0.0, 0.0]
+    assert self_bleu([]) == []
+
+
+def test_the_sample_is_fair_and_the_same_each_time() -> None:
+    hits = [0] * 40
+    for start in range(400):
+        sample = SelfBleuSample(10)
+        sample._random.seed(start)  # another stream of draws each time
+        for i in range(40):
+            sample.add([[str(i)]])
+        for (text,) in sample._kept:
+            hits[int(text)] += 1
+    assert all(60 < count < 140 for count in hits), hits
+    texts = [s.turns for s in talks(300, 30, 50)]
+    one, two = SelfBleuSample(), SelfBleuSample()
+    for turns in texts:
+        one.add(cut(turns))
+        two.add(cut(turns))
+    assert one.result() == two.result()
+    assert one.result()[1] == 200
+
+
+def test_signs_and_scripts_are_words() -> None:
+    assert cut([Turn("Teacher", "Don’t say 2+2=5, 水!")]) == [["don't", "say", "2", "+", "2", "=", "5", "水"]]

@@ -1,0 +1,74 @@
+"""Runs to report on: small ones by the simulator, and one whose every text attacks the page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from tests.engine.service import ROOT, Ended, Service, completion, edgen, job_text, serve, write
+
+QUICKSTART = ROOT / "jobs" / "quickstart.yaml"
+
+ATTACKS = (
+    "<script>window.ran = 1; alert(1)</script>",
+    "</style></script><script src='http://127.0.0.1:9/x.js'></script>",
+    "<svg onload='window.ran = 1'><a xlink:href='javascript:window.ran=1'>x</a></svg>",
+    "<img src='http://127.0.0.1:9/x.png' onerror='window.ran = 1'>",
+    "</text></svg><iframe src='http://127.0.0.1:9/'></iframe> $x^2$ {{ 7*7 }} {% raw %}",
+    "\u202ereversed\u202c \x1b[31mred\x07 \u0000null ]]> <!-- &lt;b&gt; --> var(--ink) #0e1d01",
+)
+
+
+def attacks(place: int) -> str:
+    return ATTACKS[place % len(ATTACKS)]
+
+
+def hostile(folder: Path, conversations: int = 24) -> Path:
+    """A run in which topics, preferences, turns and rejected replies all hold markup and scripts."""
+
+    async def planted(_service: Service, seed: int) -> web.StreamResponse | None:
+        if seed % 4 == 0:
+            return completion(f"I cannot help with that. {attacks(seed)} " + "x" * 3000)
+        lines = [
+            f"{('Teacher', 'Student')[turn % 2]}: turn {turn} of {seed}: {attacks(seed + turn)}"
+            for turn in range(8)
+        ]
+        return completion("\n".join([*lines, "Probability: 0.4"]))
+
+    folder.mkdir(parents=True, exist_ok=True)
+    space: dict[str, Any] = {
+        "name": "hostile",
+        "topics": [f"{place} {clean(text)}" for place, text in enumerate(ATTACKS)],
+        "student_preferences": [clean(text) for text in ATTACKS[:4]],
+        "student_reactions": ["and gets <b>rude</b> otherwise", "but might $adapt$"],
+        "teacher_preferences": [clean(text) for text in ATTACKS[2:]],
+        "teacher_reactions": ["and insists <i>on it</i>", "but might adapt & change"],
+    }
+    write(folder / "space.yaml", json.dumps(space))
+
+    async def generate() -> Ended:
+        async with serve(Service(trouble=planted)) as service:
+            job = job_text(
+                service.url, name="hostile", conversations=conversations, asks=1, space="./space.yaml"
+            )
+            return await edgen("generate", write(folder / "job.yaml", job), "-o", folder / "run")
+
+    ended = asyncio.run(generate())
+    assert ended.code in (0, 3), ended.err
+    return folder / "run"
+
+
+def clean(text: str) -> str:
+    """Without what a space may not hold."""
+    return "".join(char for char in text if char.isprintable())
+
+
+def made(folder: Path, *options: str, job: Path = QUICKSTART, n: int = 40) -> Path:
+    """A run by the simulator, whatever it comes to."""
+    ended = asyncio.run(edgen("generate", job, "-n", str(n), "-o", folder, *options))
+    assert ended.code in (0, 3, 4), ended.err
+    return folder

@@ -1,0 +1,99 @@
+"""`edgen report` as it is called, mistakes included."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from edgen.rundir import RunDir
+from tests.cli.command import Command
+from tests.report.runs import made
+
+BUDGET = ("--set", "backends.default.max_tokens=700", "--set", "limits.in_flight=4", "--set")
+
+
+def test_it_is_written_into_the_run_and_anew(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    ended = command("report", run)
+    assert ended.code == 0
+    assert str(run / "report.html") in ended.out
+    first = (run / "report.html").read_bytes()
+    assert command("report", run).code == 0
+    assert (run / "report.html").read_bytes() == first
+    assert not list(run.glob("*.tmp"))
+    assert not list(run.glob(".*"))
+    elsewhere = tmp_path / "elsewhere.html"
+    assert command("report", run, "-o", elsewhere).code == 0
+    assert elsewhere.read_bytes() == first
+    # the run is still what it was
+    assert command("generate", run / "job.yaml", "-o", run).code == 0
+
+
+def test_nothing_but_a_report_is_replaced(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    mine = tmp_path / "mine.html"
+    mine.write_text("<p>mine</p>")
+    ended = command("report", run, "-o", mine)
+    assert ended.code == 2
+    assert "no report of edgen" in ended.err
+    assert mine.read_text() == "<p>mine</p>"
+    for place, words in ((tmp_path, "this is a folder"), (tmp_path / "no" / "r.html", "is no folder")):
+        ended = command("report", run, "-o", place)
+        assert ended.code == 2
+        assert words in ended.err
+
+
+def test_a_folder_that_cannot_be_written(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    if os.geteuid() == 0:
+        ended = command("report", run, "-o", "/proc/report.html")
+    else:
+        run.chmod(0o500)
+        ended = command("report", run)
+        run.chmod(0o700)
+    assert ended.code == 2
+    assert "cannot be written" in ended.err
+
+
+def test_a_run_that_stopped_says_what_is_pending(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run", *BUDGET, "limits.max_tokens=12000")
+    ended = command("report", run)
+    assert ended.code == 0
+    assert "pending" in ended.err
+    text = (run / "report.html").read_text()
+    assert "Not finished." in text
+    assert "var(--grey)" in text
+
+
+def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run", *BUDGET, "limits.max_tokens=1")
+    ended = command("report", run)
+    assert ended.code == 3
+    assert "nothing of this run is settled" in ended.err
+    assert not (run / "report.html").exists()
+
+
+def test_a_run_that_goes_on(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    with RunDir(run).held():
+        ended = command("report", run)
+    assert ended.code == 6
+    assert not (run / "report.html").exists()
+
+
+@pytest.mark.parametrize("place", ["nothing", "file"])
+def test_what_is_no_run(place: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    ended = command("report", tmp_path / place)
+    assert ended.code == 2
+    assert "there is no run here" in ended.err
+
+
+def test_a_report_of_an_earlier_form_of_the_job_is_set_aside(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    assert command("report", run).code == 0
+    made(run, "--set", "seed=8")
+    assert not (run / "report.html").exists()
+    assert (run / "previous" / "1" / "report.html").exists()

@@ -1,0 +1,82 @@
+"""How values are put into words."""
+
+from __future__ import annotations
+
+import unicodedata
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgen.pairing.intervals import Estimate
+from edgen.report.pictures import Picture, drawing
+from edgen.report.text import (
+    dollars,
+    listed,
+    mean_of,
+    number,
+    percent,
+    points,
+    seconds,
+    share_of,
+    shortened,
+    shown,
+    signed,
+)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_what_is_shown_is_visible_and_legal(text: str) -> None:
+    found = shown(text)
+    ElementTree.fromstring(f"<a>{found.replace('&', '').replace('<', '')}</a>")
+    assert all(unicodedata.category(char) not in ("Cc", "Cs") or char in "\n\t" for char in found)
+    assert "\u202e" not in found
+
+
+@given(st.text(st.characters(codec=None), max_size=80), st.integers(4, 40))
+def test_what_is_shortened_fits(text: str, width: int) -> None:
+    found = shortened(text, width)
+    assert sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in found) <= width
+    assert "\n" not in found
+
+
+@given(st.text(st.characters(codec=None), max_size=60))
+def test_any_words_can_be_drawn(text: str) -> None:
+    with drawing():
+        picture = Picture(40)
+        picture.text(10, 20, text)
+        root = ElementTree.fromstring(picture.svg("p", shown(text)))
+    drawn = "".join(node.text or "" for node in root.iter("text"))
+    assert drawn.strip() == shortened(text, 58).strip()
+
+
+def test_numbers() -> None:
+    assert [number(v) for v in (None, 0, 47234, 14.25, 0.18345, 3.14159, 1234.5, float("nan"))] == [
+        "–", "0", "47,234", "14.2", "0.183", "3.14", "1,234", "–",
+    ]  # fmt: skip
+    assert number(-0.00001) == "0.0000"
+    assert percent(0.96249) == "96.2%"
+    assert [points(v) for v in (0.041, -0.041, 0.0, -0.0001)] == ["+4.1", "−4.1", "0.0", "0.0"]
+    assert [signed(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
+    assert [dollars(v) for v in (1.267, 0.0123, 0, -2.5, None)] == [
+        "$1.27",
+        "$0.0123",
+        "$0.00",
+        "−$2.50",
+        "–",
+    ]
+    assert [seconds(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
+        "340 ms",
+        "12.4 s",
+        "3 min 05 s",
+        "2 h 04 min",
+        "0.01 ms",
+    ]
+    assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_intervals() -> None:
+    found = Estimate(value=0.962, low=0.951, high=0.973, n=10, scenarios=10)
+    assert share_of(found) == "96.2% (95.1 to 97.3)"
+    assert mean_of(found) == "0.96 (0.95 to 0.97)"
+    assert share_of(Estimate(value=1.0, low=None, high=None, n=1, scenarios=1)) == "100.0%"
