@@ -174,12 +174,14 @@ def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str
     single = len(rows) == 1
     tall = 190 if single else _PANEL
     picture = Picture(tall * len(rows) + _foot(axis))
-    edges = [edge for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
+    # a bar of whole numbers from 3 up to 5 stands for 3 and 4: it is drawn around them
+    shift = 0.5 if axis.whole else 0.0
+    edges = [edge - shift for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
     for place, row in enumerate(rows):
         last = place == len(rows) - 1
         top = place * tall
         axes = picture.axes(_MARGIN, top + 26, _MARGIN, picture.height - top - tall)
-        _bins(axes, row)
+        _bins(axes, row, shift)
         _scale(axes, axis, edges)
         if not last:
             axes.set_xticklabels([])
@@ -194,12 +196,12 @@ def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str
     return picture.svg(name, label)
 
 
-def _bins(axes: Axes, row: Shape) -> None:
+def _bins(axes: Axes, row: Shape, shift: float) -> None:
     axes.set_yticks([])
     bins: Sequence[Bin] = row.distribution.bins
     axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)
     axes.bar(
-        [b.low for b in bins], [b.count for b in bins], width=[max(b.high - b.low, 1e-9) for b in bins],
+        [b.low - shift for b in bins], [b.count for b in bins], width=[max(b.high - b.low, 1e-9) for b in bins],
         align="edge", color=colour(row.colour), edgecolor=colour("paper"), linewidth=0.8,
     )  # fmt: skip
 
@@ -354,8 +356,9 @@ def _line(picture: Picture, place: int, words: str, said: str) -> None:
 
 def _scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     """Limits that hold all values, round ticks, the title."""
-    low = axis.low if axis.low is not None else min(values, default=0.0)
-    high = axis.high if axis.high is not None else max(values, default=1.0)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    low = low if axis.low is None else min(low, axis.low)
+    high = high if axis.high is None else max(high, axis.high)
     if high - low < 1e-9:
         low, high = (
             (low - 0.5, high + 0.5)

@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from edgen import __version__
+from edgen.comparison.model import Comparison
 from edgen.config import load_job
 from edgen.engine.comparing import compare
 from edgen.errors import InputError, RunError, ShortError
@@ -56,12 +57,7 @@ def gather(run: Path, tell: Tell = lambda _: None) -> Report:
         chooser = Chooser()
         parts = [_part(label, reader, found[label], chooser, tell) for label, reader in readers.items()]
         picks = chooser.picks(part.quality for part in parts)
-        comparison, uncompared = None, None
-        if job.arms:
-            try:
-                comparison = compare([run], list(readers), tell=tell)
-            except (InputError, ShortError) as problem:
-                uncompared = str(problem).removeprefix(f"{run}: ")
+        comparison, uncompared = _compared(run, list(readers), tell) if job.arms else (None, None)
         return Report(
             name=job.name,
             edgen=__version__,
@@ -73,6 +69,16 @@ def gather(run: Path, tell: Tell = lambda _: None) -> Report:
             comparison=comparison,
             uncompared=uncompared,
         )
+
+
+def _compared(run: Path, arms: list[str], tell: Tell) -> tuple[Comparison | None, str | None]:
+    """The comparison of these arms, or why there is none."""
+    if len(arms) < 2:
+        return None, f"only {arms[0]} has answers so far."
+    try:
+        return compare([run], arms, tell=tell), None
+    except (InputError, ShortError) as problem:
+        return None, str(problem).removeprefix(f"{run}: ")
 
 
 def _part(label: str, reader: RunReader, material: Material, chooser: Chooser, tell: Tell) -> Part:

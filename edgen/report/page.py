@@ -117,17 +117,7 @@ def _sections(report: Report) -> Iterable[Section]:
         pictures=(*outcome.tokens(parts, name), *outcome.latencies(parts, name)),
         body="cost",
     )
-    if len(parts) > 1 or report.missing:
-        yield Section(
-            name="arms",
-            title="Arms side by side",
-            lead="Every arm answers the same scenarios, so each is compared with itself under another setting.",
-            pictures=tuple(arms.forests(report.comparison)) if report.comparison else (),
-            definitions=tuple((m.title, m.definition) for m in report.comparison.metrics)
-            if report.comparison
-            else (),
-            body="arms",
-        )
+    yield from _of_arms(report)
     if any(part.accepted for part in parts):
         yield from _of_data(parts, name, defined)
     yield Section(
@@ -156,6 +146,21 @@ def _sections(report: Report) -> Iterable[Section]:
         title="How to make it again",
         lead="The same job gives the same scenarios; a model may answer otherwise, a stored answer never.",
         body="again",
+    )
+
+
+def _of_arms(report: Report) -> Iterable[Section]:
+    """The section about arms, for a run that has some."""
+    if len(report.parts) < 2 and not report.missing:
+        return
+    found = report.comparison
+    yield Section(
+        name="arms",
+        title="Arms side by side",
+        lead="Every arm answers the same scenarios, so each is compared with itself under another setting.",
+        pictures=tuple(arms.forests(found)) if found else (),
+        definitions=tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
+        body="arms",
     )
 
 

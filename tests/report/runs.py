@@ -49,12 +49,17 @@ def hostile(folder: Path, conversations: int = 24) -> Path:
         "teacher_reactions": ["and insists <i>on it</i>", "but might adapt & change"],
     }
     write(folder / "space.yaml", json.dumps(space))
+    return generated(
+        folder, Service(trouble=planted), name="hostile", conversations=conversations, space="./space.yaml"
+    )
+
+
+def generated(folder: Path, service: Service, **changes: Any) -> Path:
+    """A run against a service on this machine; each scenario is asked for once."""
 
     async def generate() -> Ended:
-        async with serve(Service(trouble=planted)) as service:
-            job = job_text(
-                service.url, name="hostile", conversations=conversations, asks=1, space="./space.yaml"
-            )
+        async with serve(service):
+            job = job_text(service.url, **{"asks": 1, **changes})
             return await edgen("generate", write(folder / "job.yaml", job), "-o", folder / "run")
 
     ended = asyncio.run(generate())

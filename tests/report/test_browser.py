@@ -86,7 +86,7 @@ async def _fits_and_follows(page: Page, name: str) -> None:
     dark = await page.value("getComputedStyle(document.body).backgroundColor")
     assert _brightness(light) > 240
     assert _brightness(dark) < 40
-    ink = await page.value("getComputedStyle(document.querySelector('svg text[style*="--ink"]')).fill")
+    ink = await page.value("getComputedStyle(document.querySelector('svg text[style*=--ink]')).fill")
     assert _brightness(ink) > 150
     await page.screenshot(SCREENSHOTS / f"{name}-dark.png")
     for width in (390, 360, 800):

@@ -9,6 +9,7 @@ import pytest
 
 from edgen.rundir import RunDir
 from tests.cli.command import Command
+from tests.engine.service import ROOT
 from tests.report.runs import made
 
 BUDGET = ("--set", "backends.default.max_tokens=700", "--set", "limits.in_flight=4", "--set")
@@ -97,3 +98,13 @@ def test_a_report_of_an_earlier_form_of_the_job_is_set_aside(command: Command, t
     made(run, "--set", "seed=8")
     assert not (run / "report.html").exists()
     assert (run / "previous" / "1" / "report.html").exists()
+
+
+def test_arms_that_were_not_begun_are_named(command: Command, tmp_path: Path) -> None:
+    run = made(tmp_path / "run", *BUDGET, "limits.max_tokens=20000", job=ROOT / "jobs" / "experiment.yaml")
+    ended = command("report", run)
+    assert ended.code == 0
+    assert "nothing is settled in json, refusing" in ended.err
+    assert "only published has answers so far" in ended.err
+    text = (run / "report.html").read_text()
+    assert "Arms json and refusing: nothing is settled yet." in text
