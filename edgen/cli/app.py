@@ -63,7 +63,7 @@ app.command("pairs", short_help="Make preference pairs of a run, and report on t
 app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(
     compare.command
 )
-app.command("export", short_help="Write a run in a trainer's format.")(export.command)
+app.command("export", short_help="Write a run as a data set, or in a trainer's format.")(export.command)
 app.command("stats", short_help="Measure what a run or anybody's files are like.")(stats.command)
 app.command("report", short_help="Write one page about a run: counts, pictures, examples.")(report.command)
 app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
