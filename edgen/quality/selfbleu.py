@@ -9,19 +9,22 @@ samples of one size can be compared.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edgen.quality.model import Words
 
 ORDER = 4
 SAMPLED = 200
+MOST_WORDS = 5000  # of a sampled text: far more than a lesson holds, little enough for 200 of them
 SEED = 20180206
 _EPSILON = 0.1
-
-Gram = tuple[str, ...]
 
 
 class SelfBleuSample:
@@ -35,12 +38,12 @@ class SelfBleuSample:
         self._kept: list[list[str]] = []
 
     def add(self, words: Words) -> None:
-        """A text: the words of its turns, one after the other."""
+        """A text: the words of its turns, one after the other, the first MOST_WORDS of them."""
         self.seen += 1
         at = len(self._kept) if len(self._kept) < self._size else self._random.randrange(self.seen)
         if at >= self._size:
             return
-        text = [word for turn in words for word in turn]
+        text = list(itertools.islice((word for turn in words for word in turn), MOST_WORDS))
         self._kept[at : at + 1] = [text]
 
     def result(self) -> tuple[float | None, int]:
@@ -53,49 +56,61 @@ class SelfBleuSample:
 def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
     """BLEU-4 of each text against all the others, in [0, 1]; 0 for a text that has no other.
 
-    Linear in the words: what the references of a text hold most of an n-gram is the most that any text
-    holds, or the second most where the text itself holds the most.
+    What the references of a text hold most of an n-gram is the most that any text holds, or the second most
+    where the text itself holds the most. One order of n-grams is held at a time, as numbers: some 60 bytes a word.
     """
-    counts = [[Counter(_grams(text, n)) for text in texts] for n in range(1, ORDER + 1)]
-    tops = [_two_most(of_order) for of_order in counts]
     lengths = Counter(map(len, texts))
+    hits = _matched(texts)
     found = []
     for i, text in enumerate(texts):
-        precisions = [_precision(of_order[i], top) for of_order, top in zip(counts, tops, strict=True)]
-        matched = precisions[0][0]
-        if matched == 0 or len(texts) < 2:
+        if len(texts) < 2 or not hits[0, i]:
             found.append(0.0)
             continue
-        logs = (math.log((hits or _EPSILON) / total) for hits, total in precisions)
+        totals = (max(len(text) - n, 1) for n in range(ORDER))
+        logs = (
+            math.log((matched or _EPSILON) / total) for matched, total in zip(hits[:, i], totals, strict=True)
+        )
         found.append(_brevity(len(text), lengths) * math.exp(math.fsum(logs) / ORDER))
     return found
 
 
-def _grams(text: Sequence[str], n: int) -> Iterable[Gram]:
-    return zip(*(text[k:] for k in range(n)), strict=False)
-
-
-def _two_most(counts: Iterable[Counter[Gram]]) -> dict[Gram, tuple[int, int]]:
-    """n-gram -> the most and the second most that one text holds of it."""
-    most: dict[Gram, tuple[int, int]] = {}
-    for counter in counts:
-        for gram, count in counter.items():
-            first, second = most.get(gram, (0, 0))
-            if count > first:
-                most[gram] = (count, first)
-            elif count > second:
-                most[gram] = (first, count)
-    return most
-
-
-def _precision(own: Counter[Gram], most: dict[Gram, tuple[int, int]]) -> tuple[int, int]:
-    """n-grams of a text that its references hold too, each at most as often as one of them does, and all."""
-    hits = 0
-    for gram, count in own.items():
-        first, second = most[gram]
+def _matched(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """(ORDER, texts): the n-grams of each text that its references hold too, each at most as often as one of
+    them does."""
+    numbers: dict[str, int] = {}
+    ids = np.array(
+        [numbers.setdefault(word, len(numbers)) for text in texts for word in text], dtype=np.int64
+    )
+    sizes = np.array([len(text) for text in texts], dtype=np.int64)
+    owner, end = np.repeat(np.arange(len(texts)), sizes), np.repeat(np.cumsum(sizes), sizes)
+    hits = np.zeros((ORDER, len(texts)))
+    codes, start = ids, np.arange(len(ids))
+    for n in range(ORDER):
+        if n:
+            whole = start + n < end[start]
+            start = start[whole]
+            # an n-gram is the one before it and a word: both below 2**31, so that the pair fits into 63 bits
+            codes = np.unique(codes[whole] * len(numbers) + ids[start + n], return_inverse=True)[1]
+        if not len(start):
+            break
+        keys, counts = np.unique(codes * len(texts) + owner[start], return_counts=True)
+        gram, who = np.divmod(keys, len(texts))
+        most, second = _two_most(gram, counts)
         # who holds the most is matched by the second most, which is as many where two hold the most
-        hits += min(count, second if count == first else first)
-    return hits, max(own.total(), 1)
+        clipped = np.minimum(counts, np.where(counts == most[gram], second[gram], most[gram]))
+        hits[n] = np.bincount(who, weights=clipped, minlength=len(texts))
+    return hits
+
+
+def _two_most(
+    gram: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """By n-gram (numbered from 0, without gaps): the most and the second most that one text holds of it."""
+    order = np.lexsort((counts, gram))
+    gram, counts = gram[order], counts[order]
+    last = np.flatnonzero(np.append(gram[1:] != gram[:-1], True))
+    before = np.maximum(last - 1, 0)
+    return counts[last], np.where((last > 0) & (gram[before] == gram[last]), counts[before], 0)
 
 
 def _brevity(length: int, lengths: Counter[int]) -> float:
