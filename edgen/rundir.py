@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from edgen.errors import LockedError, RunError
+from edgen.errors import LockedError, RunError, UsageError
 
 
 class RunDir:
@@ -95,10 +95,14 @@ class RunDir:
 
     def require(self) -> None:
         """Raise RunError if no run was ever started here."""
-        if not self.job.exists():
+        if self.job.exists():
+            return
+        if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
             raise RunError(
-                f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one."
+                f"{self.path}: this is a job and no run. Its run is the folder outputs/<name>, with the name that "
+                f"stands in the job; `edgen generate {self.path}` makes it."
             )
+        raise RunError(f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one.")
 
     def prepare(self, *, arms: bool = False) -> None:
         """Make the folder. Raises RunError if it is something else or another program's. `arms`: it is
@@ -226,6 +230,52 @@ def hold(lock: Path, taken: str, other: str) -> Iterator[None]:
         file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
         file.flush()
         yield
+
+
+def run_around(place: Path) -> Path | None:
+    """The folder of the run that this place is in, or is."""
+    real = Path(os.path.realpath(place))
+    folders = (RunDir(folder) for folder in (real, *real.parents))
+    return next((run.path for run in folders if run.job.is_file() and run.begun), None)
+
+
+def check_file(path: Path, run: RunDir, mark: bytes, what: str) -> None:
+    """Raise UsageError unless a command may write `what` about `run` to the file `path`: nothing is there, or an
+    earlier one, which has `mark` near its beginning. What is in another run's folder is that run's."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
+    if path.is_symlink() and not path.exists():
+        raise UsageError(f"{path}: this link leads nowhere; name another file with -o.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        wrong = "cannot be written" if path.parent.is_dir() else "is no folder"
+        raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
+    around = run_around(path)
+    if around is not None and not _within(Path(os.path.realpath(run.path)), around):
+        raise UsageError(
+            f"{path}: this is in the folder of another run, {around}; name a file elsewhere with -o."
+        )
+    if not path.exists():
+        return
+    try:
+        # A pipe or a device is never read: that could take for ever.
+        with path.open("rb") if path.is_file() else contextlib.nullcontext() as file:
+            known = file is not None and mark in file.read(_HEAD)
+    except OSError as problem:
+        raise UsageError(
+            f"{path}: it cannot be written ({problem.strerror}); name another file with -o."
+        ) from None
+    if not known:
+        raise UsageError(
+            f"{path}: this is no {what} of edgen, and is left as it is; name another file with -o."
+        )
+
+
+_HEAD = 2_000  # bytes of a file in which its mark stands
+
+
+def _within(run: Path, around: Path) -> bool:
+    """Whether a folder is a run's own, or that of the run it is an arm of."""
+    return run == around or run.is_relative_to(around) or around.is_relative_to(run)
 
 
 def _begun(folder: Path) -> list[Path]:

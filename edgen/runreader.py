@@ -259,12 +259,17 @@ class RunReader:
 
     def describe(self) -> dict[str, Any]:
         """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
-        whether it is simulated."""
+        whether it is simulated, and which arms were not begun. What was noted has `templates` too, the sha256
+        of each template's text by its use."""
         statuses = {arm or self.name: view.status for arm, view in self._views.items()}
-        made = {arm: load_job(self.rundir.of(arm).job).resolved for arm in self._views if arm is not None}
         return {
-            "job": msgspec.to_builtins(self.job),
-            "arms": {arm: msgspec.to_builtins(resolved) for arm, resolved in made.items()},
+            "job": {**msgspec.to_builtins(self.job), "resolved": _noted(self.rundir, self.job)},
+            "arms": {
+                arm: _noted(own := self.rundir.of(arm), load_job(own.job))
+                for arm in self._views
+                if arm is not None
+            },
+            "not_begun": [arm for arm in self.job.arms if arm not in self._views],
             "simulated": self.simulated,
             "planned": {name: status.planned for name, status in statuses.items()},
             "accepted": {name: status.accepted for name, status in statuses.items()},
@@ -295,6 +300,17 @@ class RunReader:
         if not self._arms:
             return None, number
         return self._arms[number // ARM_STRIDE], number % ARM_STRIDE
+
+
+def _noted(rundir: RunDir, job: Job) -> dict[str, Any] | None:
+    """What a run noted in its copy of the job, and the sha256 of each of its templates; None if it noted nothing."""
+    if job.resolved is None:
+        return None
+    files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
+    templates = {
+        use: hashlib.sha256(file.read_bytes()).hexdigest() for use, file in files.items() if file.is_file()
+    }
+    return {**msgspec.to_builtins(job.resolved), "templates": templates}
 
 
 def texts_digest(a: Candidate, b: Candidate) -> str:

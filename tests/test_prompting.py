@@ -416,6 +416,10 @@ class TestFrontMatter:
     def test_other_comments_are_comments(self, tmp_path: Path, text: str) -> None:
         assert prompt(tmp_path, text).front == Front()
 
+    @pytest.mark.parametrize("key", ["licence", "license"])
+    def test_a_licence_in_both_spellings(self, tmp_path: Path, key: str) -> None:
+        assert prompt(tmp_path, f"{{#\n---\n{key}: MIT\n---\n#}}Hello").front == Front(licence="MIT")
+
     @pytest.mark.parametrize("newline", ["\n", "\r\n"])
     def test_line_ends_of_any_system(self, tmp_path: Path, newline: str) -> None:
         mine = prompt(tmp_path, (FRONT + "Hello").replace("\n", newline))
@@ -426,7 +430,11 @@ class TestFrontMatter:
         ("front", "line", "sentence"),
         [
             ("name: x\nversoin: '1'", 4, "versoin: unknown key (did you mean 'version'?)"),
-            ("licence: x\nlicense: x", 4, "license: unknown key (did you mean 'licence'?)"),
+            ("licence: x\nlicense: x", 4, "licence and license are the same key; keep one of them"),
+            ("notes: |\n  name: of whom?\n  versions\nname: [x]", 6, "name: expected a text"),
+            ("source: x\nnames: x\nname: [x]", 5, "name: expected a text"),
+            ("notes: names\nsourced: x\nsource: [x]", 5, "source: expected a text"),
+            ("name: x\nlicense: [x]", 4, "licence: expected a text"),
             ("expects: verdicts", 3, "expects: unknown value 'verdicts' (did you mean 'verdict'?)"),
             ("name: x\nversion: 1.10", 4, "a version is a text; put it in quotes"),
             ("name: [1, 2]", 3, "name: expected a text"),

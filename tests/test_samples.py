@@ -111,7 +111,10 @@ def test_several_paths_are_one_data_set(command: Command, tmp_path: Path) -> Non
     assert quality.overview.records == 31
     assert quality.overview.unread == {"no object": 1}
     assert quality.overview.splits["none"] == 1
-    assert quality.coverage.planned == 31
+    # a file has no plan, and is no survivor of one
+    assert (quality.coverage.planned, quality.coverage.accepted) == (30, 30)
+    assert quality.coverage.cells is not None
+    assert "more.json: no plan is known of files, so coverage is that of quickstart alone." in quality.notes
     indices = [sample.scenario.index for sample in together.samples()]
     assert len(set(indices)) == 31
 
@@ -127,6 +130,47 @@ def test_a_partial_run_says_what_is_pending(command: Command, tmp_path: Path) ->
     assert statuses.count("pending") == 30 - statuses.count("accepted")
     value = quality_of(material).coverage.dimensions[1].values[0]
     assert value.planned == value.accepted + value.pending
+
+
+def test_files_beside_a_run_do_not_thin_out_what_it_lost(command: Command, tmp_path: Path) -> None:
+    backends = {"default": {"type": "simulator", "faults": "refusal=0.5"}}
+    run = generated(command, tmp_path, 3, backends=backends, asks=1)
+    extra = written(tmp_path / "more.json", *[record("T hi", "S ho") for _ in range(50)])
+    alone, together = quality_of(one(run)).coverage, quality_of(one(run, extra)).coverage
+    assert together == alone
+    files = quality_of(one(extra, written(tmp_path / "other.json", record("T a")))).coverage
+    assert files.planned == files.accepted == 51
+    assert all(value.survived is None for dimension in files.dimensions for value in dimension.values)
+
+
+def test_a_run_is_held_while_it_is_read(command: Command, tmp_path: Path) -> None:
+    run = generated(command, tmp_path)
+    material = one(run)
+    for reading in (material.samples(), iter(material.fates() or ())):
+        next(reading)
+        with pytest.raises(LockedError), RunDir(run).held():
+            pass
+        reading.close()  # type: ignore[attr-defined]
+    with RunDir(run).held():
+        pass
+
+
+@pytest.mark.parametrize("arms", [{}, {"plain": {}, "json": {"prompt": "education_dialogue_json"}}])
+def test_an_export_for_the_hub_is_read_as_the_run_is(command: Command, tmp_path: Path, arms: Any) -> None:
+    run = generated(command, tmp_path, replicates=2, **({"arms": arms} if arms else {}))
+    assert command("export", run, "--to", "hf", "--files", "jsonl", "-o", tmp_path / "hf").code == 0
+    whole = [sample for material in materials([run]) for sample in material.samples()]
+    exported = {sample.id: sample for sample in one(tmp_path / "hf").samples()}
+    assert len(exported) == len(whole)
+    for sample in whole:
+        same = exported[sample.id]
+        assert (same.turns, same.split, same.probability, same.ended_by, same.simulated) == (
+            sample.turns, sample.split, sample.probability, sample.ended_by, True,
+        )  # fmt: skip
+        assert same.scenario.topic == sample.scenario.topic
+        assert same.scenario.teacher_reaction == sample.scenario.teacher_reaction
+    clusters = {sample.scenario.index for sample in exported.values()}
+    assert len(clusters) == 30 * max(len(arms), 1)
 
 
 def test_a_held_run_is_said(command: Command, tmp_path: Path) -> None:

@@ -64,7 +64,9 @@ app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms
     compare.command
 )
 app.command("export", short_help="Write a run as a data set, or in a trainer's format.")(export.command)
-app.command("stats", short_help="Measure what a run or anybody's files are like.")(stats.command)
+app.command("stats", cls=stats.SeveralMeasures, short_help="Measure what a run or anybody's files are like.")(
+    stats.command
+)
 app.command("report", short_help="Write one page about a run: counts, pictures, examples.")(report.command)
 app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
 app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)

@@ -7,43 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from edgen.cli.options import JsonOption
+from edgen.cli.options import JsonOption, SeveralWords
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.work import worded
+from edgen.errors import UsageError
 
 if TYPE_CHECKING:
     from edgen.comparison.model import Comparison
 
 
-class SeveralArms(TyperCommand):
-    """`--arms A B C`, which click takes as `--arms A` and two arguments more."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_spread(args)))
-
-
-def _spread(args: list[str]) -> Iterator[str]:
-    """`--arms A B` as `--arms A --arms B`: every word up to the next option is an arm."""
-    inside, first = False, False
-    for word in args:
-        if word.startswith("-"):
-            inside = first = word == "--arms"
-        elif inside and not first:
-            yield "--arms"
-        else:
-            first = False
-        yield word
+class SeveralArms(SeveralWords):
+    option = "--arms"
 
 
 def command(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RUN…", help="A run with arms, or several runs of the same scenarios.", show_default=False
         ),
-    ],
+    ] = None,
     arms: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,10 +54,16 @@ def command(
 
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
-    from edgen.engine.comparing import compare, store
+    from edgen.engine.comparing import comparing, store
 
-    comparison = compare(runs, arms or [], prompts=prompts, tell=_teller())
-    with worded(output or runs[0]):
+    if not runs:
+        raise UsageError(
+            "name a run, before the options: edgen compare RUN --arms A B (every word behind --arms is an arm)."
+        )
+    with (
+        comparing(runs, arms or [], prompts=prompts, tell=_teller()) as comparison,
+        worded(output or runs[0]),
+    ):
         path = store(comparison, runs[0], output)
     if json:
         print_json(comparison)
@@ -100,6 +90,8 @@ def _teller() -> Any:
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
+    import shutil
+
     from edgen.comparison.render import rendered
 
-    return rendered(comparison)
+    return rendered(comparison, max(80, min(120, shutil.get_terminal_size().columns)))

@@ -29,6 +29,7 @@ class Side(msgspec.Struct, frozen=True):
 
     label: str
     plan: Any
+    base: Path  # where its job's relative paths start
 
 
 def show(
@@ -43,18 +44,26 @@ def show(
 ) -> None:
     """Print what differs between the job (its first arm, where it has arms) and `other`."""
     first, plan = next(iter(plans.items()))
-    left = Side(first if first is not None else str(job), plan)
+    left = Side(first if first is not None else str(job), plan, job.parent)
     right = _other(job, left, plans, other, overrides)
     from edgen.cli.preview import warnings_of
+    from edgen.engine.differing import differing, settings
 
     warnings = list(dict.fromkeys([*warnings, *warnings_of({None: right.plan}), *_unlike(left, right)]))
     number = min(count, left.plan.job.conversations, right.plan.job.conversations)
     compared = [_compared(left, right, index) for index in range(number)]
+    theirs, ours = (settings(side.plan.job, side.plan.space, side.base) for side in (left, right))
+    changed = differing(theirs, ours)
     if json:
-        print_json({"left": left.label, "right": right.label, "differences": compared, "warnings": warnings})
+        found = {"left": left.label, "right": right.label, "job": changed, "differences": compared}
+        print_json({**found, "warnings": warnings})
         return
     for warning in warnings:
         note(f"edgen: {warning}.")
+    for key, (mine, other_one) in changed.items():
+        print_line(f"{key} is {mine} in the first, {other_one} in the second")
+    if changed:
+        print_line()
     for one in compared:
         _print(left, right, one)
 
@@ -66,14 +75,15 @@ def _other(
     if other in plans:
         if other == left.label:
             raise UsageError(f"--diff {other}: this is the first arm, which the others are compared with.")
-        return Side(other, plans[other])
+        return Side(other, plans[other], job.parent)
     if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
         from edgen.engine.load import load_plans
 
         _, others = load_plans(Path(other), overrides)
         arm, plan = next(iter(others.items()))
-        return Side(other if arm is None else f"{other}, arm {arm}", plan)
-    return Side(other, _with_template(left.plan, job.parent, other, [arm for arm in plans if arm]))
+        return Side(other if arm is None else f"{other}, arm {arm}", plan, Path(other).parent)
+    arms = [arm for arm in plans if arm]
+    return Side(other, _with_template(left.plan, job.parent, other, arms), job.parent)
 
 
 def _with_template(plan: Plan, base: Path, other: str, arms: list[str]) -> Plan:
@@ -137,7 +147,7 @@ def _unlike(left: Side, right: Side) -> Iterator[str]:
 
 def _compared(left: Side, right: Side, index: int) -> dict[str, Any]:
     """One scenario's prompts of both sides, by use, with their diff."""
-    from edgen.cli.preview import rendered
+    from edgen.engine.rendering import rendered
     from edgen.prompting.diff import unified, whole
 
     mine, theirs = rendered(left.plan, index), rendered(right.plan, index)

@@ -15,6 +15,7 @@ from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
     from edgen.exporters import Exported, Format, Opening, Storage, Voice
+    from edgen.runreader import RunReader
 
 Train = Literal["teacher", "student"]
 OpeningChoice = Literal["system", "user", "both"]
@@ -74,24 +75,26 @@ def command(
     from edgen.runreader import RunReader
 
     format_ = find_format(to)
-    if not format_.voiced and (train, opening, opening_prompt) != (None, None, None):
-        raise UsageError(
-            f"{format_.name} holds both sides as they are; leave --train, --opening and --opening-prompt away."
-        )
-    _check(format_, license_, language, files)
+    _check(format_, license_, language, files, voiced=(train, opening, opening_prompt) != (None, None, None))
     check_target(output)
     storage = files or _storage(format_)
     voice = make_voice(train or "teacher", opening or "user", opening_prompt)
-    rundir = RunDir(run)
-    rundir.require()
-    with rundir.read(), RunReader(run) as reader:
+    with RunDir(run).read(), RunReader(run) as reader:
         exported = export(reader, format_, voice, output, license_, language=language, storage=storage)
-    facts = summary(format_, output, exported)
+        _tell(reader, format_, summary(format_, output, exported), json=json)
+
+
+def _tell(reader: RunReader, format_: Format, facts: dict[str, Any], *, json: bool) -> None:
+    """Print what was exported, and on stderr what of the run was not there yet."""
+    from edgen.exporters import unfinished
+
     if json:
         print_json(facts)
-        return
-    for line in lines(format_, facts):
-        print_line(line)
+    else:
+        for line in lines(format_, facts):
+            print_line(line)
+    for sentence in unfinished(reader.describe()):
+        note(f"edgen: {sentence}")
 
 
 def find_format(name: str) -> Format:
@@ -104,12 +107,23 @@ def find_format(name: str) -> Format:
     return EXPORTERS[name]
 
 
-def _check(format_: Format, license_: str | None, language: str | None, files: Storage | None) -> None:
-    """Raises UsageError for what a card cannot state and for --files where there is nothing to choose."""
+def _check(
+    format_: Format, license_: str | None, language: str | None, files: Storage | None, *, voiced: bool
+) -> None:
+    """Raises UsageError for what a card cannot state, and for options where there is nothing to choose; `voiced`:
+    a side to train or an opening was chosen."""
+    if voiced and not format_.voiced:
+        raise UsageError(
+            f"{format_.name} holds both sides as they are; leave --train, --opening and --opening-prompt away."
+        )
     if files is not None and format_.files != "hub":
         raise UsageError(f"--files is for --to hf; {format_.name} has one way to be stored. Leave it away.")
     if license_ is not None and not license_.strip():
         raise UsageError("--license is empty; name the licence, or leave it away.")
+    if license_ is not None and not license_.isprintable():
+        raise UsageError(
+            "--license holds a line feed or another control character; name the licence on one line."
+        )
     if language is not None and _LANGUAGE.fullmatch(language) is None:
         raise UsageError(f"--language {language}: this is no language code; write one like en or pt-BR.")
 

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import Job
     from edgen.engine.plan import Plan
+    from edgen.engine.tally import Tally
 
     Plans = dict[str | None, Plan]
+    Tallies = dict[str | None, Tally]
 
 
 def command(
@@ -65,8 +67,9 @@ def command(
             "or leave --resume never away to go on with it."
         )
     ended: EdgenError | None = None
+    tallies: Tallies = {}
     try:
-        asyncio.run(_generate(whole, job.parent, plans, rundir))
+        asyncio.run(_generate(whole, job.parent, plans, rundir, tallies))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):
@@ -75,7 +78,11 @@ def command(
         for arm, plan in plans.items():
             _remark_on_split(plan, rundir.of(arm))
     try:
-        _report(rundir, plans, json=json, show=show, finished=ended is None or isinstance(ended, ShortError))
+        facts = _with_calls_now(facts_of(rundir, held=False), tallies)
+        if json:
+            print_json(facts)
+        else:
+            _print(facts, rundir, plans, show, finished=ended is None or isinstance(ended, ShortError))
     finally:
         if ended is not None:
             raise ended
@@ -86,8 +93,19 @@ def _is_report_worthy(error: EdgenError) -> bool:
     return error.exit_code in (3, 4, 5) or error.exit_code > 128
 
 
-async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir) -> None:
-    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`."""
+def _with_calls_now(facts: dict[str, Any], tallies: Tallies) -> dict[str, Any]:
+    """The run's facts, with the calls that were made by this start beside those of all: an arm's for each."""
+    made = {arm: tally.made for arm, tally in tallies.items()}
+    facts["calls"]["now"] = sum(made.values())
+    for arm, own in facts.get("arms", {}).items():
+        if own is not None:
+            own["calls"]["now"] = made.get(arm, 0)
+    return facts
+
+
+async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies) -> None:
+    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
+    `tallies` is filled with what is counted meanwhile."""
     async with contextlib.AsyncExitStack() as stack:
         # All of them before anything is written: a missing key leaves no folder behind.
         backends = {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
@@ -95,9 +113,9 @@ async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir) -> Non
             rundir.prepare(arms=bool(whole.arms))
             with rundir.held():
                 if whole.arms:
-                    await _make_arms(whole, base, plans, backends, rundir)
+                    await _make_arms(whole, base, plans, backends, rundir, tallies)
                 else:
-                    await _make(plans[None], backends[None], rundir)
+                    await _make(plans[None], backends[None], rundir, tallies)
 
 
 def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
@@ -108,13 +126,14 @@ def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
     return made_backends({name: job.backends[name] for name in sorted(names)}, job.limits)
 
 
-async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> None:
+async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir, tallies: Tallies) -> None:
     """One run in its folder."""
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
 
     async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
         run = Run(plan, backends, rundir, ledger, used_elsewhere(rundir, rundir.ledger))
+        tallies[None] = run.tally
         run.adopt(note)
 
         async def work(display: Display) -> None:
@@ -127,7 +146,12 @@ _WORDS = ("accepted", "rejected")
 
 
 async def _make_arms(
-    whole: Job, base: Path, plans: Plans, backends: dict[str | None, dict[str, Backend]], rundir: RunDir
+    whole: Job,
+    base: Path,
+    plans: Plans,
+    backends: dict[str | None, dict[str, Backend]],
+    rundir: RunDir,
+    tallies: Tallies,
 ) -> None:
     """Arm after arm, each a run; then their files, with one test side for all of them. An arm that falls
     short does not keep the others from being made."""
@@ -139,16 +163,20 @@ async def _make_arms(
     rundir.numbered_arms(arm for arm in plans if arm is not None)
     rundir.write_job(*kept(whole, base))
     async with contextlib.AsyncExitStack() as stack:
-        runs: dict[str | None, Run] = {}
+        runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
         for arm, plan in plans.items():
             own = rundir.of(arm)
             own.prepare()
             stack.enter_context(own.held())
             ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
             # What the arms before it have used of the budget is counted when its own begins.
-            run = runs[arm] = Run(plan, backends[arm], own, ledger, used_elsewhere(rundir, own.ledger))
+            run = Run(plan, backends[arm], own, ledger, used_elsewhere(rundir, own.ledger))
+            tallies[arm] = run.tally
             run.adopt(note)
-            await stack.enter_async_context(run.session.noted())
+            # Its session ends with its own files, so that what it notes is about itself; else with the others.
+            noted = await stack.enter_async_context(contextlib.AsyncExitStack())
+            await noted.enter_async_context(run.session.noted())
+            runs[arm] = run, noted
 
             async def drive(_display: Display, run: Run = run) -> None:
                 await run.drive()
@@ -157,11 +185,12 @@ async def _make_arms(
 
         async def write(display: Display) -> None:
             display.say("writing files")
-            side = common_side([run.groups for run in runs.values()], whole.split.test)
+            side = common_side([run.groups for run, _ in runs.values()], whole.split.test)
             short = []
-            for arm, run in runs.items():
+            for arm, (run, noted) in runs.items():
                 try:
-                    await run.write(side)
+                    async with noted:
+                        await run.write(side)
                 except ShortError as error:
                     short.append(f"{arm}: {error}")
             if short:
@@ -170,11 +199,7 @@ async def _make_arms(
         await supervised(run.session, plan.job.name, write, _WORDS)
 
 
-def _report(rundir: RunDir, plans: dict[str | None, Plan], *, json: bool, show: int, finished: bool) -> None:
-    facts = facts_of(rundir, held=False)
-    if json:
-        print_json(facts)
-        return
+def _print(facts: dict[str, Any], rundir: RunDir, plans: Plans, show: int, *, finished: bool) -> None:
     for line in status_lines(facts):
         print_line(line)
     for arm in plans if finished else ():

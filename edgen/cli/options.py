@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperCommand
 
 JobArgument = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).", show_default=False)]
 SetOption = Annotated[
@@ -13,3 +15,48 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a job key, as in --set limits.in_flight=8."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+class SeveralWords(TyperCommand):
+    """A command with an option that takes several words: `--arms A B`, `--arms A,B` and `--arms A --arms B`
+    are the same. Click takes the first as `--arms A` and an argument more."""
+
+    option: ClassVar[str]
+
+    def belongs(self, word: str) -> bool:  # noqa: ARG002 - for those who know the words
+        """Whether a word behind the option's first is one more of its values, and no argument."""
+        return True
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(self._spread(args)))
+
+    def _spread(self, args: list[str]) -> Iterator[str]:
+        """The option before each of its values, and nowhere else."""
+        inside, bare = False, False  # bare: the option stands there, and no value yet
+        for number, word in enumerate(args):
+            name, equals, value = word.partition("=")
+            if word.startswith("-") and len(word) > 1:
+                if bare:
+                    yield self.option
+                inside = name == self.option
+                bare = inside and not equals
+                if word == "--":
+                    yield from args[number:]
+                    return
+                if not inside:
+                    yield word
+                elif equals:
+                    yield from self._each(value)
+            elif inside and (bare or self.belongs(word)):
+                bare = False
+                yield from self._each(word)
+            else:
+                inside = False
+                yield word
+        if bare:
+            yield self.option
+
+    def _each(self, text: str) -> Iterator[str]:
+        for value in text.split(","):
+            if value.strip():
+                yield from (self.option, value.strip())

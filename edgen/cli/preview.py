@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from edgen.engine.plan import Plan
-    from edgen.model import Message
 
 
 def command(
@@ -70,22 +69,10 @@ def warnings_of(plans: Mapping[str | None, Plan]) -> list[str]:
     return list(dict.fromkeys(sentence(*missed) for plan in plans.values() for missed in unused(plan)))
 
 
-def rendered(plan: Plan, index: int) -> dict[str, tuple[Message, ...]]:
-    """The messages of each prompt as they are sent when the conversation begins, by what they are for."""
-    from edgen.model import ROLES, Turn
-    from edgen.prompting import scenario_variables
-
-    if plan.job.protocol == "oneshot":
-        return {"default": plan.prompts["default"].messages(scenario_variables(plan.scenario(index)))}
-    stage = plan.stage(index)
-    prompts = {role.lower(): stage.messages(role, []) for role in ROLES}
-    if "closing" in plan.prompts:
-        prompts["closing"] = stage.closing([Turn(role, "…") for role in ROLES])
-    return prompts
-
-
 def _shown(arm: str | None, plan: Plan, index: int) -> dict[str, Any]:
     """A scenario with its prompts, as plain values."""
+    from edgen.engine.rendering import rendered
+
     facts: dict[str, Any] = {} if arm is None else {"arm": arm}
     facts["scenario"] = msgspec.to_builtins(plan.scenario(index))
     prompts = msgspec.to_builtins(rendered(plan, index))

@@ -53,7 +53,7 @@ def command(
 
 def _lines(entry: Entry) -> Iterator[str]:
     """One template: its name and version, what it expects, the digest; then a line a fact."""
-    facts = [entry.version or "no version", f"expects {entry.expects or '?'}"]
+    facts = [entry.version or "no version", f"expects {entry.expects or 'not stated'}"]
     if entry.sha256:
         facts.append(entry.sha256[:12])
     yield f"  {entry.name}" + ("" if entry.error else f"  ({', '.join(facts)})")
@@ -64,7 +64,12 @@ def _lines(entry: Entry) -> Iterator[str]:
         yield from _wrapped("    title    ", entry.title)
     yield from _wrapped("    uses     ", ", ".join(entry.uses) or "nothing")
     licence = entry.licence or ("not stated" if entry.source else None)
-    for label, text in (("source", entry.source), ("licence", licence), ("notes", entry.notes)):
+    for label, text in (
+        ("source", entry.source),
+        ("licence", licence),
+        ("notes", entry.notes),
+        ("REMARK", entry.remark),
+    ):
         if text:
             yield from _wrapped(f"    {label:8} ", text)
 

@@ -33,8 +33,14 @@ def command(
     finally:
         stages.clear()
     print_line(f"{written.path} is ready ({written.size / 1e6:.1f} MB): open it in a browser.")
+    if not written.accepted:
+        note(
+            f"no conversation was accepted ({written.refused:,} were rejected or failed), so there is nothing to "
+            "measure; the report says why they were."
+        )
     if written.pending:
-        note(f"{written.pending} conversations are pending; the report is about what is there.")
+        pending = "1 conversation is" if written.pending == 1 else f"{written.pending:,} conversations are"
+        note(f"{pending} pending; the report is about what is there.")
     if written.missing:
         note(f"nothing is settled in {', '.join(written.missing)}; the report is about the other arms.")
     if written.uncompared:

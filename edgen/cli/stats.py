@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgen.cli.options import JsonOption, SetOption
+from edgen.cli.options import JsonOption, SetOption, SeveralWords
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.progress import UNREADABLE
 from edgen.errors import UsageError
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from edgen.samples import Material
 
 _NOTED_EVERY = 10_000  # conversations, where no person looks
+
+
+class SeveralMeasures(SeveralWords):
+    """`--only overview lengths RUN`: the first word that is no measure, nor a misspelt one, is a path."""
+
+    option = "--only"
+
+    def belongs(self, word: str) -> bool:
+        from edgen.loading import nearest
+        from edgen.quality.measure import NAMES
+
+        names = [name.strip() for name in word.split(",")]
+        if any(name in NAMES for name in names):
+            return True
+        return not Path(word).exists() and any("did you mean" in nearest(name, NAMES) for name in names)
 
 
 def command(
@@ -36,7 +51,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="MEASURE",
-            help="Only these (repeat it): overview, lengths, balance, diversity, duplicates, leakage, coverage, adherence, "
+            help="Only these, one or several: overview, lengths, balance, diversity, duplicates, leakage, coverage, adherence, "
             "leaks, answers, probability, calibration.",
             show_default=False,
         ),
@@ -57,7 +72,7 @@ def command(
 
     Example: edgen stats outputs/quickstart
 
-    Example: edgen stats conversations_train*.json conversations_eval.json --only diversity --only leakage
+    Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
     wanted = _measures(only)
     if set_ and judge is None:
@@ -93,9 +108,7 @@ def _measures(only: list[str] | None) -> list[MeasureName] | None:
     named = [name.strip() for text in only for name in text.split(",") if name.strip()]
     for name in named:
         if name not in NAMES:
-            raise UsageError(
-                f"--only {name}: no such measure{nearest(name, NAMES)}; there are {', '.join(NAMES)}."
-            )
+            raise UsageError(f"--only {name}: no such measure{nearest(name, NAMES)}.")
     return [name for name in NAMES if name in named]
 
 

@@ -23,6 +23,8 @@ def command(
     Example: edgen status outputs/quickstart
     """
     rundir = RunDir(run)
+    if not rundir.exists:  # a ledger alone is a run that was killed before its job was noted
+        rundir.require()
     facts = facts_of(rundir, held=rundir.is_held())
     if json:
         print_json(facts)
@@ -109,7 +111,7 @@ def status_lines(facts: dict[str, Any]) -> list[str]:
         f"rejected   {reasons(facts['rejected'])}",
         f"failed     {reasons(facts['failed'])}",
         f"pending    {facts['pending']}",
-        f"calls      {calls['made']} made, {calls['replayed']} replayed, {calls['retried']} retried",
+        f"calls      {_made(calls)}, {calls['replayed']} replayed, {calls['retried']} retried",
         f"tokens     {tokens['prompt']} prompt, {tokens['completion']} completion",
         f"cost       {cost}",
         *(f"arm        {name}: {_arm_line(arm)}" for name, arm in facts.get("arms", {}).items()),
@@ -118,6 +120,12 @@ def status_lines(facts: dict[str, Any]) -> list[str]:
             for judge in facts.get("judges", ())
         ),
     ]
+
+
+def _made(calls: dict[str, int]) -> str:
+    """The calls of all starts, and how many of them the one that ends now made, where others made some."""
+    now = calls.get("now", calls["made"])
+    return f"{calls['made']} made" + (f" ({now} now)" if now != calls["made"] else "")
 
 
 def _arm_line(facts: dict[str, Any] | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.model import Role, Turn
-from edgen.quality.duplicates import near_duplicates
+from edgen.quality.alike import matches
+from edgen.quality.corpus import Corpus
 from edgen.quality.words import words
 
 Array = NDArray[np.float64]
@@ -84,6 +85,7 @@ class Table:
         self._digests = array("Q", bytes(8 * arm.scenarios))
         self._first = array("q", [-1]) * arm.scenarios
         self.unpriced = 0  # conversations that were answered and have no cost
+        self.linked: list[tuple[int, int]] = []  # scenarios with conversations that are nearly the same
         for outcome in arm.outcomes():
             self._add(outcome)
 
@@ -158,20 +160,34 @@ class Table:
 
 def count_near_duplicates(table: Table, scenarios: int, replicates: int) -> None:
     """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
-    scenarios and replicates, those with another one that is nearly the same."""
-    keys: list[int] = []
-
-    def texts() -> Iterator[tuple[int, list[str]]]:
-        for outcome in table.arm.outcomes():
-            if outcome.scenario >= scenarios:
-                return
-            if outcome.status == "accepted" and outcome.replicate < replicates:
-                keys.append(outcome.scenario)
-                yield len(keys) - 1, said(outcome.turns)
-
-    alike = near_duplicates(texts())
+    scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
+    link."""
+    corpus, keys = Corpus(), []
+    for outcome in table.arm.outcomes():
+        if outcome.scenario >= scenarios:
+            break
+        if outcome.status == "accepted" and outcome.replicate < replicates:
+            keys.append(outcome.scenario)
+            corpus.add([said(outcome.turns)])
+    found = matches(corpus, np.zeros(len(keys), dtype=np.int8))
+    alike = {place for match in found for place in (match.a, match.b)}
     table.put("compared", ((scenario, 1) for scenario in keys))
-    table.put("near_duplicates", ((keys[key], 1) for key in alike))
+    table.put("near_duplicates", ((keys[place], 1) for place in alike))
+    table.linked = [(keys[match.a], keys[match.b]) for match in found]
+
+
+def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
+    """For each of `size` scenarios the number of its group: those that links lead to from one another."""
+    parent = list(range(size))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = one = parent[parent[one]]
+        return one
+
+    for a, b in links:
+        parent[root(a)] = root(b)
+    return np.unique([root(one) for one in range(size)], return_inverse=True)[1]
 
 
 def said(turns: Iterable[Turn]) -> list[str]:

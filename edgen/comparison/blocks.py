@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgen.comparison.arms import Array, Table, said
 from edgen.comparison.metrics import BLOCK, BLOCK_METRICS
+from edgen.quality.diversity import ORDERS, distinct
 from edgen.quality.selfbleu import self_bleu
 
 MOST = 250  # blocks
@@ -69,11 +70,5 @@ def _accepted_in(tables: Sequence[Table]) -> Indices:
 
 def _measured(texts: list[list[str]]) -> dict[str, float]:
     """The metrics of one block of conversations, each a list of words."""
-    found = {f"distinct_{n}": _distinct(texts, n) for n in (1, 2, 3)}
+    found = {f"distinct_{n}": distinct(texts, n) or 0.0 for n in ORDERS}
     return {**found, "self_bleu": float(np.mean(self_bleu(texts)))}
-
-
-def _distinct(texts: list[list[str]], n: int) -> float:
-    """Different n-grams among all; none runs over the end of a conversation. 0 where there is none."""
-    grams = [gram for text in texts for gram in zip(*(text[k:] for k in range(n)), strict=False)]
-    return len(set(grams)) / len(grams) if grams else 0.0

@@ -8,10 +8,10 @@ import numpy as np
 
 from edgen.comparison.arms import Arm, Table
 from edgen.comparison.metrics import BLOCK, Spec
-from edgen.comparison.model import Metric, NotCompared
+from edgen.comparison.model import Difference, Metric, NotCompared
 from edgen.comparison.resampling import FEWEST
 
-FEW_CHANGED = 10  # scenarios: with fewer, a percentile interval of a rare event is too short
+FEW_CHANGED = 10  # scenarios or events: with fewer, a percentile interval of a rare event is too short
 _MANY_ALIKE = 0.5
 
 
@@ -52,12 +52,12 @@ def not_compared(
     return refused, found
 
 
-def caveats(tables: Sequence[Table], metrics: Sequence[Metric], shared: int) -> Iterator[str]:
-    """Sentences about this comparison, the most general last."""
+def caveats(tables: Sequence[Table], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
+    """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
     yield from _about_scenarios(tables, shared)
     yield from _about_answers(tables)
     yield from _about_money(tables)
-    yield from _about_intervals(metrics)
+    yield from _about_intervals(metrics, tests)
 
 
 def _about_scenarios(tables: Sequence[Table], shared: int) -> Iterator[str]:
@@ -72,8 +72,8 @@ def _about_scenarios(tables: Sequence[Table], shared: int) -> Iterator[str]:
     if len({(arm.scenarios, arm.replicates) for arm in same}) > 1:
         yield (
             f"The arms were not planned alike ({_each(same)}): differences are over the {shared:,} "
-            "scenarios that all of these share, "
-            "each arm's own values over all that it has."
+            "scenarios that all of these share, each arm's own values over all that it has (in blocks: over "
+            "as many words as the others)."
         )
     for table in tables:
         if table.arm.draws != first.draws:
@@ -86,9 +86,8 @@ def _about_scenarios(tables: Sequence[Table], shared: int) -> Iterator[str]:
     shares = {round(table.total("accepted") / table.total("settled"), 6) for table in tables}
     if len(shares) > 1:
         yield (
-            "An arm's own values are over all that it has, differences over the scenarios that have a value "
-            "in both: what is measured "
-            "on conversations is compared where both were accepted. Where arms differ in what they accept, "
+            "An arm's own values are over all that it has (in blocks: over as many words as the others), "
+            "differences over the scenarios that have a value in both: what is measured on conversations is compared where both were accepted. Where arms differ in what they accept, "
             "that choice is part of "
             "the difference."
         )
@@ -138,8 +137,7 @@ def _about_money(tables: Sequence[Table]) -> Iterator[str]:
         )
 
 
-def _about_intervals(metrics: Sequence[Metric]) -> Iterator[str]:
-    tested = [d for metric in metrics for d in metric.differences if d.p is not None]
+def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
@@ -147,20 +145,38 @@ def _about_intervals(metrics: Sequence[Metric]) -> Iterator[str]:
             "what did not occur in n "
             "independent conversations may have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
-    if any(0 < d.changed < FEW_CHANGED for d in tested):
+    if any(few(difference) for metric in metrics for difference in metric.differences):
         yield (
-            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, the interval may be too short; go "
-            "by p there."
+            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or what a share is of occurred fewer "
+            "times, the interval may be too short; go by p there."
         )
-    blocks = [value.n for metric in metrics if metric.over == "blocks" for value in metric.arms.values()]
-    if blocks and max(blocks) < FEWEST:
+    yield from _about_clusters(metrics)
+    if tests:
         yield (
-            f"distinct-n and self-BLEU have no interval: {max(blocks)} blocks of {BLOCK} conversations are "
-            f"too few ({FEWEST} are the least)."
-        )
-    if tested:
-        yield (
-            f"{len(tested)} differences are tested: if nothing differed at all, about "
-            f"{len(tested) / 20:.1f} of their 95% intervals "
+            f"{tests} differences are tested: if nothing differed at all, about "
+            f"{tests / 20:.1f} of their 95% intervals "
             "would exclude zero by chance. A * marks p_holm < 0.05, adjusted for all of them (Holm 1979)."
         )
+
+
+def _about_clusters(metrics: Sequence[Metric]) -> Iterator[str]:
+    blocks = [value.n for metric in metrics if metric.over == "blocks" for value in metric.arms.values()]
+    most = max(blocks, default=0)
+    if 0 < most < FEWEST:
+        many = "1 block" if most == 1 else f"{most} blocks"
+        yield (
+            f"distinct-n and self-BLEU have no interval: {many} of {BLOCK} conversations "
+            f"{'is' if most == 1 else 'are'} too few ({FEWEST} are the least)."
+        )
+    for metric in metrics:
+        for difference in metric.differences if metric.name == "near_duplicates" else ():
+            if difference.value and difference.n < FEWEST:
+                yield (
+                    f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into "
+                    f"{difference.n} of the {FEWEST} groups that it needs at least."
+                )
+
+
+def few(difference: Difference) -> bool:
+    """Whether a difference rests on so little that its interval is not to be trusted."""
+    return difference.p is not None and difference.changed > 0 and difference.evidence < FEW_CHANGED

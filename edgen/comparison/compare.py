@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from edgen.comparison.arms import Arm, Array, Table, count_near_duplicates
+from edgen.comparison.arms import Arm, Array, Table, count_near_duplicates, groups
 from edgen.comparison.blocks import in_blocks
 from edgen.comparison.caveats import caveats, not_compared
 from edgen.comparison.differences import Columns, Found, paired, unpaired, values
@@ -26,15 +26,15 @@ from edgen.quality.significance import holm
 
 RESAMPLES = 9_999
 METHOD = (
-    "A metric is a ratio of sums over scenarios. Intervals are 95% percentile bootstrap intervals over "
-    "{resamples} resamples of "
-    "scenarios (of blocks, where blocks are measured); a paired scenario is drawn with what both arms made "
-    "of it "
-    "(Efron and Tibshirani 1993). p-values draw the sign of each scenario's difference, linearised around "
-    "the "
-    "ratio of both arms together (Cochran 1977), {flips} times; for arms with other scenarios they deal the "
-    "scenarios anew. "
-    "p_holm is adjusted for all differences of all arms (Holm 1979)."
+    "A metric is a ratio of sums over scenarios. Intervals are 95% bootstrap intervals, the expanded "
+    "percentiles of Hesterberg (2015), over {resamples} resamples of scenarios (of blocks, where blocks are "
+    "measured; of groups of scenarios that near-duplicates link, where these are counted); a paired scenario is "
+    "drawn with what both arms made of it (Efron and Tibshirani 1993). p-values draw the sign of what each "
+    "scenario adds to the difference, linearised around the ratio of both arms together (Cochran 1977), {flips} "
+    "times: exact where the arms could change places in every scenario and have the same denominators, "
+    "approximate where they have more conversations in one arm than in the other. For arms with other scenarios "
+    "they deal the scenarios anew. p_holm is adjusted for all differences of all arms that are tested (Holm "
+    "1979); what is another one's mirror image is tested with it."
 )
 
 # Which metrics of which arms there is no sense in: (metric, arm's label).
@@ -67,19 +67,23 @@ def compared(
     tell("measuring blocks")
     blocks = in_blocks(tables, _rng(seed, 0))
     tell("resampling")
-    groups = specs(tables)
-    kept = _kept([spec for group in groups.values() for spec in group], tables)
-    group_of = {spec.name: group for group, members in groups.items() for spec in members}
+    grouped = specs(tables)
+    kept = _kept([spec for group in grouped.values() for spec in group], tables)
+    group_of = {spec.name: group for group, members in grouped.items() for spec in members}
     missing, left_out = not_compared(tables, kept, blocks)
-    own = {table.arm.label: _own(table, kept, blocks, missing, _rng(seed, 1), resamples) for table in tables}
+    own = {
+        table.arm.label: _own(table, most, kept, blocks, missing, _rng(seed, 1), resamples)
+        for table in tables
+    }
     flips = max(resamples, 40 * len(kept) * (len(tables) - 1) - 1)
     found = {
         table.arm.label: _against(
-            tables[0], table, kept, blocks, missing, _rng(seed, 2, i), (resamples, flips)
+            tables[0], table, most, kept, blocks, missing, _rng(seed, 2, i), (resamples, flips)
         )
         for i, table in enumerate(tables[1:])
     }
-    metrics = _metrics(kept, group_of, own, found)
+    adjusted, tests = _adjusted(found, _mirrors(tables, kept))
+    metrics = _metrics(kept, group_of, own, found, adjusted)
     return Comparison(
         name=name,
         baseline=arms[0].label,
@@ -87,7 +91,7 @@ def compared(
         shared=shared,
         metrics=metrics,
         not_compared=tuple(left_out),
-        caveats=tuple(caveats(tables, metrics, shared)),
+        caveats=tuple(caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
         seed=seed,
@@ -139,22 +143,37 @@ def _priced(table: Table) -> bool:
 
 
 def _families(
-    table: Table, kept: Sequence[Spec], blocks: dict[str, dict[str, Array]]
+    table: Table, size: int, kept: Sequence[Spec], blocks: dict[str, dict[str, Array]], beside: Table | None
 ) -> list[tuple[list[Spec], Columns | None]]:
-    """The metrics over scenarios and those over blocks, each with where its columns are."""
+    """The metrics over scenarios, over groups of the first `size` of them that near-duplicates link (in the
+    arm `beside` as well, of which only what both have counts), and over blocks; each with where its columns
+    are."""
     mine = blocks.get(table.arm.label)
+    both = [table] if beside is None else [table, beside]
+    group = groups(size, [link for one in both for link in one.linked])
+    there = np.all([one.column("compared")[:size] > 0 for one in both], axis=0)
+
+    def of_groups(column: str) -> Array:
+        sums = np.bincount(group, weights=np.where(there, table.column(column)[:size], 0.0))
+        return sums.astype(np.float64)
 
     def of_blocks(column: str) -> Array:
         assert mine is not None
         return np.ones(len(mine["self_bleu"])) if column == "blocks" else mine[column]
 
     over_blocks = [spec for spec in kept if spec.name in BLOCK_METRICS]
-    over_scenarios = [spec for spec in kept if spec.name not in BLOCK_METRICS]
-    return [(over_scenarios, table.column), (over_blocks, of_blocks if mine is not None else None)]
+    over_groups = [spec for spec in kept if spec.bottom == "compared"]
+    over_scenarios = [spec for spec in kept if spec not in over_blocks and spec not in over_groups]
+    return [
+        (over_scenarios, table.column),
+        (over_groups, of_groups),
+        (over_blocks, of_blocks if mine is not None else None),
+    ]
 
 
 def _own(
     table: Table,
+    size: int,
     kept: Sequence[Spec],
     blocks: dict[str, dict[str, Array]],
     missing: Refused,
@@ -162,7 +181,7 @@ def _own(
     resamples: int,
 ) -> dict[str, ArmValue]:
     found = {spec.name: ArmValue(value=None, low=None, high=None, n=0) for spec in kept}
-    for members, columns in _families(table, kept, blocks):
+    for members, columns in _families(table, size, kept, blocks, None):
         if columns is not None:
             names = [spec.name for spec in members]
             found |= zip(names, values(columns, members, rng, resamples), strict=True)
@@ -174,6 +193,7 @@ def _own(
 def _against(
     first: Table,
     other: Table,
+    size: int,
     kept: Sequence[Spec],
     blocks: dict[str, dict[str, Array]],
     missing: Refused,
@@ -181,9 +201,14 @@ def _against(
     draws: tuple[int, int],
 ) -> dict[str, Found]:
     """The differences of one arm to the first."""
-    measure = paired if other.arm.draws == first.arm.draws else unpaired
+    same = other.arm.draws == first.arm.draws
+    measure = paired if same else unpaired
     found = {spec.name: Found() for spec in kept}
-    both = zip(_families(first, kept, blocks), _families(other, kept, blocks), strict=True)
+    both = zip(
+        _families(first, size, kept, blocks, other if same else None),
+        _families(other, size, kept, blocks, first if same else None),
+        strict=True,
+    )
     for (members, a), (_, b) in both:
         if a is not None and b is not None:
             names = [spec.name for spec in members]
@@ -197,14 +222,8 @@ def _metrics(
     group_of: dict[str, str],
     own: dict[str, dict[str, ArmValue]],
     found: dict[str, dict[str, Found]],
+    adjusted: dict[tuple[str, str], float],
 ) -> tuple[Metric, ...]:
-    known = {
-        (spec.name, label): p
-        for spec in kept
-        for label, of in found.items()
-        if (p := of[spec.name].p) is not None
-    }
-    adjusted = dict(zip(known, map(rounded, holm(list(known.values()))), strict=True))
     return tuple(
         Metric(
             name=spec.name,
@@ -225,6 +244,47 @@ def _metrics(
         )
         for spec in kept
     )
+
+
+def _adjusted(
+    found: dict[str, dict[str, Found]], mirrors: dict[str, str]
+) -> tuple[dict[tuple[str, str], float], int]:
+    """The p-values adjusted for one another, by (metric, arm), and how many they are: of what differs at all,
+    and without mirror images, which have that of the other one."""
+    known = {
+        (name, label): one.p
+        for label, of in found.items()
+        for name, one in of.items()
+        if one.p is not None and one.changed and name not in mirrors
+    }
+    adjusted = dict(zip(known, map(rounded, holm(list(known.values()))), strict=True))
+    for name, other in mirrors.items():
+        adjusted |= {
+            (name, label): p
+            for (of, label), p in adjusted.items()
+            if of == other and found[label][name].p is not None
+        }
+    return adjusted, len(known)
+
+
+def _mirrors(tables: Sequence[Table], kept: Sequence[Spec]) -> dict[str, str]:
+    """What is another metric or its complement in every arm, as the one reason of rejection is the complement
+    of what is accepted: by name, the name of that other one."""
+    found: dict[str, str] = {}
+    for place, spec in enumerate(kept):
+        if spec.kind != "share" or spec.name in BLOCK_METRICS:
+            continue
+        for other in kept[:place]:
+            alike = (other.kind, other.bottom, other.counts) == ("share", spec.bottom, spec.counts)
+            if alike and other.name not in found and all(_mirror(table, spec, other) for table in tables):
+                found[spec.name] = other.name
+                break
+    return found
+
+
+def _mirror(table: Table, one: Spec, other: Spec) -> bool:
+    top, theirs, bottom = (table.column(name) for name in (one.top, other.top, one.bottom))
+    return np.array_equal(top, theirs) or np.array_equal(top, bottom - theirs)
 
 
 def _facts(table: Table, first: Arm) -> ArmFacts:

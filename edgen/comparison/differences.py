@@ -14,6 +14,7 @@ from edgen.comparison.model import ArmValue
 from edgen.comparison.resampling import FEWEST, interval, labels_p, ratios, resampled, rounded, signs_p
 
 Columns = Callable[[str], Array]  # a column's name to its sums, a cluster each
+_TIE = 1e-9  # relative: what arithmetic leaves of numbers that are the same
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -25,6 +26,7 @@ class Found(msgspec.Struct, frozen=True):
     p: float | None = None
     n: int = 0
     changed: int = 0
+    events: int | None = None
 
 
 def values(
@@ -38,9 +40,9 @@ def values(
     found = []
     for k, mask in enumerate(counted):
         value = _ratio(tops[:, k], bottoms[:, k])
-        span = interval(draws[:, k]) if value is not None and mask.sum() >= FEWEST else None
-        low, high = span or (None, None)
-        found.append(ArmValue(value=value, low=low, high=high, n=int(bottoms[:, k].sum())))
+        low, high = interval(draws[:, k], int(mask.sum())) or (None, None)
+        shown = None if value is None else rounded(value)
+        found.append(ArmValue(value=shown, low=low, high=high, n=int(bottoms[:, k].sum())))
     return found
 
 
@@ -57,14 +59,16 @@ def paired(
     tops_b, bottoms_b = _stacked(b, specs, counted)
     sums = resampled(np.hstack([tops_a, tops_b, bottoms_a, bottoms_b])[every], rng, resamples)
     draws = ratios(sums)
-    changed = (tops_a != tops_b) | (bottoms_a != bottoms_b)
-    p_values = signs_p(_linear(tops_a, bottoms_a, tops_b, bottoms_b), rng, flips)
+    linear = _linear(tops_a, bottoms_a, tops_b, bottoms_b)
+    p_values = signs_p(linear, rng, flips)
+    changed = (linear != 0).sum(axis=0)
     found = []
     for k, mask in enumerate(counted):
-        n, moved = int(mask.sum()), int(changed[:, k].sum())
+        n, moved = int(mask.sum()), int(changed[k])
+        events = _events(specs[k], (tops_a[:, k], tops_b[:, k]), (bottoms_a[:, k], bottoms_b[:, k]))
         one, other = _ratio(tops_a[:, k], bottoms_a[:, k]), _ratio(tops_b[:, k], bottoms_b[:, k])
         difference = draws[:, len(specs) + k] - draws[:, k]
-        found.append(_found(one, other, difference, float(p_values[k]), n, moved))
+        found.append(_found(one, other, difference, float(p_values[k]), (n, moved, events)))
     return found
 
 
@@ -83,10 +87,15 @@ def unpaired(
         draws.append(ratios(resampled(side, rng, resamples)))
     p_values = labels_p(sides[0], sides[1], rng, flips)
     found = []
-    for k in range(len(specs)):
-        one, other = (_ratio(side[:, k], side[:, len(specs) + k]) for side in sides)
+    for k, spec in enumerate(specs):
+        tops, bottoms = [side[:, k] for side in sides], [side[:, len(specs) + k] for side in sides]
+        one, other = map(_ratio, tops, bottoms)
         n = min(counts[0][k], counts[1][k])
-        found.append(_found(one, other, draws[1][:, k] - draws[0][:, k], float(p_values[k]), n, n))
+        top, bottom = np.concatenate(tops)[:, None], np.concatenate(bottoms)[:, None]
+        changed = min(n, int((_around(_pooled(top, bottom), top, bottom) != 0).sum()))
+        events = _events(spec, tops, bottoms)
+        difference = draws[1][:, k] - draws[0][:, k]
+        found.append(_found(one, other, difference, float(p_values[k]), (n, changed, events)))
     return found
 
 
@@ -103,25 +112,52 @@ def _stacked(
 
 
 def _linear(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
-    """The paired differences (clusters, k) around the ratio of both sides together."""
-    tops, bottoms = (tops_a + tops_b).sum(axis=0), (bottoms_a + bottoms_b).sum(axis=0)
-    pooled = np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
-    found: Array = (tops_b - pooled * bottoms_b) - (tops_a - pooled * bottoms_a)
+    """What each cluster (clusters, k) adds to the difference, around the ratio of both sides together."""
+    pooled = _pooled(tops_a + tops_b, bottoms_a + bottoms_b)
+    a, b = _around(pooled, tops_a, bottoms_a), _around(pooled, tops_b, bottoms_b)
+    found: Array = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
     return found
 
 
-def _found(one: float | None, other: float | None, draws: Array, p: float, n: int, changed: int) -> Found:
+def _pooled(tops: Array, bottoms: Array) -> Array:
+    """The ratios (k) of sums over clusters (clusters, k)."""
+    return _over(tops.sum(axis=0), bottoms.sum(axis=0))
+
+
+def _around(pooled: Array, tops: Array, bottoms: Array) -> Array:
+    """By how much each cluster (clusters, k) moves its side's ratio away from the pooled one."""
+    expected = pooled * bottoms
+    rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
+    return _over(rest, bottoms.sum(axis=0))
+
+
+def _over(tops: Array, bottoms: Array) -> Array:
+    found: Array = np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
+    return found
+
+
+def _events(spec: Spec, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
+    """How often what a share is of occurred on both sides, or did not, whichever is the rarer."""
+    if spec.kind != "share":
+        return None
+    there, every = sum(float(top.sum()) for top in tops), sum(float(bottom.sum()) for bottom in bottoms)
+    return int(min(there, every - there))
+
+
+def _found(
+    one: float | None, other: float | None, draws: Array, p: float, counts: tuple[int, int, int | None]
+) -> Found:
+    n, changed, events = counts
     if one is None or other is None:
-        return Found(n=n, changed=changed)
-    difference = rounded(other - one)
+        return Found(n=n, changed=changed, events=events)
     if n < FEWEST:
-        return Found(difference, n=n, changed=changed)
+        return Found(rounded(other - one), n=n, changed=changed, events=events)
     if not changed:
-        return Found(0.0, 0.0, 0.0, 1.0, n, 0)
-    low, high = interval(draws) or (None, None)
-    return Found(difference, low, high, rounded(p), n, changed)
+        return Found(0.0, 0.0, 0.0, 1.0, n, 0, events)
+    low, high = interval(draws, n) or (None, None)
+    return Found(rounded(other - one), low, high, rounded(p), n, changed, events)
 
 
 def _ratio(top: Array, bottom: Array) -> float | None:
     below = float(bottom.sum())
-    return rounded(float(top.sum()) / below) if below else None
+    return float(top.sum()) / below if below else None

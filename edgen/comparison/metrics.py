@@ -139,24 +139,25 @@ _CONVERSATIONS = (
 _CUT = (
     f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
     "that "
-    "an arm has in its place: all arms are measured on as many words, and on how conversations begin."
+    "an arm has in its place: all arms are measured on as many words, and on how conversations begin. The "
+    "figures depend on which arms are compared, and are not those of `edgen stats`."
 )
 _DIVERSITY = (
     Spec(
         "near_duplicates", "near-duplicates", "share", "near_duplicates", "compared",
         "Accepted conversations of which another one of the arm is nearly the same, as `edgen stats` finds "
-        "them "
-        "(MinHash: Broder 1997); looked for among as many scenarios of each arm.",
+        "them (MinHash: Broder 1997); looked for among as many scenarios of each arm. Scenarios that they "
+        "link, in either of two arms that are compared, are one cluster.",
     ),
     *(
         Spec(
-            f"distinct_{n}", f"distinct-{n}", "number", f"distinct_{n}", "blocks",
+            f"distinct_{n}", f"distinct-{n} in blocks", "number", f"distinct_{n}", "blocks",
             f"Different {n}-grams of words among all {n}-grams (Li et al. 2016, arXiv:1510.03055). {_CUT}",
         )
         for n in (1, 2, 3)
     ),
     Spec(
-        "self_bleu", "self-BLEU", "number", "self_bleu", "blocks",
+        "self_bleu", "self-BLEU in blocks", "number", "self_bleu", "blocks",
         "BLEU-4 of each conversation against the others of its block; higher is more alike (Zhu et al. 2018, "
         f"arXiv:1802.01886). {_CUT}",
     ),

@@ -25,7 +25,7 @@ class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmValue(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric of one arm over all its conversations. `n`: what it is an average over."""
+    """A metric of one arm over all its conversations, with its 95% interval. `n`: what it is an average over."""
 
     value: float | None
     low: float | None
@@ -34,10 +34,13 @@ class ArmValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """`arm` minus the baseline, over the scenarios that have a value in both (`n` of them, `changed` with different values).
+    """`arm` minus the baseline, over the scenarios that have a value in both: `n` of them, of which `changed`
+    add anything to the difference. `events`, of a share: how often what it is of occurred in both arms
+    together, or did not, whichever is the rarer.
 
     `low` and `high` are the 95% bootstrap interval, `p` the two-sided p-value, `p_holm` the same adjusted by
-    Holm for all metrics of all arms; all None where there is too little to tell."""
+    Holm for all metrics of all arms (None where no scenario differs, so that nothing is tested); all None where
+    there is too little to tell."""
 
     arm: str
     value: float | None
@@ -47,6 +50,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     p_holm: float | None
     n: int
     changed: int
+    events: int | None = None
+
+    @property
+    def evidence(self) -> int:
+        """What the difference rests on: the scenarios that differ, or the events where these are fewer."""
+        return self.changed if self.events is None else min(self.changed, self.events)
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +89,7 @@ class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
     """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences."""
 
     name: str

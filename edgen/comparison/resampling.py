@@ -2,23 +2,31 @@
 
 A metric of an arm is a ratio of sums over scenarios. Intervals are percentiles of the ratios, or of their
 differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters
-8 and 13; a paired scenario is drawn with what both arms made of it).
+8 and 13; a paired scenario is drawn with what both arms made of it). Over n clusters these are too short, by
+the factor sqrt((n - 1) / n) and by normal quantiles in the place of Student's; the percentiles are taken
+farther out by as much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the
+Bootstrap, The American Statistician 69).
 
 A p-value is of the hypothesis that arms could change places. Paired: in each scenario the sign of
-d = (n_b - R d_b) - (n_a - R d_a) is drawn anew, R being the ratio of both arms together, around which the
-difference is linear (Cochran 1977, Sampling Techniques, chapter 6). Changing the arms' places in a scenario
-changes the sign of its d and nothing else, so that the test is exact however rare the event (Fisher 1935,
-The Design of Experiments; Ernst 2004, Statistical Science 19). Not paired: scenarios are dealt anew to the
-two arms. p = (1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010,
+d = (n_b - R d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' denominators in all and R the
+ratio of both arms together, around which the difference is linear (Cochran 1977, Sampling Techniques, chapter
+6); the d add up to the difference itself. Where the arms have the same denominators, changing their places in
+a scenario changes the sign of its d and nothing else, so that the test is exact however rare the event
+(Fisher 1935, The Design of Experiments; Ernst 2004, Statistical Science 19); elsewhere it is approximate. Not
+paired: scenarios are dealt anew to the two arms. p = (1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010,
 Stat. Appl. Genet. Mol. Biol. 9).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgen.pairing.intervals import t95
 
 Array = NDArray[np.float64]
 FEWEST = 5  # clusters that an interval needs
@@ -46,12 +54,14 @@ def ratios(sums: Array) -> Array:
     return found
 
 
-def interval(values: Array) -> tuple[float, float] | None:
-    """The 95% percentile interval of one column of draws; None where more than 5% of them are unknown."""
+def interval(values: Array, clusters: int) -> tuple[float, float] | None:
+    """The 95% expanded percentile interval of one column of draws over so many clusters; None where more than
+    5% of the draws are unknown."""
     known = values[~np.isnan(values)]
-    if len(known) < 0.95 * len(values):
+    if clusters < FEWEST or len(known) < 0.95 * len(values):
         return None
-    low, high = np.quantile(known, (0.025, 0.975))
+    tail = NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t95(clusters - 1))
+    low, high = np.quantile(known, (tail, 1 - tail))
     return rounded(low), rounded(high)
 
 

@@ -37,7 +37,7 @@ from edgen.config.job import (
     roles_asked,
 )
 from edgen.errors import FileError, JobError, Problem, UsageError
-from edgen.loading import build, read_text, read_yaml
+from edgen.loading import build, nearest, read_text, read_yaml
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
@@ -56,6 +56,9 @@ KNOBS = (
 # may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
 _NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "split", "limits", "shards",
                 "pairs", "arms", "resolved")  # fmt: skip
+_KEYS = Job.__struct_fields__
+_BACKEND_KEYS = {key for kind in (SimulatorConfig, OpenAIConfig, GeminiConfig, GoogleGenerativeAIConfig)
+                 for key in kind.__struct_fields__}  # fmt: skip
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -101,6 +104,8 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
     jobs = {}
     for name, changes in arms.items():
         where = f"{source}, arm {name}"
+        if unknown := [Problem(f"$.arms.{name}.{key}", _unknown(key)) for key in changes if key not in _KEYS]:
+            raise JobError(source, f"{len(unknown)} problem{'s' if len(unknown) > 1 else ''}:", unknown)
         if refused := sorted(set(changes) & set(_NOT_IN_ARMS)):
             raise JobError(
                 where,
@@ -115,11 +120,28 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
             )
             raise JobError(where, "1 problem:", (problem,))
         try:
-            jobs[name] = _checked({**_laid_over(plain, changes), "name": f"{job.name}.{name}"}, where)
+            jobs[name] = _checked(
+                {**_laid_over(_inherited(plain, changes), changes), "name": f"{job.name}.{name}"}, where
+            )
         except JobError as error:
             own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
             raise JobError(source, error.summary, own) from None
     return jobs
+
+
+def _unknown(key: str) -> str:
+    """About a key that an arm cannot have, with what may be meant."""
+    if key in _BACKEND_KEYS:
+        return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
+    return f"unknown key{nearest(str(key), [known for known in _KEYS if known not in _NOT_IN_ARMS])}"
+
+
+def _inherited(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """What an arm has from the job: without what goes with the job's protocol alone, where the arm has
+    another."""
+    if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
+        return plain
+    return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,15 @@ def _arm_problems(job: Job) -> list[Problem]:
         for name in job.arms
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name)
     ]
+    first = {name.lower(): name for name in reversed(job.arms)}
+    problems += [
+        Problem(
+            f"$.arms.{name}",
+            f"it differs from {first[name.lower()]} in case alone, and folders may not tell them apart",
+        )
+        for name in job.arms
+        if first[name.lower()] != name
+    ]
     if len(job.arms) > MAX_ARMS:
         problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
     if job.arms and job.replicates > ARM_STRIDE:

@@ -13,6 +13,7 @@ import msgspec
 from edgen import resources
 from edgen.errors import TemplateError, UsageError
 from edgen.prompting import SCENARIO_VARIABLES, Expects, Front, Prompt, load_prompt
+from edgen.prompting.front import strayed
 from edgen.protocols import adherence, expansion
 from edgen.protocols.oracle import COMPARED
 from edgen.protocols.stage import VARIABLES
@@ -27,12 +28,17 @@ USABLE: dict[Expects, tuple[str, ...]] = {
     "sheet": adherence.VARIABLES,
     "values": expansion.VARIABLES,
 }
+_NOT_READ = (
+    "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
+    "before anything else"
+)
 _ANY = tuple(dict.fromkeys(name for names in USABLE.values() for name in names))
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A template as it is listed. `name` is what a job calls it: a shipped one's name, else the path.
-    `error` is why it cannot be used; what is known of it all the same is there."""
+    `error` is why it cannot be used; what is known of it all the same is there. `remark` is what is odd about one
+    that can be used."""
 
     name: str
     file: str
@@ -45,6 +51,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     licence: str | None = None
     notes: str | None = None
     sha256: str | None = None
+    remark: str | None = None
     error: str | None = None
 
 
@@ -71,6 +78,7 @@ def entry(path: Path, name: str, *, shipped: bool) -> Entry:
         problems = "; ".join(map(str, error.problems))
         return Entry(name=name, file=str(path), shipped=shipped, error=f"{error.summary} {problems}".strip())
     front: Front = prompt.front
+    line = strayed(prompt.text)
     return Entry(
         name=name,
         file=str(path),
@@ -83,6 +91,7 @@ def entry(path: Path, name: str, *, shipped: bool) -> Entry:
         licence=front.licence,
         notes=front.notes,
         sha256=prompt.sha256,
+        remark=None if line is None else _NOT_READ.format(line=line),
     )
 
 

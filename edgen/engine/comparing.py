@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,20 +16,23 @@ from edgen import resources
 from edgen.comparison.arms import Arm, Outcome
 from edgen.comparison.compare import compared
 from edgen.comparison.model import Comparison, PromptDifference
-from edgen.config import Job, load_job, prompt_names, shaping
+from edgen.config import Job, load_job
+from edgen.engine.differing import differing, settings
 from edgen.engine.load import plan_of
 from edgen.engine.plan import Plan
-from edgen.errors import RunError, ShortError, TemplateError, UsageError
+from edgen.engine.rendering import rendered
+from edgen.errors import RunError, ShortError, UsageError
 from edgen.ledger import View
-from edgen.loading import nearest, read_text
-from edgen.model import ROLES, Message, Turn
-from edgen.prompting import scenario_variables
+from edgen.loading import nearest
+from edgen.model import Turn
+from edgen.prompting.diff import unified, whole
 from edgen.records import spoken
-from edgen.rundir import RunDir
+from edgen.rundir import RunDir, check_file
 from edgen.runreader import RunReader, decoded
 from edgen.shards import write_jsonl_atomic
 from edgen.space import content_sha256, load_space
 
+_MARK = b'"kind": "edgen comparison"'
 _LONGEST_NAME = 120  # bytes of a file's name
 
 
@@ -44,14 +46,16 @@ class _Chosen:
     arm: str | None
 
 
-def compare(
+@contextlib.contextmanager
+def comparing(
     paths: Sequence[Path],
     names: Sequence[str] = (),
     *,
     prompts: bool = False,
     tell: Callable[[str], None] = lambda _stage: None,
-) -> Comparison:
-    """Compare the arms of the runs in these folders; `names` chooses some, the first is the baseline.
+) -> Iterator[Comparison]:
+    """Compare the arms of the runs in these folders; `names` chooses some, the first is the baseline. Nobody
+    changes the runs before the context is left, so that what is stored within is about what is there.
 
     Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
     where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
@@ -59,7 +63,7 @@ def compare(
     _refuse_twins(paths)
     with contextlib.ExitStack() as stack:
         for path in paths:
-            RunDir(path).require()
+            _require(path, paths)
             stack.enter_context(RunDir(path).read())
         chosen = _choose(_arms_of(paths), names, paths)
         _refuse_other_scenarios(chosen, paths)
@@ -68,15 +72,33 @@ def compare(
         arms = [_arm(one, reader, first) for one, reader in zip(chosen, readers, strict=True)]
         differences = list(_prompt_differences(chosen, arms)) if prompts else []
         seed = readers[0].job.seed
-        return compared(_name(paths), arms, seed=seed, prompts=differences, tell=tell)
+        yield compared(_name(paths), arms, seed=seed, prompts=differences, tell=tell)
+
+
+def compare(
+    paths: Sequence[Path],
+    names: Sequence[str] = (),
+    *,
+    tell: Callable[[str], None] = lambda _stage: None,
+) -> Comparison:
+    """As `comparing`, for somebody who stores nothing or keeps others out himself."""
+    with comparing(paths, names, tell=tell) as comparison:
+        return comparison
 
 
 def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
     """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or to
-    the file `output`; returns where it is."""
+    the file `output`; returns where it is. Raises UsageError if something else is there."""
+    run = RunDir(path)
     if output is None:
-        output = RunDir(path).comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
-        output.parent.mkdir(exist_ok=True)
+        output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
+        if not run.comparisons.is_dir():
+            if run.comparisons.exists() or run.comparisons.is_symlink():
+                raise UsageError(
+                    f"{run.comparisons}: this is no folder; move it away, or name a file with -o."
+                )
+            run.comparisons.mkdir()
+    check_file(output, run, _MARK, "comparison")
     write_jsonl_atomic(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
     return output
 
@@ -88,6 +110,20 @@ def _file_name(labels: Sequence[str]) -> str:
     digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     first = labels[0].encode()[:80].decode(errors="ignore")
     return f"{first}-vs-{len(labels) - 1}-others-{digest}"
+
+
+def _require(path: Path, paths: Sequence[Path]) -> None:
+    """Raise RunError where there is no run; UsageError where an arm of the first one seems to be meant."""
+    first = RunDir(paths[0])
+    arms = list(load_job(first.job).arms) if not path.exists() and first.job.exists() else []
+    if str(path) in arms:
+        meant = [str(other) for other in paths[1:] if str(other) in arms]
+        meant = meant if len(meant) > 1 else [arm for arm in arms if arm not in meant][:1] + meant
+        raise UsageError(
+            f"{path}: there is no run here, but {paths[0]} has an arm of this name; "
+            f"did you mean --arms {' '.join(meant)}?"
+        )
+    RunDir(path).require()
 
 
 def _refuse_twins(paths: Sequence[Path]) -> None:
@@ -129,9 +165,9 @@ def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path
     known = {one.label: one for one in every}
     for name in names:
         if name not in known:
-            raise UsageError(
-                f"--arms: there is no arm '{name}'{nearest(name, known)}; there are {', '.join(known)}."
-            )
+            near = nearest(name, known)
+            near += f"; there are {', '.join(known)}" if "did you mean" in near else ""
+            raise UsageError(f"--arms: there is no arm '{name}'{near}.")
         if names.count(name) > 1:
             raise UsageError(f"--arms: '{name}' is named twice; compared with itself, nothing differs.")
     chosen = [known[name] for name in names] or list(every)
@@ -202,7 +238,7 @@ def _drawn_by(run: RunDir) -> dict[str, str]:
 def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
     view, job = reader.views[None], reader.job
     baseline = first[1]
-    ours, theirs = (_settings(each.job, each) for each in (reader, baseline))
+    theirs, ours = (settings(each.job, each.space, each.rundir.path) for each in (baseline, reader))
     return Arm(
         label=one.label,
         run=str(one.run.path),
@@ -217,37 +253,8 @@ def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
         simulated=view.simulated,
         earlier=one.run.previous.exists(),
         branching=job.branch is not None,
-        changes={
-            key: ours.get(key, "not set") for key in {**theirs, **ours} if ours.get(key) != theirs.get(key)
-        },
+        changes={key: here for key, (_, here) in differing(theirs, ours).items()},
     )
-
-
-def _settings(job: Job, reader: RunReader) -> dict[str, str]:
-    """What of a job can make arms differ, by its dotted key, in a word each."""
-    plain = shaping(job)
-    for key in ("prompt", "prompts", "space", "seed", "design"):
-        plain.pop(key, None)
-    plain |= {"conversations": job.conversations, "replicates": job.replicates}
-    for role, backend in job.backends.items():
-        plain["backends"][role]["price"] = msgspec.to_builtins(backend.price)
-    found = dict(_flat(plain))
-    for use, name in prompt_names(job).items():
-        path = resources.find("prompts", name, reader.rundir.path)
-        digest = hashlib.sha256(read_text(path, TemplateError).encode()).hexdigest()
-        found["prompt" if use == "default" else f"prompts.{use}"] = f"{path.stem} ({digest[:8]})"
-    found["space"] = f"{reader.space.name} ({content_sha256(reader.space)[:8]})"
-    return found
-
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, str):
-        yield path, value
-    else:
-        yield path, msgspec.json.encode(value).decode()
 
 
 def _outcomes(view: View) -> Iterator[Outcome]:
@@ -302,32 +309,10 @@ def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Itera
     plans = [plan_of(load_job(one.run.job), one.run.path) for one in chosen]
     # An arm with other weights draws another scenario: its templates are shown with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
-    before = _rendered(plans[0], 0)
+    before = rendered(plans[0], 0)
     for arm, plan in zip(arms[1:], plans[1:], strict=True):
-        after = _rendered(plan, 0)
+        after = rendered(plan, 0)
         for use in dict.fromkeys([*before, *after]):
-            lines = difflib.unified_diff(
-                before.get(use, "").splitlines(),
-                after.get(use, "").splitlines(),
-                arms[0].label,
-                arm.label,
-                lineterm="",
-            )
-            if diff := "\n".join(lines):
+            one, other = (whole(messages.get(use, ())) for messages in (before, after))
+            if diff := unified(one, other, arms[0].label, arm.label):
                 yield PromptDifference(arm=arm.label, use=use, scenario=0, diff=diff)
-
-
-def _rendered(plan: Plan, index: int) -> dict[str, str]:
-    """The messages of a scenario, by what the prompt is for, as one text each."""
-    if plan.job.protocol == "oneshot":
-        messages = plan.prompts["default"].messages(scenario_variables(plan.scenario(index)))
-        return {"default": _text(messages)}
-    stage = plan.stage(index)
-    found = {role.lower(): _text(stage.messages(role, [])) for role in ROLES}
-    if "closing" in plan.prompts:
-        found["closing"] = _text(stage.closing([Turn(role, "…") for role in ROLES]))
-    return found
-
-
-def _text(messages: Iterable[Message]) -> str:
-    return "\n".join(f"[{message.role}]\n{message.content}" for message in messages)

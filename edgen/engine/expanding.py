@@ -25,7 +25,7 @@ from edgen.loading import nearest
 from edgen.model import Reply, Request
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.expansion import VARIABLES, Expanded, expansion
-from edgen.space import Entry, Space, content_sha256
+from edgen.space import Entry, Space, content_sha256, forbidden
 
 _encode = msgspec.json.Encoder().encode
 
@@ -131,14 +131,15 @@ def _provenance(expanding: Expanding, expanded: Expanded, read_from: str) -> str
     who = f"the model {expanding.model}"
     if expanding.simulated:
         who = f"a simulator ({expanding.model}): they are made up, and no model wrote them"
-    return (
+    source = (
         f"{read_from} (content sha256 {content_sha256(space)}), with {len(expanded.kept)} more "
         f"{expanding.dimension} behind its own {len(getattr(space, expanding.dimension))}, by {who}. "
         f"Asked for {expanding.wanted} with the template {expanding.prompt.name} (sha256 {expanding.prompt.sha256}), "
         f"seed {expanding.job.seed}, in {expanded.answers} answers; dropped: {dropped}. "
         f"edgen {__version__}, {datetime.now(UTC).date().isoformat()}. "
-        f"The source of the space before: {space.source or 'not stated'}"
+        f"The source of the space before: {' '.join((space.source or 'not stated').split())}"
     )
+    return "".join(" " if forbidden(char) else char for char in source)
 
 
 def load_asking(name: str) -> Prompt:

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from edgen import resources
-from edgen.config import Job, arm_jobs, load_job, prompt_names, resolved
+from edgen.backends.simulator.faults import parse
+from edgen.config import Job, SimulatorConfig, arm_jobs, load_job, prompt_names, resolved
 from edgen.engine.plan import Plan
-from edgen.errors import JobError, Problem, SpaceError, TemplateError
+from edgen.errors import FileError, InputError, JobError, Problem, SpaceError, TemplateError
 from edgen.loading import nearest, read_text
 from edgen.model import Scenario
 from edgen.prompting import SCENARIO_VARIABLES, Expects, Prompt, load_prompt
@@ -40,11 +41,28 @@ def load_plans(path: Path, overrides: list[str] | None) -> tuple[Job, dict[str |
     job = load_job(path, overrides or [])
     arms: dict[str | None, Job] = dict(arm_jobs(job, str(path)).items())
     jobs = arms or {None: job}
-    plans = {arm: plan_of(arm_job, path.parent) for arm, arm_job in jobs.items()}
+    plans = {arm: _plan_of_arm(arm, arm_job, path) for arm, arm_job in jobs.items()}
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
     if problems := _other_values(plans, own, space_of(job, path.parent)) if own else []:
         raise JobError(str(path), f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return job, plans
+
+
+def _plan_of_arm(arm: str | None, job: Job, path: Path) -> Plan:
+    """The plan of a job of the file `path`; what is wrong with its files is said with the arm that needs them."""
+    if arm is None:
+        return plan_of(job, path.parent)
+    for role, backend in job.backends.items():
+        try:
+            parse(backend.faults if isinstance(backend, SimulatorConfig) else "")
+        except InputError as error:
+            problem = Problem(f"$.arms.{arm}.backends.{role}.faults", str(error).removeprefix("faults: "))
+            raise JobError(str(path), "1 problem:", (problem,)) from None
+    try:
+        return plan_of(job, path.parent)
+    except FileError as error:
+        needed = Problem("needed by", f"arm {arm}")
+        raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
 
 
 def _other_values(

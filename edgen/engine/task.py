@@ -13,6 +13,7 @@ import msgspec
 
 from edgen.config import Job
 from edgen.model import Rejection, Reply, Request, Status
+from edgen.space import forbidden
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -42,7 +43,12 @@ class Spent(msgspec.Struct):
         self.finish_reason = reply.finish_reason
         self.key = key
         self.simulated |= reply.simulated
-        self.by_role[role] = Answered(backend, reply.model or model)
+        self.by_role[role] = Answered(backend, _one_line(reply.model or model))
+
+
+def _one_line(name: str) -> str:
+    """A model's name, which a service may choose as it likes, as one line without controls."""
+    return "".join(" " if forbidden(char) else char for char in name[:200]).strip()
 
 
 class Settled(msgspec.Struct, frozen=True):

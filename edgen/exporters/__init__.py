@@ -21,6 +21,7 @@ from edgen.exporters import (
     verl,
 )
 from edgen.exporters.base import REASONS, Format, Row, Run, Storage, Unfit
+from edgen.exporters.caveats import unfinished
 from edgen.exporters.hub import usual_storage
 from edgen.exporters.voice import OPENING_VARIABLES, Opening, Voice
 from edgen.exporters.write import Exported, check_target, export
@@ -57,5 +58,6 @@ __all__ = [
     "Voice",
     "check_target",
     "export",
+    "unfinished",
     "usual_storage",
 ]

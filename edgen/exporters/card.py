@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from edgen.exporters.base import REASONS, SPLITS, Config, Format, Run, SplitName
-from edgen.exporters.caveats import SETTLED, caveats, outcomes
+from edgen.exporters.caveats import SETTLED, caveats, outcomes, unfinished
 from edgen.exporters.evidence import Evidence, Part, simulated_parts, what_was_judged
 from edgen.exporters.voice import Voice
 
@@ -79,7 +79,14 @@ def card(format_: Format, run: Run, voice: Voice, contents: Contents, stated: St
         lines += [f"**{_BANNERS[simulated]}**", ""]
     judged = what_was_judged(format_.level, contents.evidence)
     lines += [judged, ""] if judged else []
-    lines += [*_rows(contents.rows), "", _licence(stated), "", *_left_out(contents.left_out, format_), ""]
+    lines += [
+        *_rows(contents.rows),
+        "",
+        _licence(stated),
+        "",
+        *_left_out(contents.left_out, format_, facts),
+        "",
+    ]
     lines += [*_columns(format_), "", "## Use", "", "```", *format_.use.splitlines(), "```", ""]
     lines += [f"- {note}" for note in (*_notes(format_, voice), *contents.notes)]
     lines += ["", "## How it was made", "", *_facts(facts, simulated, voice, format_)]
@@ -167,11 +174,15 @@ def _rows(rows: Rows) -> Iterator[str]:
         yield f"| {name} | {counts['train']} | {counts['test']} |"
 
 
-def _left_out(left_out: Mapping[str, int], format_: Format) -> Iterator[str]:
+def _left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
     yield "## Left out"
     yield ""
+    for sentence in unfinished(facts):
+        yield f"**{sentence}**"
+        yield ""
     if not left_out:
-        yield f"Nothing: all {format_.of} of the run are here."
+        which = "accepted conversations" if format_.of == "conversations" else format_.of
+        yield f"Nothing: all {which} that the run has are here."
         return
     yield "| reason | count | which means |"
     yield "|---|---|---|"
@@ -210,7 +221,7 @@ def _notes(format_: Format, voice: Voice) -> Iterator[str]:
 def _facts(
     facts: Mapping[str, Any], simulated: Sequence[Part], voice: Voice, format_: Format
 ) -> Iterator[str]:
-    shown = {key: value for key, value in facts.items() if key not in SETTLED}
+    shown = {key: value for key, value in facts.items() if key not in (*SETTLED, "not_begun")}
     if format_.of != "pairs" and isinstance(shown.get("job"), Mapping):
         shown["job"] = {**shown["job"], "pairs": None}
     for key, value in _flat(_public({**shown, "simulated": " and ".join(simulated) or False})):
@@ -271,7 +282,13 @@ def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, An
     )
     names = sorted({_named(prompt) for prompt in prompts.values() if prompt})
     shown = {"space": _named(space) or None, "prompts": ", ".join(names) or None}
-    return shown | {key: resolved.get(key) for key in _OF_RESOLVED}
+    return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _templates(resolved)
+
+
+def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """The sha256 of each template by its use where there are several: what is noted of all is the hash of no file."""
+    each = resolved.get("templates") or {}
+    return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
 
 
 def _changes(changes: Mapping[str, Any]) -> str:

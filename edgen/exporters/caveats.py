@@ -35,6 +35,8 @@ def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
     for name in facts["planned"]:
         counts = [_total(facts[key][name]) for key in SETTLED]
         yield f"| {name} | " + " | ".join(map(str, counts)) + " |"
+    for name in facts.get("not_begun", ()):
+        yield f"| {name} | not begun |" + " |" * (len(SETTLED) - 1)
     yield ""
     for key in ("rejected", "failed"):
         reasons: Counter[str] = Counter()
@@ -49,7 +51,8 @@ def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
 def caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
     """What whoever uses the data is to know of it."""
     yield from _lost(facts)
-    yield _SPOKEN.get(job.protocol, f"The conversations were made under the protocol {job.protocol}.")
+    yield from unfinished(facts)
+    yield from _spoken(facts, job)
     yield (
         "The probability that the student understood is what the model wrote down. Nobody measured whether it is "
         "right, and no student learnt anything."
@@ -60,7 +63,34 @@ def caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
             "take the arm that is meant."
         )
     if job.design == "balanced":
-        yield "Topics, preferences and reactions occur equally often by design, not as often as in classrooms."
+        yield (
+            "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were planned have "
+            "every cell of the space (a topic with one value of each other list) equally often, to within one. Where "
+            "there are fewer scenarios than cells, no cell comes twice, and how often a topic, a preference or a "
+            "reaction comes differs by chance."
+        )
+
+
+def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What of the plan was not settled yet, a sentence for each run or arm that it is true of."""
+    for name, pending in facts.get("pending", {}).items():
+        if pending:
+            planned = facts["planned"][name]
+            yield f"The run was not at its end: {pending} of {planned} planned conversations of {name} were pending."
+    for name in facts.get("not_begun", ()):
+        yield f"The run was not at its end: its arm {name} was not begun, and nothing of it is here."
+
+
+def _spoken(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
+    """Who knew what of whom: a sentence for each protocol, with the arms that it is true of where there are several."""
+    protocols: dict[str, list[str]] = {}
+    for name, changes in (job.arms or {job.name: {}}).items():
+        if name not in facts.get("not_begun", ()):
+            protocols.setdefault(changes.get("protocol", job.protocol), []).append(name)
+    for protocol, names in protocols.items():
+        said = _SPOKEN.get(protocol, f"The conversations were made under the protocol {protocol}.")
+        arms = f"Arm{'s' if len(names) > 1 else ''} {', '.join(names)}: " if len(protocols) > 1 else ""
+        yield f"{arms}{said}"
 
 
 def _lost(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -68,15 +98,12 @@ def _lost(facts: Mapping[str, Any]) -> Iterator[str]:
         return
     for name, planned in facts["planned"].items():
         lost = _total(facts["rejected"][name]) + _total(facts["failed"][name])
-        pending = _total(facts["pending"][name])
         if lost and planned:
             yield (
                 f"Survivorship: of {planned} planned conversations of {name}, {lost} ({100 * lost / planned:.1f}%) were "
                 "rejected or failed and are not here. What is lost may not be spread evenly over topics and "
                 "personas; `edgen stats RUN` shows where it is missing."
             )
-        if pending:
-            yield f"The run was not at its end: {pending} of {planned} planned conversations of {name} were pending."
 
 
 def _total(found: Any) -> int:

@@ -74,7 +74,7 @@ class Makers:
     def notes(self) -> Sequence[str]:
         notes = [
             f"{f'Arm {_code(arm)}: ' if arm is not None else ''}{count} rows by model {_code(model)} "
-            f"under the template with sha256 {_code(template)}."
+            f"with template_sha256 {_code(template)}."
             for (arm, model, template), count in self._rows.items()
         ]
         if any(arm is not None for arm, *_ in self._rows):
@@ -103,7 +103,8 @@ COLUMNS: Mapping[str, str] = {
     "replicate": "which of several conversations of the same scenario",
     "arm": "the arm of the experiment; null where there are none",
     "model": "the model that wrote it (where there are two, the teacher's)",
-    "template_sha256": "the prompt template, by the sha256 of its text",
+    "template_sha256": "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), "
+    "one digest over theirs, which stand in README.md under How it was made",
     "simulated": "whether a simulator wrote it",
 }
 

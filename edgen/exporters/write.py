@@ -28,7 +28,7 @@ from edgen.exporters.hub import HubFiles
 from edgen.exporters.voice import Voice
 from edgen.pairing.labels import LEFT_OUT
 from edgen.pairing.model import Source
-from edgen.rundir import RunDir
+from edgen.rundir import run_around
 from edgen.shards import sync_folder
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -103,7 +103,7 @@ def check_target(target: Path) -> None:
     """Raises UsageError if the folder cannot be one that is made now: it is a file, holds something, or
     is in a run's folder."""
     try:
-        if (run := _run_around(target)) is not None:
+        if (run := run_around(target)) is not None:
             raise UsageError(
                 f"{target}: this is inside the run {run}, and a run's folder is the run's; "
                 "name a folder elsewhere with -o."
@@ -123,13 +123,6 @@ def _by_config(format_: Format, counts: Counter[tuple[str, str]]) -> dict[str, d
     return {
         config.name: {split: counts[config.name, split] for split in SPLITS} for config in format_.configs
     }
-
-
-def _run_around(target: Path) -> Path | None:
-    """The run's folder that this is, or that it is in."""
-    place = Path(os.path.realpath(target))
-    folders = (RunDir(folder) for folder in (place, *place.parents))
-    return next((run.path for run in folders if run.job.is_file() and run.begun), None)
 
 
 def _nothing(run: Run, format_: Format, voice: Voice, left_out: dict[str, int]) -> str:
@@ -191,14 +184,17 @@ def _staged(target: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _worded(target: Path) -> Iterator[None]:
     """The operating system's errors as sentences."""
+    full = (
+        f"{target}: there is no room left on the disk; nothing was written. "
+        "Make room and start the same command again."
+    )
     try:
         yield
+    except StoppedError as problem:  # of the shards' writer, which knows only the folder it was made in
+        raise StoppedError(full) if f"/.{target.name}." in str(problem) else problem from None
     except OSError as problem:
         if problem.errno in _FULL:
-            raise StoppedError(
-                f"{target}: there is no room left on the disk ({problem.strerror}); nothing was written. "
-                "Make room and start the same command again."
-            ) from None
+            raise StoppedError(full) from None
         raise UsageError(
             f"{target}: it cannot be written ({problem.strerror}); nothing was written."
         ) from None

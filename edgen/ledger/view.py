@@ -47,8 +47,8 @@ class View:
     def accepted(self) -> Iterator[tuple[int, int]]:
         """(index, replicate) of what was accepted, in order, read in pages."""
         for (unit,) in self._paged(
-            "SELECT unit FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? AND status = 'accepted' "
-            "AND fingerprint = ? ORDER BY unit LIMIT ?"
+            "SELECT unit FROM outcomes WHERE unit > :behind AND unit < :stop AND unit % :wide < :replicates "
+            "AND status = 'accepted' AND fingerprint = :fingerprint ORDER BY unit LIMIT :page"
         ):
             yield unit // REPLICATES, unit % REPLICATES
 
@@ -67,8 +67,8 @@ class View:
         """(index, replicate, record) of what was accepted, in order, read in pages."""
         for unit, data in self._paged(
             "SELECT o.unit, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
-            "WHERE o.unit > ? AND o.unit < ? AND o.unit % ? < ? AND o.status = 'accepted' "
-            "AND o.fingerprint = ? ORDER BY o.unit LIMIT ?"
+            "WHERE o.unit > :behind AND o.unit < :stop AND o.unit % :wide < :replicates "
+            "AND o.status = 'accepted' AND o.fingerprint = :fingerprint ORDER BY o.unit LIMIT :page"
         ):
             yield unit // REPLICATES, unit % REPLICATES, bytes(data)
 
@@ -88,8 +88,8 @@ class View:
     def settled(self) -> Iterator[tuple[int, int, str, str | None]]:
         """(index, replicate, status, reason) of every outcome of the plan, in order, read in pages."""
         for unit, status, reason in self._paged(
-            "SELECT unit, status, reason FROM outcomes WHERE unit > ? AND unit < ? AND unit % ? < ? "
-            "AND fingerprint = ? ORDER BY unit LIMIT ?"
+            "SELECT unit, status, reason FROM outcomes WHERE unit > :behind AND unit < :stop "
+            "AND unit % :wide < :replicates AND fingerprint = :fingerprint ORDER BY unit LIMIT :page"
         ):
             yield unit // REPLICATES, unit % REPLICATES, status, reason
 
@@ -98,8 +98,8 @@ class View:
         for unit, *rest in self._paged(
             "SELECT o.unit, o.status, o.reason, o.detail, "
             "(SELECT IFNULL(p.refusal, p.text) FROM replies p WHERE p.unit = o.unit AND p.key = o.reply_key) "
-            "FROM outcomes o WHERE o.unit > ? AND o.unit < ? AND o.unit % ? < ? AND o.status != 'accepted' "
-            "AND o.fingerprint = ? ORDER BY o.unit LIMIT ?"
+            "FROM outcomes o WHERE o.unit > :behind AND o.unit < :stop AND o.unit % :wide < :replicates "
+            "AND o.status != 'accepted' AND o.fingerprint = :fingerprint ORDER BY o.unit LIMIT :page"
         ):
             yield (unit // REPLICATES, unit % REPLICATES, *rest)
 
@@ -108,8 +108,8 @@ class View:
         of the plan that has replies, in order. All replies count, those of an earlier form of the job too."""
         for unit, *rest in self._paged(
             "SELECT unit, COUNT(*), IFNULL(SUM(prompt_tokens), 0), IFNULL(SUM(completion_tokens), 0), SUM(cost_usd) "
-            "FROM replies WHERE unit > ? AND unit < ? AND unit % ? < ? AND ? != '' "
-            "GROUP BY unit ORDER BY unit LIMIT ?"
+            "FROM replies WHERE unit > :behind AND unit < :stop AND unit % :wide < :replicates "
+            "GROUP BY unit ORDER BY unit LIMIT :page"
         ):
             yield (unit // REPLICATES, unit % REPLICATES, *rest)
 
@@ -126,17 +126,24 @@ class View:
             yield latency
 
     def _paged(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query by unit. It is given the unit to start behind, the unit to stop at, REPLICATES, the
-        replicates, the fingerprint and the page's size; its first column is the unit."""
-        unit, stop = -1, unit_number(self.plan.scenarios, 0)
+        """The rows of a query by unit, its first column. It is given `behind` and `stop`, the units between which
+        a page begins and ends, the plan's `replicates` of each `wide` numbers, its `fingerprint`, and `page`, the
+        rows of a page."""
+        plan = self.plan
+        values = {
+            "behind": -1,
+            "stop": unit_number(plan.scenarios, 0),
+            "wide": REPLICATES,
+            "replicates": plan.replicates,
+            "fingerprint": plan.fingerprint,
+            "page": _PAGE,
+        }
         while True:
-            rows = self._all(
-                sql, (unit, stop, REPLICATES, self.plan.replicates, self.plan.fingerprint, _PAGE)
-            )
+            rows = self._all(sql, values)
             yield from rows
             if len(rows) < _PAGE:
                 return
-            unit = rows[-1][0]
+            values["behind"] = rows[-1][0]
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted outcomes), by ascending hash."""
@@ -146,7 +153,7 @@ class View:
             (self.plan.fingerprint, unit_number(self.plan.scenarios, 0), REPLICATES, self.plan.replicates),
         )
 
-    def _all(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _all(self, sql: str, values: tuple[Any, ...] | dict[str, Any]) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as problem:

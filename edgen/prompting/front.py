@@ -41,12 +41,13 @@ EXPECTED: dict[Expects, str] = {
 _MOST = 20_000  # characters of front matter: far more than it needs, little enough for the YAML reader
 _FIRST_COMMENT = re.compile(r"\s*\{#(.*?)#\}", re.DOTALL)
 _OPENS = re.compile(r"[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
+_STRAYED = re.compile(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
 _CLOSES = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
 class Front(msgspec.Struct, frozen=True, kw_only=True):
     """Front matter; each key may be left out. `name` is a title for people, `source` says where the words
-    come from, `expects` what the model's answer is read as."""
+    come from, `expects` what the model's answer is read as. `licence` may be spelled `license`."""
 
     name: str | None = None
     version: str | None = None
@@ -81,12 +82,27 @@ def read_front(text: str, source: str) -> Front:
     return _built({} if values is None else values, body, line, source)
 
 
+def strayed(text: str) -> int | None:
+    """The line of the first comment that looks like front matter and is none, as something stands before it."""
+    top = _FIRST_COMMENT.match(text)
+    start = -1 if top is None else top.start(1) - 2
+    return next(
+        (text.count("\n", 0, m.start()) + 1 for m in _STRAYED.finditer(text) if m.start() != start), None
+    )
+
+
 def _built(values: Any, body: str, first: int, source: str) -> Front:
     if not isinstance(values, dict):
         raise _one(source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'")
     if not isinstance(values.get("version", ""), str):
         where = _line_of("version", body, first)
         raise _one(source, where, 'a version is a text; put it in quotes, as in version: "1.0"')
+    if "license" in values:
+        if "licence" in values:
+            where = _line_of("license", body, first)
+            raise _one(source, where, "licence and license are the same key; keep one of them")
+        values = {**values, "licence": values["license"]}
+        del values["license"]
     problems: list[Problem] = []
     front = convert(values, Front, "$", problems)
     if not problems:
@@ -100,9 +116,13 @@ def _built(values: Any, body: str, first: int, source: str) -> Front:
 
 
 def _line_of(key: str, body: str, first: int) -> int:
-    """The line of the file on which a key of the front matter stands."""
-    lines = body.split("\n")
-    return next((first + i for i, line in enumerate(lines) if line.lstrip("'\" ").startswith(key)), first)
+    """The line of the file on which a key of the front matter stands. What hangs on a key is further to the right
+    than the key, so of several lines that look like it the leftmost is meant."""
+    spelled = re.escape(key).replace("licence", "licen[cs]e")
+    found = list(re.finditer(rf"^( *)['\"]?{spelled}['\"]?[ \t]*:", body, re.MULTILINE))
+    if not found:
+        return first
+    return first + body.count("\n", 0, min(found, key=lambda match: len(match[1])).start())
 
 
 def _one(source: str, line: int, message: str) -> TemplateError:

@@ -1,8 +1,9 @@
 """Which of many texts are nearly the same: MinHash to find candidates, the Jaccard index to decide.
 
 A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
-one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8, the
-threshold at which Lee et al. 2022 (ACL, arXiv 2107.06499) call two documents near-duplicates. Candidates are
+one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8. That is the
+number at which Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line too, who find candidates by MinHash as
+well but decide by edit similarity: deciding by the Jaccard index of 3-grams is edgen's own. Candidates are
 texts whose MinHash signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and
 Ullman 2020, Mining of Massive Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Where very many
 texts share a band, each is compared with a few of them, so that the work stays linear.
@@ -10,7 +11,7 @@ texts share a band, each is compared with a few of them, so that the work stays 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ _PAIRS_AT_ONCE = 1 << 14
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Indices = NDArray[np.int64]
+Done = NDArray[np.bool_]
 K = TypeVar("K", bound=Hashable)
 
 
@@ -55,38 +57,52 @@ def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOL
     """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
     own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
     found: list[Match] = []
-    settled = np.zeros((len(sides), 2), dtype=bool)  # has one on its own side, on another
+    failed: set[tuple[int, int]] = set()
+    # has one on its own side, on another; or is left alone
+    settled = np.zeros((len(sides), 2), dtype=bool)
     tries = np.zeros(len(sides), dtype=np.int16)
-    for a, b in _candidates(corpus, sides, threshold):
+
+    def done(a: Indices, b: Indices) -> Done:
+        kind = (sides[a] != sides[b]).astype(np.int8)
+        both: Done = settled[a, kind] & settled[b, kind]
+        return both
+
+    for a, b in _candidates(corpus, sides, threshold, done):
         kind = int(sides[a] != sides[b])
-        if (settled[a, kind] or tries[a] > _TRIES) and (settled[b, kind] or tries[b] > _TRIES):
+        if (settled[a, kind] and settled[b, kind]) or (a, b) in failed:  # which bands bring together again
             continue
         similarity = _jaccard(_of_text(corpus, a), _of_text(corpus, b))
         if similarity >= threshold:
             settled[[a, b], kind] = True
             found.append(Match(a, b, similarity))
         else:
+            failed.add((a, b))
             tries[[a, b]] += 1
+            settled[[place for place in (a, b) if tries[place] > _TRIES]] = True
     return sorted(found, key=lambda match: (-match.similarity, match.a, match.b))
 
 
-def _candidates(corpus: Corpus, sides: NDArray[np.int8], threshold: float) -> Iterator[tuple[int, int]]:
-    """Pairs that may be alike, once each, the likeliest first."""
+def _candidates(
+    corpus: Corpus, sides: NDArray[np.int8], threshold: float, done: Callable[[Indices, Indices], Done]
+) -> Iterator[tuple[int, int]]:
+    """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some more than once.
+
+    No more than the pairs of one band and one distance are held: where all texts are alike, those of all
+    bands would be hundreds a text.
+    """
     places = np.flatnonzero(np.diff(corpus.ends, prepend=0))  # texts that hold a word
     if len(places) < 2:
         return
     signatures = _signatures(corpus, places)
-    codes, agreed = [np.array([], dtype=np.int64)], [np.array([], dtype=np.float32)]
-    for first, second in _sharing_a_band(signatures, sides[places]):
-        agreement = _agreement(signatures, first, second)
-        likely = agreement >= threshold - _SLACK
-        codes.append(first[likely] * len(places) + second[likely])
-        agreed.append(agreement[likely])
-    pairs, at = np.unique(np.concatenate(codes), return_index=True)
-    order = np.argsort(-np.concatenate(agreed)[at], kind="stable")
-    for pair in pairs[order]:
-        a, b = divmod(int(pair), len(places))
-        yield int(places[a]), int(places[b])
+    for step in (2, 1, 0, -1, -2):
+        least = threshold + step * _SLACK / 2
+        for first, second in _sharing_a_band(signatures, sides[places]):
+            open_ = ~done(places[first], places[second])
+            first, second = first[open_], second[open_]
+            agreement = _agreement(signatures, first, second)
+            likely = np.flatnonzero(agreement >= least)
+            for at in likely[np.argsort(-agreement[likely], kind="stable")]:
+                yield int(places[first[at]]), int(places[second[at]])
 
 
 def _sharing_a_band(

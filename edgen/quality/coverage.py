@@ -1,7 +1,7 @@
 """The space's cells against the plan: what was planned with each value, what became of it, what is lost.
 
 A cell is one value of each dimension. A value's share of survivors is what was accepted of what was
-settled, with the interval of `pairing.intervals`, scenarios as clusters. Whether it is the others' share is
+settled, with the interval of `pairing.intervals` (Wilson's, widened for few scenarios), scenarios as clusters. Whether it is the others' share is
 asked by Fisher's exact test over scenarios: is a scenario with this value among those that lost a
 conversation as often as the others are? So replicates of one scenario count once. p-values are Holm-
 adjusted for all values of all dimensions. A cell is lost where all that was planned with it is settled and
@@ -75,6 +75,7 @@ class CoverageMeasure:
         return Coverage(
             planned=len(status),
             accepted=int(np.count_nonzero(status == ACCEPTED)),
+            reasons=self._why(),
             cells=None
             if self._space is None
             else math.prod(len(set(_values(self._space, n))) for n in NAMES),
@@ -85,6 +86,11 @@ class CoverageMeasure:
             dimensions=self._dimensions(status, tables),
             heat=tuple(self._heat(row, column, status, tables) for row, column in _HEATS),
         )
+
+    def _why(self) -> dict[str, int]:
+        """Reasons, the most frequent first."""
+        texts = list(self._reasons)
+        return {texts[place]: n for place, n in Counter(self._reason).most_common() if place >= 0}
 
     def _lost(
         self, cells: Ints, counts: Ints, lost: NDArray[np.bool_], tables: dict[str, Ints]
@@ -138,14 +144,18 @@ class CoverageMeasure:
                     p_holm=p_holm[i] if p_holm else None,
                 )
             )
-        unseen = [value for value in known if value not in accepted]
+        unseen = [value for value in names if value not in accepted]
+        planned = set(names)
+        unplanned = [value for value in known if value not in planned]
         return Dimension(
             name=name,
             size=len(known),
+            planned=len(names),
             seen=len(accepted),
             evenness=_evenness(counts[:, ACCEPTED], len(known)),
             values=tuple(values),
             unseen=tuple(unseen[:UNSEEN]),
+            unplanned=tuple(unplanned[:UNSEEN]),
         )
 
     def _heat(self, row: str, column: str, status: Ints, tables: dict[str, Ints]) -> Heat:
@@ -221,7 +231,7 @@ def _evenness(accepted: Ints, size: int) -> float | None:
     if size < 2 or total == 0:
         return None
     p = accepted[accepted > 0] / total
-    return min(max(float(-(p @ np.log(p))) / math.log(size), 0.0), 1.0)
+    return min(max(0.0, float(-(p @ np.log(p))) / math.log(size)), 1.0)  # 0.0 first: never -0.0
 
 
 def _crossed(rows: Ints, columns: Ints, picked: list[Ints]) -> tuple[tuple[int, ...], ...]:

@@ -1,18 +1,22 @@
 """Conversations that are the same, or nearly: within a side of the split and across.
 
 Exact: the same roles say the same, to the letter. Near: see `alike`, over the words of a conversation. Those
-that are exactly the same count as near too, whatever they say.
+that are exactly the same count as near too, whatever they say. Their share has no interval: whether one
+conversation has a near-duplicate hangs on all the others, so neither conversations nor scenarios are
+independent draws of it, and it rises with the size of the data.
 """
 
 from __future__ import annotations
 
 import hashlib
 from array import array
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.pairing.intervals import share
+from edgen.model import Turn
+from edgen.pairing.intervals import Estimate
 from edgen.quality.alike import THRESHOLD, matches, near_duplicates
 from edgen.quality.corpus import Corpus
 from edgen.quality.model import Sample, Words
@@ -34,7 +38,7 @@ class DuplicatesMeasure:
 
     def add(self, sample: Sample, words: Words) -> None:  # noqa: ARG002 - as every measure
         self._ids.append(sample.id)
-        self._texts.append(_digest(sample))
+        self._texts.append(digest(sample.turns))
         self._sides.append(_SIDES.index(sample.split or "none"))
         self._scenarios.append(sample.scenario.index)
 
@@ -56,7 +60,7 @@ class DuplicatesMeasure:
             threshold=THRESHOLD,
             exact=len(sides) - len(texts),
             near=int(np.count_nonzero(near)),
-            share=share(near, np.array(self._scenarios)),
+            share=self._share(near),
             within={
                 name: int(np.count_nonzero(own & (sides == side)))
                 for side, name in enumerate(_SIDES)
@@ -68,13 +72,19 @@ class DuplicatesMeasure:
             ),
         )
 
+    def _share(self, near: NDArray[np.bool_]) -> Estimate | None:
+        if not len(near):
+            return None
+        scenarios = len(set(self._scenarios))
+        return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
 
-def _digest(sample: Sample) -> int:
+
+def digest(turns: Iterable[Turn]) -> int:
     """A number of 64 bits for what is said: two that differ share one with a chance of 1 in 2**64."""
-    digest = hashlib.blake2b(digest_size=8)
-    for turn in sample.turns:
-        digest.update(f"{turn.role} {len(turn.text)} {turn.text}".encode("utf-8", "surrogatepass"))
-    return int.from_bytes(digest.digest())
+    made = hashlib.blake2b(digest_size=8)
+    for turn in turns:
+        made.update(f"{turn.role} {len(turn.text)} {turn.text}".encode("utf-8", "surrogatepass"))
+    return int.from_bytes(made.digest())
 
 
 def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -27,35 +27,44 @@ _TOLD_EVERY = 500
 
 DEFINITIONS: dict[MeasureName, str] = {
     "overview": "Records by split and by where the end marker stands; records with each kind of debris, as `edgen "
-    "validate` names it, and with each repair that the reader made.",
+    "validate` names it, and with each repair that the reader made. edgen's own counts.",
     "lengths": "Turns as the file has them, an end marker that stands by itself among them; words without debris "
     "and end marker. Words are runs of letters and digits; in scripts without spaces each character "
-    "is one.",
-    "balance": "The teacher's share of a conversation's words and of its turns, and who speaks first.",
+    "is one: edgen's own rule. Quantiles are values of the data (type 1 of Hyndman and Fan 1996, "
+    "American Statistician 50), the deviation is the sample's, with n - 1.",
+    "balance": "The teacher's share of a conversation's words and of its turns, and who speaks first. edgen's own "
+    "definition; words and quantiles are those of lengths.",
     "diversity": "distinct-n: different n-grams over n-grams within conversations (Li et al. 2016, arXiv "
     "1510.03055), of the whole and as the mean over blocks of 1,000 words (after Johnson's 1944 mean "
     "segmental type-token ratio). Growth: types among the first tokens, with Heaps' law (1978) by "
     "least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 sampled conversations, each "
-    "against the others (Zhu et al. 2018, arXiv 1802.01886; smoothing 1 of Chen and Cherry 2014).",
-    "duplicates": "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the threshold "
-    "of Lee et al. 2022, arXiv 2107.06499); candidates by MinHash in 20 bands of 6, decided by the "
-    "true index. Exact: the same roles say the same, to the letter.",
+    "against the others (their first 5,000 words; Zhu et al. 2018, arXiv 1802.01886; smoothing 1 of Chen and Cherry 2014).",
+    "duplicates": "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the number at "
+    "which Lee et al. 2022, arXiv 2107.06499, draw the line too, on edit similarity); candidates by MinHash in "
+    "20 bands of 6, decided by the true index. Exact: the same roles say the same, to the letter. The "
+    "share has no interval: whether a conversation has a near-duplicate hangs on all the others.",
     "leakage": "Test conversations whose topic, whose persona (both sides' preferences and reactions), or whose "
-    "topic and persona together are in train too, and those with a near-duplicate there.",
+    "topic and persona together are in train too, and those with a near-duplicate there. edgen's own "
+    "definition, with the groups that `split` in a job keeps together.",
     "coverage": "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "
-    "settled, with Wilson's interval clustered by scenario; p by Fisher's exact test (1935) over "
+    "settled, with Wilson's interval (1927) for the effective number of scenarios (Franco et al. 2019) and "
+    "Student's t for its quantile (Korn and Graubard 1998), so wider with few scenarios; p by Fisher's exact test (1935) over "
     "scenarios that lost a conversation, Holm-adjusted (1979) for all values. Evenness: entropy over "
     "its greatest value (Pielou 1966).",
     "adherence": "By keywords: whether the student asks for the way it prefers, whether stated reactions show, "
     "whether the teacher keeps to its preferred way in the last third or goes over to the student's. "
     "edgen's own baseline; a judge model reads better.",
     "leaks": "Conversations in which a side says word for word a preference or reaction that only the other "
-    "side's description holds, before the other said it. edgen's own definition.",
+    "side's description holds, before the other said it. edgen's own definition. Where one prompt plays both "
+    "sides (`protocol: oneshot`) the one writer knows everything, and these are its slips; only where each "
+    "side has its own (`protocol: selfplay`) could nobody know, and there self-play asks again.",
     "answers": "Student's turns that ask to be told the answer, and those whose next turn of the teacher tells "
     "without asking back; telling: the teacher's turns without a question. edgen's own, by keywords; "
     "related to the telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536).",
     "probability": "The probability that the student understood, as the conversation's own model gave it, where "
-    "preferences match, where they do not, and where no keyword tells.",
+    "preferences match, where they do not, and where no keyword tells: edgen's own kinds. Means have "
+    "intervals as shares in coverage have; their difference has Student's t with the degrees of freedom of "
+    "Welch (1947) and Satterthwaite (1946) over scenarios. None for a kind of fewer than 5 scenarios.",
     "calibration": "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
     "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
     "--report`.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -46,9 +46,6 @@ class Fate(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-T_co = TypeVar("T_co", covariant=True)
-
-
 class Listener(Protocol):
     """Is told of every sample of a stream once.
 
@@ -56,9 +53,3 @@ class Listener(Protocol):
     """
 
     def add(self, sample: Sample, words: Words) -> None: ...
-
-
-class Measure(Listener, Protocol[T_co]):
-    """One measure over a stream: told of every sample, it has its result at the end."""
-
-    def result(self) -> T_co: ...

@@ -36,7 +36,7 @@ def shares(values: ArrayLike, bars: int = 20) -> Distribution:
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
         return Distribution(n=0)
-    # 0.3 * 10 may come out a little below 3
+    # an edge that was computed may come out a little below: 1 - 0.9 is less than 0.1
     at = np.clip(np.floor(data * bars + 1e-9).astype(np.int64), 0, bars - 1)
     counts = np.bincount(at, minlength=bars)
     bins = tuple(Bin(i / bars, (i + 1) / bars, int(n)) for i, n in enumerate(counts))

@@ -4,9 +4,12 @@
 same words; `mismatch`: both are of known families and share none; `untold`: anything else. Bins are a
 tenth wide.
 
-The difference of the two means is one of domains of a sample of clusters: its variance is that of the
-linearised difference, residuals summed by scenario, with the factor G / (G - 1) and Student's t with G -
-1 degrees of freedom for G scenarios (Cochran 1977, Sampling Techniques; as in `pairing.intervals`).
+A mean has the interval that `pairing.intervals` gives values in [0, 1], clustered by scenario. A scenario is
+of one kind, so the two means are independent: their difference has the sum of their variances, and Student's
+t with the degrees of freedom of Welch (1947, Biometrika 34) and Satterthwaite (1946, Biometrics Bulletin 2)
+over scenarios. There is no interval for a kind of fewer than 5 scenarios, edgen's own minimum, nor for a
+difference from such a one, or from one whose values do not vary.
+
 Probabilities are those the data state, by whoever wrote them: what they are worth is `calibration`'s
 question. Memory: 17 bytes a conversation.
 """
@@ -16,16 +19,19 @@ from __future__ import annotations
 import math
 from array import array
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.pairing.intervals import Estimate, average, t95
+from edgen.pairing.intervals import Estimate, clustered, share, t95
 from edgen.quality import results
 from edgen.quality.cues import stated
 from edgen.quality.model import Sample, Words
 from edgen.quality.numbers import shares
 
 KINDS = ("match", "mismatch", "untold")
+FEWEST = 5  # scenarios for an interval
+_NONE = 1e-18  # a variance that is but rounding
 Floats = NDArray[np.float64]
 
 
@@ -63,24 +69,25 @@ class ProbabilityMeasure:
 def difference(
     values: Floats, one: NDArray[np.bool_], other: NDArray[np.bool_], scenarios: NDArray[np.int64]
 ) -> Estimate | None:
-    """The mean of `one` minus the mean of `other`, two parts of `values` that share no value.
+    """The mean of `one` minus the mean of `other`, two parts of `values` that share no scenario.
 
-    `n` and `scenarios` count both parts. None where a part is empty; no interval with fewer than two
-    scenarios."""
+    `n` and `scenarios` count both parts. None where a part is empty."""
     if not one.any() or not other.any():
         return None
-    means = float(values[one].mean()), float(values[other].mean())
-    both = one | other
-    groups, member = np.unique(scenarios[both], return_inverse=True)
-    n, count = int(both.sum()), len(groups)
-    value = means[0] - means[1]
-    if count < 2:
-        return Estimate(value=value, low=None, high=None, n=n, scenarios=count)
-    weighed = np.where(one, (values - means[0]) / one.sum(), -(values - means[1]) / other.sum())[both]
-    residuals = np.bincount(member, weights=weighed)
-    half = t95(count - 1) * math.sqrt(float(residuals @ residuals) * count / (count - 1))
-    return Estimate(value=value, low=value - half, high=value + half, n=n, scenarios=count)
+    first, one_variance, one_n, one_groups = clustered(values[one], scenarios[one])
+    second, other_variance, other_n, other_groups = clustered(values[other], scenarios[other])
+    value, n, groups = first - second, one_n + other_n, one_groups + other_groups
+    if min(one_groups, other_groups) < FEWEST or min(one_variance, other_variance) <= _NONE:
+        return Estimate(value=value, low=None, high=None, n=n, scenarios=groups)
+    variance = one_variance + other_variance
+    freedom = variance**2 / (one_variance**2 / (one_groups - 1) + other_variance**2 / (other_groups - 1))
+    half = t95(int(freedom)) * math.sqrt(variance)
+    low, high = max(value - half, -1.0), min(value + half, 1.0)
+    return Estimate(value=value, low=low, high=high, n=n, scenarios=groups)
 
 
 def _described(values: Floats, scenarios: NDArray[np.int64]) -> results.ProbabilityBy:
-    return results.ProbabilityBy(distribution=shares(values, bars=10), mean=average(values, scenarios))
+    mean = share(values, scenarios)
+    if mean is not None and mean.scenarios < FEWEST:
+        mean = msgspec.structs.replace(mean, low=None, high=None)
+    return results.ProbabilityBy(distribution=shares(values, bars=10), mean=mean)

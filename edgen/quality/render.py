@@ -26,6 +26,11 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _LABEL = 28
 _FEW = 5
 
+_NO_PAIRS = (
+    "No pairs were judged here that the conversations' own probabilities could be held against; `edgen pairs` has "
+    "a run's conversations judged."
+)
+
 ASKED = {
     "student_asks": "student asks for its way",
     "student_reaction": "student's reaction shows",
@@ -38,10 +43,16 @@ ASKED = {
 def render(quality: Quality, only: Collection[MeasureName] | None = None) -> Iterator[str]:
     """The sections in `only`, or all, and the notes."""
     yield f"{quality.name}: {_count(quality.overview.records, 'conversation')}"
+    told: Collection[str] = _SECTIONS if only is None else only
+    if not quality.overview.records:
+        yield from _nothing(quality)
+        told = {"coverage"} & set(told)
     for name, section in _SECTIONS.items():
-        if only is not None and name not in only:
+        if name not in told:
             continue
         lines = list(section(quality))
+        if not lines and only is not None:
+            lines = list(_wrapped(_NO_PAIRS))
         if lines:
             yield ""
             yield name
@@ -50,6 +61,15 @@ def render(quality: Quality, only: Collection[MeasureName] | None = None) -> Ite
         yield ""
     for note in quality.notes:
         yield from _wrapped(f"Note: {note}")
+
+
+def _nothing(quality: Quality) -> Iterator[str]:
+    """What there is to say where no conversation was accepted."""
+    found = quality.coverage
+    why = f" of {found.planned:,} planned ({_listed(found.reasons)})" if found.planned else ""
+    left = "Only what became of the plan can be told." if found.planned else "There is nothing to measure."
+    yield ""
+    yield from _wrapped(f"Nothing was accepted{why}. {left}")
 
 
 def _overview(quality: Quality) -> Iterator[str]:
@@ -154,17 +174,27 @@ def _coverage(quality: Quality) -> Iterator[str]:
         yield _row("accepted", f"{found.accepted:,} in {found.accepted_cells:,} cells")
         yield _row("lost", f"{_count(found.lost_cells, 'cell')} of which nothing was accepted")
         for lost in found.lost[:2]:
-            yield _row("  for example one of", f"{_short(lost.cell['topic'], 30)}: {_listed(lost.reasons)}")
-    yield f"{'':<{_LABEL}}{'values':>8}{'seen':>8}{'evenness':>10}   (1: all as often)"
+            topic = f"a cell with the topic {_short(lost.cell['topic'], 24)}"
+            yield from _rows("  for example", f"{topic}: {_listed(lost.reasons)}")
+    head = f"{'planned':>9}{'accepted':>10}" if plan else f"{'there':>9}"
+    yield f"{'evenness: 1 if all as often':<{_LABEL}}{'values':>8}{head}{'evenness':>10}"
     for dimension in found.dimensions:
         evenness = "–" if dimension.evenness is None else f"{dimension.evenness:.3f}"
-        yield f"{dimension.name.replace('_', ' '):<{_LABEL}}{dimension.size:>8,}{dimension.seen:>8,}{evenness:>10}"
+        came = f"{dimension.planned:>9,}{dimension.seen:>10,}" if plan else f"{dimension.seen:>9,}"
+        yield f"{dimension.name.replace('_', ' '):<{_LABEL}}{dimension.size:>8,}{came}{evenness:>10}"
+    for dimension in found.dimensions:
+        if found.accepted and dimension.unseen:
+            several = ", ".join(_short(value, 40) for value in dimension.unseen[:3])
+            more = ", …" if len(dimension.unseen) > 3 else ""
+            yield from _rows(
+                "planned, never accepted", f"{dimension.name.replace('_', ' ')}: {several}{more}"
+            )
     yield from _survivors(found)
 
 
 def _survivors(found: Coverage) -> Iterator[str]:
     """The values that lose the most, those that stand out first."""
-    if found.planned == found.accepted:
+    if found.accepted in (0, found.planned):
         return
     values = [
         (value, dimension)
@@ -215,7 +245,10 @@ def _adherence_rows(found: Adherence) -> Iterator[str]:
 
 def _leaks(quality: Quality) -> Iterator[str]:
     found = quality.leaks
-    yield "A side says word for word what only the other side's description holds."
+    yield from _wrapped(
+        "A side says word for word what only the other side's description holds. Under `protocol: oneshot` one "
+        "writer plays both and knows everything, and these are its slips; only under selfplay nobody could know."
+    )
     yield _row("conversations", f"{found.conversations:,} = {_percent(found.share)}")
     if found.conversations:
         yield from _rows("of the other's", _listed({key.replace("_", " "): n for key, n in found.by.items()}))
@@ -243,6 +276,8 @@ def _probability(quality: Quality) -> Iterator[str]:
             )
     if found.difference is not None:
         yield _row("match minus mismatch", _number(found.difference, signed=True))
+    if any(kind.mean is not None and kind.mean.low is None for kind in kinds.values()):
+        yield "No interval where fewer than 5 scenarios are of a kind."
     if found.all.mean is not None:
         yield "The bars go from 0 to 1 in tenths."
 

@@ -145,7 +145,9 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dimension(msgspec.Struct, frozen=True, kw_only=True):
-    """One dimension of the space. `size` is the space's, `unseen` lists values (at most 50) that nothing accepted has.
+    """One dimension of the space. `size` is the space's, `planned` counts the values that something was planned with,
+    `seen` those that something accepted has. `unseen` lists values (at most 50) that were planned and never
+    accepted, `unplanned` values of the space (at most 50) that were never planned; of files, that no record has.
     `evenness`: entropy of the accepted over log(size), 1 where all come equally often."""
 
     name: str
@@ -154,6 +156,8 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True):
     evenness: float | None
     values: tuple[Value, ...]  # the 200 most often planned
     unseen: tuple[str, ...]
+    planned: int = 0
+    unplanned: tuple[str, ...] = ()
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +180,8 @@ class Heat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples, `lost_cells` counts them."""
+    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples, `lost_cells` counts
+    them. `reasons`: why conversations were not accepted -> how many."""
 
     planned: int
     accepted: int
@@ -187,6 +192,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[Lost, ...]
     dimensions: tuple[Dimension, ...]
     heat: tuple[Heat, ...]  # student_preference x teacher_preference; student_reaction x teacher_reaction
+    reasons: dict[str, int] = {}
 
 
 class Adherence(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from edgen.quality.results import Bin, Distribution
-from edgen.report.pictures import LEVELS, WIDTH, Picture, colour, set_ticks, ticks
+from edgen.report.pictures import LEVELS, WIDTH, Canvas, colour, set_ticks, ticks
 from edgen.report.text import number, shortened
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Bar(NamedTuple):
     colour: str = "blue"
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a stacked bar."""
 
     colour: str
@@ -85,30 +85,30 @@ class Curve(NamedTuple):
 
 def bars(name: str, label: str, rows: Sequence[Bar], top: float | None = None) -> str:
     """Horizontal bars from 0 to `top` (None: the largest), the number at the end of the words."""
-    picture, axes = _rows(len(rows), foot=4, margin=_EDGE)
+    canvas, axes = _rows(len(rows), foot=4, margin=_EDGE)
     top = top or max((row.value for row in rows), default=0) or 1
     axes.set_xlim(0, top)
     axes.spines["bottom"].set_visible(False)
     axes.set_xticks([])
     for place, row in enumerate(rows):
-        _line(picture, place, row.label, row.said)
+        _line(canvas, place, row.label, row.said)
         axes.barh(place, top, height=0.2, color=colour("rule"), alpha=0.6)
         axes.barh(place, row.value, height=0.2, color=colour(row.colour))
-    return picture.svg(name, label)
+    return canvas.svg(name, label)
 
 
-def stacks(name: str, label: str, rows: Sequence[tuple[str, str, Sequence[Part]]]) -> str:
+def stacks(name: str, label: str, rows: Sequence[tuple[str, str, Sequence[Piece]]]) -> str:
     """For each (words, number, parts) a bar as long as the picture, cut in its parts; a count stands in its
     part where there is room."""
-    picture = Picture(len(rows) * 56 + 8)
-    axes = picture.axes(_EDGE, 0, _EDGE, 8)
+    canvas = Canvas(len(rows) * 56 + 8)
+    axes = canvas.axes(_EDGE, 0, _EDGE, 8)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, 1)
     axes.set_axis_off()
     room = WIDTH - 2 * _EDGE
     for place, (words, said, parts) in enumerate(rows):
-        picture.text(_EDGE, place * 56 + 15, words, limit=36, weight="bold")
-        picture.text(WIDTH - _EDGE, place * 56 + 15, said, ha="right", color=colour("muted"))
+        canvas.text(_EDGE, place * 56 + 15, words, limit=36, weight="bold")
+        canvas.text(WIDTH - _EDGE, place * 56 + 15, said, ha="right", color=colour("muted"))
         total = sum(part.amount for part in parts) or 1
         left = 0.0
         for part in parts:
@@ -127,18 +127,23 @@ def stacks(name: str, label: str, rows: Sequence[tuple[str, str, Sequence[Part]]
                     color=colour("paper"), weight="bold",
                 )  # fmt: skip
             left += width
-    return picture.svg(name, label)
+    return canvas.svg(name, label)
 
 
 def spans(name: str, label: str, rows: Sequence[Span], axis: Axis, reference: float | None = None) -> str:
     """Values as dots on their intervals; `reference` is a line to compare them with."""
-    picture, axes = _rows(len(rows), foot=_foot(axis))
+    canvas, axes = _rows(len(rows), foot=_foot(axis))
     known = [v for row in rows for v in (row.value, row.low, row.high) if v is not None]
     _scale(axes, axis, [*known, *([] if reference is None else [reference])])
     if reference is not None:
-        axes.axvline(reference, color=colour("muted"), linewidth=1.2, dashes=(3, 3))
+        # beside the marks only: a line through all would run through the words
+        marks = range(len(rows))
+        axes.vlines(
+            [reference] * len(rows), [place - 0.24 for place in marks], [place + 0.29 for place in marks],
+            color=colour("muted"), linewidth=1.4, linestyle=(0, (2, 2)),
+        )  # fmt: skip
     for place, row in enumerate(rows):
-        _line(picture, place, row.label, row.said)
+        _line(canvas, place, row.label, row.said)
         if row.low is not None and row.high is not None:
             axes.plot([row.low, row.high], [place] * 2, color=colour(row.colour), linewidth=2.4, alpha=0.55)
         if row.value is not None:
@@ -147,7 +152,7 @@ def spans(name: str, label: str, rows: Sequence[Span], axis: Axis, reference: fl
                 [row.value], [place], "o", markersize=7.5, markerfacecolor=face, markeredgewidth=1.8,
                 markeredgecolor=colour(row.colour), clip_on=False,
             )  # fmt: skip
-    return picture.svg(name, label)
+    return canvas.svg(name, label)
 
 
 def distributions(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
@@ -155,32 +160,32 @@ def distributions(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> s
     rows = [row for row in rows if row.distribution.n]
     if len(rows) <= 3 and all(row.distribution.bins for row in rows):
         return _histograms(name, label, rows, axis)
-    picture, axes = _rows(len(rows), foot=_foot(axis))
+    canvas, axes = _rows(len(rows), foot=_foot(axis))
     found = [row.distribution for row in rows]
     _scale(axes, axis, [v for d in found for v in (d.p5, d.p95) if v is not None])
     for place, row in enumerate(rows):
         d = row.distribution
         if d.p5 is None or d.p25 is None or d.median is None or d.p75 is None or d.p95 is None:
             continue
-        _line(picture, place, row.label, axis.tick(d.median))
+        _line(canvas, place, row.label, axis.tick(d.median))
         shade = colour(row.colour)
         axes.plot([d.p5, d.p95], [place] * 2, color=shade, linewidth=1.6, alpha=0.6)
         axes.plot([d.p25, d.p75], [place] * 2, color=shade, linewidth=7, alpha=0.6, solid_capstyle="butt")
         axes.plot([d.median], [place], "o", markersize=8, color=shade, markeredgecolor=colour("paper"))
-    return picture.svg(name, label)
+    return canvas.svg(name, label)
 
 
 def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
     single = len(rows) == 1
     tall = 190 if single else _PANEL
-    picture = Picture(tall * len(rows) + _foot(axis))
+    canvas = Canvas(tall * len(rows) + _foot(axis))
     # a bar of whole numbers from 3 up to 5 stands for 3 and 4: it is drawn around them
     shift = 0.5 if axis.whole else 0.0
     edges = [edge - shift for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
     for place, row in enumerate(rows):
         last = place == len(rows) - 1
         top = place * tall
-        axes = picture.axes(_MARGIN, top + 26, _MARGIN, picture.height - top - tall)
+        axes = canvas.axes(_MARGIN, top + 26, _MARGIN, canvas.height - top - tall)
         _bins(axes, row, shift)
         _scale(axes, axis, edges)
         if not last:
@@ -191,9 +196,9 @@ def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str
             axes.axvline(median, color=colour("ink"), linewidth=1.4, dashes=(2, 2))
         said = f"median {axis.tick(median)}" if median is not None else ""
         words = "" if single else row.label
-        picture.text(_EDGE, top + 16, words, color=colour(row.colour), weight="bold", limit=34)
-        picture.text(WIDTH - _EDGE, top + 16, said, ha="right", color=colour("muted"))
-    return picture.svg(name, label)
+        canvas.text(_EDGE, top + 16, words, color=colour(row.colour), weight="bold", limit=34)
+        canvas.text(WIDTH - _EDGE, top + 16, said, ha="right", color=colour("muted"))
+    return canvas.svg(name, label)
 
 
 def _bins(axes: Axes, row: Shape, shift: float) -> None:
@@ -208,8 +213,8 @@ def _bins(axes: Axes, row: Shape, shift: float) -> None:
 
 def curves(name: str, label: str, rows: Sequence[Curve], x: str, y: str, *, log: bool = True) -> str:
     """Lines over one another, on logarithmic axes or within the unit square."""
-    picture = Picture(270)
-    axes = picture.axes(52, 14, 16, _FOOT)
+    canvas = Canvas(270)
+    axes = canvas.axes(52, 14, 16, _FOOT)
     axes.spines["left"].set_visible(True)
     axes.spines["left"].set_color(colour("rule"))
     if log:
@@ -226,8 +231,8 @@ def curves(name: str, label: str, rows: Sequence[Curve], x: str, y: str, *, log:
         put(places, [_short(place) for place in places])
     axes.grid(visible=True, color=colour("rule"), linewidth=0.7)
     axes.set_xlabel(x, color=colour("muted"))
-    picture.text(_EDGE, 10, y, color=colour("muted"))
-    return picture.svg(name, label)
+    canvas.text(_EDGE, 10, y, color=colour("muted"))
+    return canvas.svg(name, label)
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -251,27 +256,26 @@ def cells(
     name: str, label: str, rows: Sequence[str], columns: int, planned: Sequence[Sequence[int]],
     accepted: Sequence[Sequence[int]],
 ) -> str:  # fmt: skip
-    """Counts of accepted over two dimensions: the more, the stronger. Columns are numbered from 1; a cell that
-    was planned and has nothing is crossed."""
+    """Counts of accepted over two dimensions: the more, the stronger. Rows and columns are numbered from 1; a cell
+    that was planned and has nothing is crossed."""
     from matplotlib.collections import PolyCollection
 
     side = min((WIDTH - 168 - _EDGE) / max(columns, 1), 30)
     left = WIDTH - side * columns - _EDGE  # what the cells leave is for the rows' names
     tall = max(min(side, 26.0), 13.0)
-    picture = Picture(24 + tall * len(rows) + 6)
-    axes = picture.axes(left, 24, _EDGE, 6)
+    canvas = Canvas(24 + tall * len(rows) + 6)
+    axes = canvas.axes(left, 24, _EDGE, 6)
     axes.set_xlim(0, columns)
     axes.set_ylim(len(rows), 0)
     axes.set_axis_off()
     most = max((count for row in accepted for count in row), default=0)
     squares: dict[int, list[list[tuple[float, float]]]] = {}
     for i, row in enumerate(accepted):
-        picture.text(
+        canvas.text(
             left - 7,
             24 + tall * (i + 0.5) + 4,
-            rows[i],
+            f"{shortened(rows[i], int(left / 6.6) - 4)}  {i + 1}",
             ha="right",
-            limit=int(left / 6.6),
             size=_fitting(tall),
         )
         for j, count in enumerate(row):
@@ -291,8 +295,8 @@ def cells(
     every = 1 if side >= 15 else 5
     for j in range(columns):
         if (j + 1) % every == 0 or j == 0:
-            picture.text(left + side * (j + 0.5), 17, str(j + 1), ha="center", color=colour("muted"), size=11)
-    return picture.svg(name, label)
+            canvas.text(left + side * (j + 0.5), 17, str(j + 1), ha="center", color=colour("muted"), size=11)
+    return canvas.svg(name, label)
 
 
 def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side: float, tall: float) -> None:
@@ -327,31 +331,31 @@ def _foot(axis: Axis) -> float:
     return _FOOT if axis.title else _TICKS
 
 
-def _rows(count: int, foot: float, margin: float = _MARGIN) -> tuple[Picture, Axes]:
+def _rows(count: int, foot: float, margin: float = _MARGIN) -> tuple[Canvas, Axes]:
     """A picture with a line of words and a place for a mark in each row; row i is at y = i."""
-    picture = Picture(count * _ROW + foot)
-    axes = picture.axes(margin, 0, margin, foot)
+    canvas = Canvas(count * _ROW + foot)
+    axes = canvas.axes(margin, 0, margin, foot)
     # the mark is at 27 of the row's 38 units
     axes.set_ylim(count - 27 / _ROW, -27 / _ROW)
     axes.set_yticks([])
-    return picture, axes
+    return canvas, axes
 
 
-def _line(picture: Picture, place: int, words: str, said: str) -> None:
+def _line(canvas: Canvas, place: int, words: str, said: str) -> None:
     """The line above a mark: words, and the number at the right."""
     behind = {"facecolor": colour("card"), "edgecolor": "none", "pad": 1.5}  # no rule goes through words
     # of two names, what is measured and an arm's, the second has the room that the first leaves, or a third
     room = max(12, 60 - len(said))
     head, dot, arm = words.rpartition(" · ")
     tail = dot + shortened(arm, max(room // 3, room - len(head) - 3)) if dot else ""
-    picture.text(
+    canvas.text(
         _EDGE,
         place * _ROW + 16,
         shortened(head if dot else words, room - len(tail)) + tail,
         limit=80,
         bbox=behind,
     )
-    picture.text(WIDTH - _EDGE, place * _ROW + 16, said, ha="right", color=colour("muted"), bbox=behind)
+    canvas.text(WIDTH - _EDGE, place * _ROW + 16, said, ha="right", color=colour("muted"), bbox=behind)
 
 
 def _scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:

@@ -8,10 +8,11 @@ from edgen.quality.results import Coverage, Heat, Value
 from edgen.report import charts
 from edgen.report.charts import Axis, Span
 from edgen.report.model import Part, Picture, Table
-from edgen.report.text import named, number, percent, share_of
+from edgen.report.text import NONE, counted, named, number, percent, share_of
 
 _MOST_ARMS = 6  # that are drawn; tables have all
 _MOST_VALUES = 12
+_NAMED = 5  # values that a cell of a table names
 _SIGNIFICANT = 0.05
 
 
@@ -35,14 +36,14 @@ def _map(name: str, label: str, heat: Heat) -> Picture:
     title = f"{named(heat.row_dimension).capitalize()} by {named(heat.column_dimension)}"
     said = (
         f"{number(len(planned))} of {number(len(heat.rows) * len(heat.columns))} cells were planned; they have "
-        f"{number(min(planned, default=0))} to {number(most)} conversations each, {number(lost)} of them none"
+        f"{number(min(planned, default=0))} to {counted(most, 'conversation')} each, {number(lost)} of them none"
     )
     alternative = f"Heat map of {title}. {said}."
     return Picture(
         name=name,
         title=f"{title} · {label}" if label else title,
         svg=charts.cells(name, alternative, heat.rows, len(heat.columns), heat.planned, heat.accepted),
-        caption=f"Conversations accepted; the columns are numbered below. Look for pale cells, and for a cross: planned, and all lost. {said}.",
+        caption=f"Conversations accepted; the numbers of rows and columns stand for the values below. Look for pale cells, and for a cross: planned, and all lost. {said}.",
         label=alternative,
         tables=(
             Table(
@@ -54,14 +55,23 @@ def _map(name: str, label: str, heat: Heat) -> Picture:
             ),
         ),
         legend=_scale(most, any(not a for _, a in pairs)),
-        key=heat.columns,
+        key=tuple(
+            (named(dimension).capitalize(), values)
+            for dimension, values in (
+                (f"{heat.row_dimension}, rows", heat.rows),
+                (f"{heat.column_dimension}, columns", heat.columns),
+            )
+        ),
     )
 
 
 def _scale(most: int, empty: bool) -> tuple[tuple[str, str], ...]:
     """What the shades stand for: none, half of the most, the most."""
     counts = [0] * empty + [count for count in (most // 2, most) if count]
-    return tuple((f"level-{charts.level_of(count, most)}", number(count)) for count in dict.fromkeys(counts))
+    return tuple(
+        (f"level-{charts.level_of(count, most)}", counted(count, "conversation"))
+        for count in dict.fromkeys(counts)
+    )
 
 
 def survivors(parts: Sequence[Part]) -> Iterator[Picture]:
@@ -162,21 +172,40 @@ def dimensions(parts: Sequence[Part]) -> Table:
     """How much of each dimension came."""
     several = len(parts) > 1
     return Table(
-        head=("dimension", *(["arm"] if several else []), "values", "seen", "evenness", "never accepted"),
+        head=(
+            "dimension", *(["arm"] if several else []), "values", "planned", "accepted", "evenness",
+            "planned, never accepted", "never planned",
+        ),
         rows=tuple(
             (
                 named(found.name),
                 *([part.label] if several else []),
                 number(found.size),
+                number(found.planned),
                 number(found.seen),
                 number(found.evenness),
-                "all"
-                if not found.seen
-                else ", ".join(found.unseen[:5]) + (" …" if len(found.unseen) > 5 else "") or "–",
+                _some(found.unseen, found.planned - found.seen),
+                _some(found.unplanned, found.size - found.planned),
             )
             for part in parts
             for found in part.quality.coverage.dimensions
         ),
+    )  # fmt: skip
+
+
+def _some(values: Sequence[str], count: int) -> str:
+    """The first few of `count` values."""
+    more = count - len(values[:_NAMED])
+    return (", ".join(values[:_NAMED]) + (f" and {number(more)} more" if more > 0 else "")) or NONE
+
+
+def drawn(parts: Sequence[Part]) -> str:
+    """Which arms the pictures leave out, in a sentence; "" where none."""
+    left = len(parts) - _MOST_ARMS
+    return (
+        f" The pictures show the first {_MOST_ARMS} of {len(parts)} arms; the tables have all."
+        if left > 0
+        else ""
     )
 
 

@@ -25,6 +25,7 @@ from edgen.quality.words import cut
 from edgen.records import Record, record_id, spoken
 from edgen.report.choose import Chooser
 from edgen.report.model import Part, Pick, Reason, Refused, Report, Shown, Visit
+from edgen.report.text import shown
 from edgen.rundir import RunDir
 from edgen.runreader import RunReader, decoded
 from edgen.samples import Material, materials, quality_of
@@ -33,7 +34,7 @@ CUT = 1_500  # characters of a raw reply that are shown
 EXAMPLES = 3  # of each reason
 LONGEST_TURN = 4_000  # characters of a turn that are shown
 MOST_TURNS = 200  # turns of a conversation that are shown
-_LARGEST_INPUT = 60_000  # bytes of a template that is shown
+_MOST_INPUTS = 100_000  # bytes of templates and spaces that the page carries
 _STEPS = 6  # bars of a tenfold of time
 
 Tell = Callable[[str], None]
@@ -61,8 +62,8 @@ def gather(run: Path, tell: Tell = lambda _: None) -> Report:
         return Report(
             name=job.name,
             edgen=__version__,
-            job=_as_written(rundir.job),
-            inputs=dict(_inputs(rundir.inputs)),
+            job=(written := _as_written(rundir.job)),
+            inputs=_inputs(rundir.inputs, written),
             parts=tuple(parts),
             missing=tuple(arm for arm in job.arms if arm not in readers),
             chosen=tuple(_shown(pick, readers) for pick in picks),
@@ -218,9 +219,17 @@ def _within(turn: Turn) -> Turn:
     )
 
 
+LEFT_OUT = "(left out here)"
+
+
 def _as_written(path: Path) -> str:
     """The job without what the run noted in it: that means nothing to another run, and names folders of this machine."""
     job = yaml.safe_load(path.read_bytes())
+    for values in (job, *(job.get("arms") or {}).values()):
+        for backend in (values.get("backends") or {}).values():
+            if backend.get("extra_body"):
+                # What a service is told beside the usual may be meant for nobody else's eyes.
+                backend["extra_body"] = dict.fromkeys(backend["extra_body"], LEFT_OUT)
     return yaml.safe_dump(
         {key: value for key, value in job.items() if key != "resolved"},
         sort_keys=False,
@@ -229,8 +238,15 @@ def _as_written(path: Path) -> str:
     )
 
 
-def _inputs(folder: Path) -> Iterator[tuple[str, str]]:
-    """The templates that the run was made with, by the name of their files."""
-    for path in sorted(folder.glob("*.j2")):
-        if path.stat().st_size <= _LARGEST_INPUT:
-            yield path.name, path.read_text("utf-8", "replace")
+def _inputs(folder: Path, job: str) -> dict[str, str] | None:
+    """The templates and spaces that the run was made with, by the names that its job has for them. None where a page
+    cannot carry them all and the job: too large, or with what a page leaves out or would show otherwise than it is."""
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    if sum(path.stat().st_size for path in paths) > _MOST_INPUTS:
+        return None
+    try:
+        texts = {f"{folder.name}/{path.name}": path.read_bytes().decode() for path in paths}
+    except UnicodeDecodeError:
+        return None
+    whole = LEFT_OUT not in job and all(shown(text) == text for text in (job, *texts.values()))
+    return texts if whole else None

@@ -92,13 +92,13 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the page is made from. `job` is the text of job.yaml, `inputs` the templates' texts by file,
-    `missing` arms that were not begun."""
+    """All that the page is made from. `job` is the text of job.yaml, `inputs` the texts of templates
+    and spaces by the names that it has for them, None where a page cannot carry them; `missing` arms that were not begun."""
 
     name: str
     edgen: str
     job: str
-    inputs: dict[str, str]
+    inputs: dict[str, str] | None
     parts: tuple[Part, ...]
     missing: tuple[str, ...]
     chosen: tuple[Shown, ...]
@@ -115,7 +115,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """A picture and all that goes with it: what to look for, a text alternative, its data as tables. `legend` is
-    (colour, words); `key` says what the numbered columns are."""
+    (colour, words); `key` says what numbered rows and columns are: (which, their names)."""
 
     name: str
     title: str
@@ -124,4 +124,4 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     tables: tuple[Table, ...]
     legend: tuple[tuple[str, str], ...] = ()
-    key: tuple[str, ...] = ()
+    key: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -35,7 +35,7 @@ def outcomes(parts: Sequence[Part], name: str) -> Picture:
             (
                 label,
                 f"{percent(each['accepted'] / part.planned if part.planned else None)} accepted",
-                [charts.Part(colour, each[status]) for status, colour in STATUSES],
+                [charts.Piece(colour, each[status]) for status, colour in STATUSES],
             )
         )
         cells.append((label, number(part.planned), *(number(count) for count in each.values())))
@@ -146,7 +146,8 @@ def latencies(parts: Sequence[Part], name: str) -> Iterator[Picture]:
         name="latency",
         title="How long an answer took",
         svg=charts.distributions("latency", alternative, rows, axis),
-        caption="The attempt that succeeded, waits and retries left out; the axis is logarithmic. Look for a second hump: "
+        caption="Of every stored answer, those to earlier forms of the job too: the attempt that succeeded, waits and retries "
+        "left out; the axis is logarithmic. Look for a second hump: "
         "a service that stalls, or one that queues. " + charts.read(rows),
         label=alternative,
         tables=(

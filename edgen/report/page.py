@@ -64,6 +64,7 @@ def page(report: Report) -> str:
         visits=outcome.visits,
         equation=outcome.equation,
         side_by_side=arms.side_by_side(report.comparison) if report.comparison else None,
+        compared=arms.compared(report.comparison) if report.comparison else "",
         dimensions=cover.dimensions(report.parts),
         all_values=cover.all_values,
         lost=cover.lost(report.parts),
@@ -123,7 +124,8 @@ def _sections(report: Report) -> Iterable[Section]:
     yield Section(
         name="space",
         title="Coverage of the space",
-        lead="Which cells of the preference space came, and whose conversations were lost on the way.",
+        lead="Which cells of the preference space came, and whose conversations were lost on the way."
+        + cover.drawn(parts),
         pictures=(*cover.maps(parts), *cover.survivors(parts)),
         definitions=defined("coverage"),
         body="space",
@@ -157,7 +159,7 @@ def _of_arms(report: Report) -> Iterable[Section]:
     yield Section(
         name="arms",
         title="Arms side by side",
-        lead="Every arm answers the same scenarios, so each is compared with itself under another setting.",
+        lead=arms.lead(found),
         pictures=tuple(arms.forests(found)) if found else (),
         definitions=tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
         body="arms",
@@ -258,11 +260,19 @@ def _most_common(parts: Iterable[Part]) -> str:
 
 def _asked(report: Report) -> list[tuple[str, str]]:
     """The facts of the job, for a table of two columns; where arms differ, what each has."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for part in report.parts:
         for name, value in _facts(part.job):
-            found.setdefault(name, []).append(value)
-    return [(name, " · ".join(dict.fromkeys(values))) for name, values in found.items()]
+            found.setdefault(name, {}).setdefault(value, []).append(part.label)
+    return [
+        (
+            name,
+            " · ".join(
+                f"{value} ({listed(arms_)})" if len(values) > 1 else value for value, arms_ in values.items()
+            ),
+        )
+        for name, values in found.items()
+    ]
 
 
 def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:

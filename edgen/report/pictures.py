@@ -36,7 +36,8 @@ VARIABLES = (
 )
 _STAND_INS = {name: f"#0e1d{place:02x}" for place, name in enumerate(VARIABLES)}
 _NAMES = {stand_in: f"var(--{name})" for name, stand_in in _STAND_INS.items()}
-SERIES = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
+# of arms; the last ones stand for something else too: sky and purple for match and mismatch
+SERIES = ("blue", "orange", "green", "vermillion", "grey", "sky", "purple")
 
 
 def colour(name: str) -> str:
@@ -49,8 +50,8 @@ def series(place: int) -> str:
     return SERIES[place % len(SERIES)]
 
 
-class Picture:
-    """One picture under way, `height` units high. Use within `drawing()`."""
+class Canvas:
+    """What one picture is drawn on, `height` units high. Use within `drawing()`."""
 
     def __init__(self, height: float) -> None:
         from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -17,9 +17,9 @@ _WHOLE = Axis("", number, low=0, whole=True)
 _SHARE = Axis("", lambda value: percent(value, 0), low=0, high=1)
 _PROBABILITY = Axis("", lambda value: f"{value:g}", low=0, high=1)
 _ROLES = {"Teacher": "blue", "Student": "orange"}
-_KINDS = {"match": "green", "mismatch": "vermillion", "untold": "grey"}
+_KINDS = {"match": "sky", "mismatch": "purple", "untold": "muted"}  # no arm's colours
 _MOST_CURVES = 7
-_MOST_BARS = 12
+_MOST_BARS = 24
 
 
 def shapes(parts: Sequence[Part], name: str) -> Iterator[Picture]:
@@ -50,8 +50,12 @@ def shapes(parts: Sequence[Part], name: str) -> Iterator[Picture]:
         "suffix: behind the last turn's text; own turn: a turn of its own; inside: within a text; absent: nobody said it.",
     )  # fmt: skip
     yield from _bars(
-        "repairs", "Repaired while the replies were read", parts, lambda q: {**q.overview.repairs, **q.overview.defects},
+        "repairs", "Repaired while the replies were read", parts, lambda q: q.overview.repairs,
         "Conversations with each repair. Look for one that most need: the template could ask for what is meant.",
+    )  # fmt: skip
+    yield from _bars(
+        "defects", "Debris that is still in the turns", parts, lambda q: q.overview.defects,
+        "Conversations with each kind that edgen validate finds. Look for any: what stands here was accepted as it is.",
     )  # fmt: skip
 
 
@@ -75,12 +79,12 @@ _VARIETY: tuple[tuple[str, Callable[[Quality], dict[str, float | None]], str], .
     (
         "Distinct n-grams",
         lambda q: {f"distinct-{n}": value for n, value in q.diversity.distinct_in_blocks.items()},
-        "Different n-grams for each n-gram, in equally long blocks, so that the size of the data does not matter. 1: nothing is said twice.",
+        "Different n-grams for each n-gram, in equally long blocks, so that the size of the data does not matter. 1: nothing is said twice. These are blocks of words over all conversations; a comparison of arms has blocks of scenarios, so its values are others.",
     ),
     (
         "Self-BLEU",
         lambda q: {f"self-BLEU of {number(q.diversity.self_bleu_sampled)} conversations": q.diversity.self_bleu},
-        "How much of a conversation is in others too, from 0 to 1; lower is more varied.",
+        "How much of a conversation is in others too, from 0 to 1; lower is more varied. Over all conversations; a comparison of arms has it within blocks, where it is another number.",
     ),
 )  # fmt: skip
 
@@ -93,7 +97,7 @@ def _growth(drawn: Sequence[Part], total: int) -> Picture:
         if found.heaps_k is not None and found.heaps_beta is not None:
             ends = (found.growth[0].tokens, found.growth[-1].tokens)
             fitted = [found.heaps_k * end**found.heaps_beta for end in ends]
-            rows.append(Curve(ends, fitted, "muted", dashed=True))
+            rows.append(Curve(ends, fitted, series(place), dashed=True))
         rows.append(Curve([g.tokens for g in found.growth], [g.types for g in found.growth], series(place)))
         beta = "" if found.heaps_beta is None else f", exponent {number(found.heaps_beta)}"
         said.append(f"{label}{number(found.types)} different among {number(found.tokens)} words{beta}")
@@ -103,7 +107,7 @@ def _growth(drawn: Sequence[Part], total: int) -> Picture:
         name="growth",
         title="Growth of the vocabulary",
         svg=charts.curves("growth", alternative, rows, "words", "different words"),
-        caption="Dashed: Heaps' law fitted. Look for a curve that bends away below it: new conversations bring no new words. "
+        caption=f"Dashed: Heaps' law fitted{' to each, in its colour' if len(drawn) > 1 else ''}. Look for a curve that bends away below it: new conversations bring no new words. "
         f"{'; '.join(said)}." + (f" The first {len(drawn)} of {total} arms." if total > len(drawn) else ""),
         label=alternative,
         tables=(Table(head=("", "words", "different words"), rows=tuple(cells)),),
@@ -137,8 +141,12 @@ def understanding(parts: Sequence[Part]) -> Iterator[Picture]:
     ]
     if means:
         yield _spanned(
-            "probability-means", "Mean probability, with 95% intervals", means, _PROBABILITY,
-            "Look for intervals that do not overlap."
+            "probability-means", "Mean probability", means, _PROBABILITY,
+            (
+                "Lines are 95% intervals: look for some that do not overlap."
+                if any(row.low is not None for row in means)
+                else "There are too few conversations for intervals."
+            )
             + (f" Match minus mismatch: {'; '.join(differences)}." if differences else ""),
         )  # fmt: skip
     judges = [
@@ -229,8 +237,25 @@ def behaviour(parts: Sequence[Part]) -> Iterator[Picture]:
     if rows:
         yield _spanned(
             "habits", "Leaks and answers", rows, _SHARE,
-            "Look for leaks above zero, and for a teacher that tells more often than it asks.",
+            f"{_about_leaks(parts)} Look for a teacher that tells more often than it asks.",
         )  # fmt: skip
+
+
+def _about_leaks(parts: Sequence[Part]) -> str:
+    """What a leak is depends on who knows what."""
+    protocols = {part.job["protocol"] for part in parts}
+    said = []
+    if "oneshot" in protocols:
+        said.append(
+            "Where one prompt writes both sides (oneshot), the writer knows both descriptions: a leak is its slip, "
+            "which a student or a teacher could not make."
+        )
+    if protocols != {"oneshot"}:
+        said.append(
+            "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: look for "
+            "any leak, which is a guess or a prompt that says too much."
+        )
+    return " ".join(said)
 
 
 def sides(parts: Sequence[Part]) -> Iterator[Picture]:
@@ -299,16 +324,8 @@ def _tables(rows: Sequence[Shape], axis: Axis) -> Iterator[Table]:
     for row in rows:
         found = row.distribution
         values = (
-            found.mean,
-            found.sd,
-            found.min,
-            found.p5,
-            found.p25,
-            found.median,
-            found.p75,
-            found.p95,
-            found.max,
-        )
+            found.mean, found.sd, found.min, found.p5, found.p25, found.median, found.p75, found.p95, found.max,
+        )  # fmt: skip
         summary.append((row.label, number(found.n), *(number(value) for value in values)))
     yield Table(
         head=("", "n", "mean", "sd", "least", "5%", "25%", "median", "75%", "95%", "most"),
@@ -332,21 +349,30 @@ def _bin(low: float, high: float, axis: Axis) -> str:
 def _bars(
     name: str, title: str, parts: Sequence[Part], get: Callable[[Quality], dict[str, int]], caption: str
 ) -> Iterator[Picture]:
+    """Shares of the conversations of each kind, the largest first, every arm beside every other."""
+    drawn = [(place, part) for place, part in enumerate(parts) if part.quality.overview.records]
+    largest: dict[str, float] = {}
+    for _, part in drawn:
+        for kind, count in get(part.quality).items():
+            if count:
+                largest[kind] = max(largest.get(kind, 0.0), count / part.quality.overview.records)
     rows = []
-    for place, part in enumerate(parts):
-        total = part.quality.overview.records
-        for what, count in sorted(get(part.quality).items(), key=lambda item: -item[1]):
-            if count and total:
-                said = f"{number(count)} ({percent(count / total)})"
-                rows.append(Bar(_with(named(what), part.label), count / total, said, series(place)))
+    for kind in sorted(largest, key=lambda kind: (-largest[kind], kind)):
+        for place, part in drawn:
+            count, total = get(part.quality).get(kind, 0), part.quality.overview.records
+            said = f"{number(count)} ({percent(count / total)})"
+            rows.append(Bar(_with(named(kind), part.label), count / total, said, series(place)))
     if rows:
-        yield _barred(name, title, rows, caption)
+        # whole kinds, so that an arm is not missing beside the others
+        most = max(_MOST_BARS // len(drawn), 3)
+        yield _barred(name, title, rows, caption, most * len(drawn))
 
 
-def _barred(name: str, title: str, rows: Sequence[Bar], caption: str) -> Picture:
-    drawn = sorted(rows, key=lambda row: -row.value)[:_MOST_BARS] if len(rows) > _MOST_BARS else rows
+def _barred(name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None) -> Picture:
+    """The first `most` of the rows (None: all) as bars; the table has all."""
+    drawn = rows[:most]
     if len(rows) > len(drawn):
-        caption += f" The {len(drawn)} largest of {len(rows)}."
+        caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."
     alternative = f"Bars: {title}. {'; '.join(f'{row.label}: {row.said}' for row in drawn)}."
     return Picture(
         name=name,

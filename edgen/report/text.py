@@ -87,11 +87,12 @@ def signed(value: float | None, digits: int | None = None) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """`$1.27`; four decimals below ten cents."""
+    """`$1.27`; three significant digits below ten cents."""
     if value is None:
         return NONE
-    sign = "−" if value < 0 else ""
-    return f"{sign}${abs(value):,.2f}" if abs(value) >= 0.1 or value == 0 else f"{sign}${abs(value):.4f}"
+    sign, size = "−" if value < 0 else "", abs(value)
+    digits = 2 if size >= 0.1 or size < 1e-12 else 2 - math.floor(math.log10(size))
+    return f"{sign if size >= 1e-12 else ''}${size:,.{digits}f}"
 
 
 def seconds(value: float | None) -> str:

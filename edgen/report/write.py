@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.errors import UsageError
 from edgen.report.gather import gather
 from edgen.report.page import GENERATOR, page
-from edgen.rundir import RunDir
+from edgen.rundir import RunDir, check_file
 from edgen.shards import write_jsonl_atomic
 
 _MARK = f'<meta name="generator" content="{GENERATOR}'.encode()
-_HEAD = 2_000  # bytes of a file in which the mark stands
+_WHAT = "report"
 
 
 @dataclass(frozen=True)
 class Written:
-    """Where a report is, its size in bytes, and how many of what was planned are pending."""
+    """Where a report is, its size in bytes, and what became of what was planned. `missing`: arms of which nothing
+    is settled; `uncompared`: why arms are not compared."""
 
     path: Path
     size: int
     pending: int
+    accepted: int
+    refused: int
     missing: tuple[str, ...]
     uncompared: str | None
 
@@ -36,41 +37,20 @@ def write(run: Path, output: Path | None = None, tell: Callable[[str], None] = l
     """
     RunDir(run).require()
     path = RunDir(run).report if output is None else output
-    _check(path)
-    report = gather(run, tell)
-    tell("drawing")
-    text = page(report).encode()
-    # what was checked may be another file by now
-    _check(path)
-    write_jsonl_atomic(path, [text])
+    check_file(path, RunDir(run), _MARK, _WHAT)
+    with RunDir(run).read():  # until the file stands: nobody makes the run anew below it
+        report = gather(run, tell)
+        tell("drawing")
+        text = page(report).encode()
+        # what was checked may be another file by now
+        check_file(path, RunDir(run), _MARK, _WHAT)
+        write_jsonl_atomic(path, [text])
     return Written(
         path=path,
         size=len(text) + 1,
         pending=sum(part.pending for part in report.parts),
+        accepted=sum(part.accepted for part in report.parts),
+        refused=sum(reason.count for part in report.parts for reason in part.reasons),
         missing=report.missing,
         uncompared=report.uncompared,
     )
-
-
-def _check(path: Path) -> None:
-    """Raise UsageError if there is anything at `path` but an earlier report, or if none can be written there."""
-    if path.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a file with -o, such as {path / 'report.html'}.")
-    if path.is_symlink() and not path.exists():
-        raise UsageError(f"{path}: this link leads nowhere; name another file with -o.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        wrong = "cannot be written" if path.parent.is_dir() else "is no folder"
-        raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
-    try:
-        with path.open("rb") as file:
-            mark = file.read(_HEAD)
-    except FileNotFoundError:
-        return
-    except OSError as problem:
-        raise UsageError(
-            f"{path}: it cannot be written ({problem.strerror}); name another file with -o."
-        ) from None
-    if _MARK not in mark:
-        raise UsageError(
-            f"{path}: this file is no report of edgen, and is left as it is; name another with -o."
-        )

@@ -98,17 +98,18 @@ def _together(parts: Sequence[Material]) -> Material:
             unread.update(part.unread)
 
     def fates() -> Iterator[Fate] | None:
-        known = [part.fates() for part in parts]
-        if all(each is None for each in known):
-            return None
-        return itertools.chain.from_iterable(
-            (Fate(sample.scenario, 0, "accepted") for sample in part.samples()) if each is None else each
-            for part, each in zip(parts, known, strict=True)
-        )
+        known = [found for part in parts if (found := part.fates()) is not None]
+        return itertools.chain.from_iterable(known) if known else None
 
     counts = [part.count for part in parts if part.count is not None]
-    spaces = [part.space for part in parts]
+    # files know no plan; beside runs they would count as planned and all accepted
+    files = [part.name for part in parts if part.fates() is None]
+    runs = [part for part in parts if part.fates() is not None]
+    spaces = [part.space for part in runs or parts]
     noted: dict[str, list[str]] = {}
+    if runs and files:
+        alone = ", ".join(part.name for part in runs)
+        noted[f"no plan is known of files, so coverage is that of {alone} alone."] = files
     for part in parts:
         for note in part.notes:
             noted.setdefault(note, []).append(part.name)

@@ -22,6 +22,7 @@ EXPECTED = (
     "expected objects with `background_info` (topic, student_prefrences, teacher_prefrences, student_reactions, "
     "teacher_reactions) and `conversation`, a list of {role: Teacher or Student, text}"
 )
+_FLAT = ("topic", "student_preference", "student_reaction", "teacher_preference", "teacher_reaction")
 _BACKGROUND = ("topic", "student_prefrences", "student_reactions", "teacher_prefrences", "teacher_reactions")
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
 
@@ -67,7 +68,9 @@ class _FileReading:
                 count += 1
         if not count:
             raise DataError(
-                str(self._path), f"it holds no record of Education Dialogue's form{self._why()}: {EXPECTED}."
+                str(self._path),
+                f"it holds no record of Education Dialogue's form{self._why()}: {EXPECTED}. What `edgen export` "
+                "wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
             )
 
     def _placed(self, sample: Sample, clusters: dict[tuple[str, int], int], count: int) -> Sample:
@@ -105,6 +108,7 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         record = decode(raw)
     except ValueError:
         return "it cannot be decoded"
+    record = _unfolded(record)
     if why := _no_record(record):
         return why
     background, provenance = record["background_info"], record.get("provenance")
@@ -118,7 +122,7 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         id=identifier if isinstance(identifier, str) else name,
         source=source,
         split=split,
-        scenario=Scenario(index if type(index) is int and 0 <= index < NUMBERED else -1, topic, *others),
+        scenario=Scenario(index if type(index) is int and index >= 0 else -1, topic, *others),
         turns=found.turns,
         entries=len(record["conversation"]),
         defects=found.defects,
@@ -128,6 +132,15 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         simulated=provenance.get("simulated") is True,
         repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
     )
+
+
+def _unfolded(record: Any) -> Any:
+    """A flat row of `edgen export --to hf` as a record; anything else as it is."""
+    if not isinstance(record, dict) or "background_info" in record or not record.keys() >= {*_FLAT}:
+        return record
+    provenance = {key: record.get(key) for key in ("scenario", "simulated")}
+    background = {name: record[key] for name, key in zip(_BACKGROUND, _FLAT, strict=True)}
+    return {**record, "background_info": background, "provenance": provenance}
 
 
 def _no_record(record: Any) -> str | None:

@@ -7,6 +7,7 @@ the line; what is wrong inside a record is for others to find.
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from edgen.errors import DataError
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl")
+_OF_RECORDS = {"conversation", "background_info"}
+_ABOUT = ("manifest.json", "croissant.json")  # these tell of the files beside them
 
 T = TypeVar("T")
 
@@ -45,7 +48,8 @@ def runs_at(path: Path) -> list[Path]:
 
 
 def find_inputs(path: Path) -> Inputs:
-    """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files.
+    """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files, which may lie
+    in its `data` as the Hugging Face hub has them.
 
     Raises DataError if there is nothing, or if it cannot be looked at.
     """
@@ -63,18 +67,28 @@ def _found(path: Path) -> Inputs:
         if (path / "run.db").exists():
             raise DataError(str(path), "this run has no shards yet; finish it with 'edgen generate' first.")
         shards = path
-    files = sorted(
-        (p for p in shards.iterdir() if p.suffix in _SUFFIXES and p.name != "manifest.json" and p.is_file()),
-        key=lambda p: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", p.name)],
-    )
-    has_manifest = (shards / "manifest.json").is_file()
+    files, has_manifest = _records_in(shards), (shards / "manifest.json").is_file()
     if not files and not has_manifest:
-        raise DataError(str(path), "this folder holds no .json or .jsonl file.")
+        files = _records_in(path / "data")
+    if not files and not has_manifest:
+        tables = any((path / "data").glob("*.parquet")) or any(path.glob("*.parquet"))
+        hint = " Parquet is not read; `edgen export RUN --to ed` writes files that are." if tables else ""
+        raise DataError(str(path), f"this folder holds no .json or .jsonl file of records.{hint}")
     space = shards.parent / "inputs" / "space.yaml"
     return Inputs(
         tuple(files),
         shards if has_manifest else None,
         space if has_manifest and space.is_file() else None,
+    )
+
+
+def _records_in(folder: Path) -> list[Path]:
+    """The files of records in a folder, in the order of their numbers; none where there is no folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(
+        (p for p in folder.iterdir() if p.suffix in _SUFFIXES and p.name not in _ABOUT and p.is_file()),
+        key=lambda p: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", p.name)],
     )
 
 
@@ -102,12 +116,27 @@ def cut(data: bytes, source: str) -> list[msgspec.Raw]:
     _check_utf8(data, source)
     start = data[:_CHUNK].lstrip()[:1]
     if start == b"[":
-        return _decode(data, list[msgspec.Raw], source, data, 0)
+        try:
+            return _decode(data, list[msgspec.Raw], source, data, 0)
+        except DataError:
+            if (records := _as_python_reads(data)) is None:
+                raise
+            return records
     if start == b"{":
         return _lines(data, source)
     if not data.strip():
         raise DataError(source, "it is empty; an empty list of records is written [].")
     raise DataError(source, "it holds no records: expected a JSON list, or JSON Lines with an object a line.")
+
+
+def _as_python_reads(data: bytes) -> list[msgspec.Raw] | None:
+    """The records of a list that Python's json takes and JSON's rules do not: half characters (`\\ud800`), NaN. The
+    records that hold such a thing stay what nobody can decode; the others are as good as ever."""
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return [msgspec.Raw(json.dumps(value).encode()) for value in values] if isinstance(values, list) else None
 
 
 def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
@@ -118,21 +147,26 @@ def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
             try:
                 records.append(_decode(line, msgspec.Raw, source, data, offset))
             except DataError:
-                if not records and _is_one_value(data):
+                if len(record := _as_python_reads(b"[%b]" % line) or []) == 1:
+                    records += record
+                    offset += len(line)
+                    continue
+                if not records and (keys := _keys_of_one(data)) is not None:
+                    advice = "; put [ and ] around it" if keys & _OF_RECORDS else ""
                     raise DataError(
-                        source, "it holds one JSON object, not a list of records; put [ and ] around it."
+                        source, f"it holds one JSON object, not a list of records{advice}."
                     ) from None
                 raise
         offset += len(line)
     return records
 
 
-def _is_one_value(data: bytes) -> bool:
+def _keys_of_one(data: bytes) -> set[str] | None:
+    """The keys of the one JSON object that the data are; None if they are something else."""
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        return set(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
     except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _check_utf8(data: bytes, source: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from edgen.engine.comparing import comparing, store
+from edgen.errors import LockedError
 from edgen.rundir import RunDir
 from tests.cli.command import Command
 
@@ -108,8 +110,13 @@ class TestArms:
     def test_some_of_them_in_the_order_named(self, command: Command, run: Path) -> None:
         found = compare(command, run, "--arms", "refusing", "published")
         assert (found["baseline"], len(found["arms"])) == ("refusing", 2)
-        again = compare(command, run, "--arms", "refusing", "--arms", "published")
-        assert again == found
+        for spelled in (
+            ("--arms", "refusing", "--arms", "published"),
+            ("--arms", "refusing,published"),
+            ("--arms=refusing,", "published"),
+            ("--arms=refusing", "--arms=published"),
+        ):
+            assert compare(command, run, *spelled) == found, spelled
         assert (run / "comparisons" / "refusing-vs-published.json").exists()
 
     def test_for_a_person(self, command: Command, run: Path) -> None:
@@ -157,13 +164,24 @@ class TestArms:
         )
 
     def test_two_protocols(self, command: Command, tmp_path: Path) -> None:
-        other = {"protocol": "selfplay", "prompt": None, "backends": {"default": SIMULATOR}}
+        other = {"protocol": "selfplay"}
         run = generate(command, tmp_path, "talks", conversations=12, arms={"one": {}, "two": other})
         found = compare(command, run, "--prompts")
         assert metric(found, "probability")["differences"][0]["value"] is None
         assert "probability" in [each["what"] for each in found["not_compared"]]
         assert metric(found, "calls")["differences"][0]["low"] > 5
         assert {each["use"] for each in found["prompts"]} == {"default", "teacher", "student"}
+        assert set(found["arms"][1]["changes"]) == {
+            "protocol", "prompt", "prompts.teacher", "prompts.student"
+        }  # fmt: skip
+
+    def test_prompts_that_differ_in_a_line_separator(self, command: Command, tmp_path: Path) -> None:
+        for name, between in (("one", "\n"), ("other", "\u2028")):
+            (tmp_path / f"{name}.j2").write_text(f"Teach {{{{ topic }}}}.{between}Be brief.")
+        arms = {name: {"prompt": f"./{name}.j2"} for name in ("one", "other")}
+        run = generate(command, tmp_path, "lines", conversations=3, arms=arms)
+        (difference,) = compare(command, run, "--prompts")["prompts"]
+        assert "\u2028Be brief." in difference["diff"]
 
     def test_only_refusals_in_one_arm(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, "bad", arms={"good": {}, "bad": faults("refusal=1")})
@@ -238,10 +256,36 @@ class TestMistakes:
             ),
             (("--arms", "json", "json"), "'json' is named twice"),
             (("--arms", "json"), "name at least two"),
+            (("--arms", "zzz", "json"), "no arm 'zzz' (known: published, json, refusing).\n"),
+            (("published", "refusing"), "did you mean --arms published refusing?"),
+            (("json",), "did you mean --arms published json?"),
+            (("--arms", "--prompts"), "there is no arm '--prompts'"),
         ):
             ended = command("compare", run, *arguments)
             assert ended.code == 2
             assert said in ended.err, ended.err
+
+    def test_a_run_behind_the_arms(self, command: Command, tmp_path: Path) -> None:
+        ended = command("compare", "--arms", "published", "json", tmp_path / "run")
+        assert ended.code == 2
+        assert "name a run, before the options: edgen compare RUN --arms A B" in ended.err
+
+    def test_an_arm_made_under_another_space(self, command: Command, tmp_path: Path) -> None:
+        run = generate(command, tmp_path, conversations=3, arms=ARMS)
+        space = run / "inputs" / "space.yaml"
+        space.write_text(space.read_text().replace("lecture", "lectures", 1))
+        ended = command("compare", run)
+        assert ended.code == 2
+        assert "was made with another space" in ended.err
+
+    def test_nobody_makes_the_run_anew_before_it_is_stored(self, command: Command, tmp_path: Path) -> None:
+        run = generate(command, tmp_path, conversations=3, arms=ARMS)
+        with comparing([run]) as comparison:
+            with pytest.raises(LockedError), RunDir(run).held():
+                pass
+            store(comparison, run)
+        with RunDir(run).held():
+            pass
 
     def test_nothing_to_compare_with(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3)

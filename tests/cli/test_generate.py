@@ -65,7 +65,21 @@ def test_stdout_is_the_result_and_nothing_else(command: Command, tmp_path: Path)
     }  # fmt: skip
     assert "5/5" in ended.err
     status = command("status", tmp_path / "run", "--json")
-    assert json.loads(status.out) == json.loads(ended.out)
+    facts = json.loads(ended.out)
+    assert facts["calls"].pop("now") == 5
+    assert json.loads(status.out) == facts
+
+
+def test_a_start_says_which_calls_are_its_own(command: Command, tmp_path: Path) -> None:
+    path = job(tmp_path)
+    for count, line in (
+        (5, "5 made, 0 replayed"),
+        (8, "8 made (3 now), 0"),
+        (8, "8 made (0 now), 0"),
+    ):
+        ended = command("generate", path, "-n", str(count), "-o", tmp_path / "run")
+        assert f"calls      {line}" in ended.out
+    assert "calls      8 made, 0 replayed" in command("status", tmp_path / "run").out
 
 
 @pytest.mark.parametrize(
@@ -160,10 +174,22 @@ def test_preview_calls_nothing_and_shows_what_would_be_asked(command: Command) -
 
 
 def test_status_of_what_is_no_run(command: Command, tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "nothing", QUICKSTART):
+    for path in (tmp_path, tmp_path / "nothing"):
         ended = command("status", path)
         assert ended.code == 2
-        assert "no ledger here" in ended.err
+        assert f"{path}: there is no run here; `edgen generate JOB -o {path}` makes one." in ended.err
+        assert ended.err == command("pairs", path, "--by", "oracle").err
+    for arguments in (("status",), ("pairs", "--by", "oracle")):
+        ended = command(*arguments, QUICKSTART)
+        assert ended.code == 2
+        assert "quickstart.yaml: this is a job and no run. Its run is the folder outputs/<name>" in ended.err
+
+
+def test_status_of_a_ledger_whose_job_was_not_noted_yet(command: Command, tmp_path: Path) -> None:
+    """A kill may come between the two."""
+    command("generate", job(tmp_path), "-o", tmp_path / "run")
+    (tmp_path / "run" / "job.yaml").unlink()
+    assert command("status", tmp_path / "run").code == 0
 
 
 def test_doctor_says_what_is_wrong(command: Command, tmp_path: Path) -> None:
@@ -281,6 +307,10 @@ class TestArms:
         facts = json.loads(command("generate", more, "-o", tmp_path / "run", "--json").out)
         before = {arm: facts["arms"][arm]["calls"]["made"] for arm in ARMS}
         assert facts["arms"]["other"]["calls"]["made"] == 6
+        assert {arm: own["calls"]["now"] for arm, own in facts["arms"].items()} == {
+            "plain": 0, "json": 0, "two": 0, "other": 6,
+        }  # fmt: skip
+        assert facts["calls"]["now"] == 6
         again = json.loads(command("generate", more, "-o", tmp_path / "run", "--json").out)
         assert {arm: again["arms"][arm]["calls"]["made"] for arm in ARMS} == before
 
@@ -323,3 +353,14 @@ class TestArms:
         assert "bad: 0 of 6" in ended.err
         facts = json.loads(ended.out)
         assert (facts["state"], facts["arms"]["good"]["accepted"]) == ("short", 6)
+
+    def test_each_says_of_itself_how_it_ended(self, command: Command, tmp_path: Path) -> None:
+        refusing = {"backends": {"default": {"faults": "refusal=1"}}}
+        path = self.job(tmp_path, arms={"bad": refusing, "good": {}, "worse": refusing | {"asks": 1}})
+        assert command("generate", path, "-o", tmp_path / "run").code == 3
+        lines = command("status", tmp_path / "run").out.splitlines()
+        last = [line.removeprefix("last       ") for line in lines if line.startswith("last")]
+        assert [line.partition(" conv")[0] for line in last] == ["bad: 0 of 6", "worse: 0 of 6"]
+        assert all(line.count("were accepted") == 1 for line in last)
+        arms = [line for line in lines if line.startswith("arm")]
+        assert [line.split()[2] for line in arms] == ["short,", "complete,", "short,"]

@@ -131,7 +131,10 @@ class TestDiff:
         facts = differences(command, path, "as-json")
         assert (facts["left"], facts["right"]) == ("plain", "as-json")
         assert differences(command, path, "hot")["differences"][0]["prompts"]["default"]["same"]
-        assert "the same in both" in command("preview", path, "--diff", "hot").out
+        shown = command("preview", path, "--diff", "hot").out
+        assert "the same in both" in shown
+        assert shown.startswith("asks is 3 in the first, 2 in the second\n\n")
+        assert differences(command, path, "hot")["job"] == {"asks": ["3", "2"]}
         refused = command("preview", path, "--diff", "plain")
         assert (refused.code, "this is the first arm" in refused.err) == (2, True)
         near = command("preview", path, "--diff", "as-jsn")
@@ -166,10 +169,14 @@ class TestDiff:
         assert ended.out == ""
 
     def test_long_prompts_take_no_time(self, command: Command, here: Path) -> None:
-        (here / "a.j2").write_text("{% for i in range(2000) %}a b a b{{ i % 2 }}\n{% endfor %}{{ topic }}")
-        (here / "b.j2").write_text("{% for i in range(2000) %}b a b a{{ i % 3 }}\n{% endfor %}{{ topic }}")
-        ended = command("preview", job(here, prompt="./a.j2"), "-n", "1", "--diff", "b.j2")
-        assert ended.code == 0
+        """Beyond the limit lines are not compared: what is the same is shown as changed too."""
+        for name, odd in (("a", 2), ("b", 3)):
+            loop = f"{{% for i in range(500) %}}{name} b a b{{{{ i % {odd} }}}}\nthe same\n{{% endfor %}}"
+            (here / f"{name}.j2").write_text(loop + "{{ topic }}")
+        path = job(here, prompt="./a.j2")
+        diff = differences(command, path, "b.j2")["differences"][0]["prompts"]["default"]["diff"].split("\n")
+        assert (diff.count("-the same"), diff.count("+the same"), diff.count(" the same")) == (500, 500, 0)
+        assert command("preview", path, "-n", "1", "--diff", "b.j2").code == 0
 
 
 def test_a_template_for_another_use_is_refused(command: Command, here: Path) -> None:

@@ -67,15 +67,40 @@ def test_local_ones_are_found_here_in_prompts_and_where_they_are_named(command: 
     assert (plain["title"], plain["expects"], plain["error"]) == (None, None, None)
 
 
+def test_one_that_is_named_twice_is_listed_once(command: Command, here: Path) -> None:
+    (here / "other").mkdir()
+    (here / "other" / "one.j2").write_text(MINE)
+    ended = command("prompts", "other", "other/one.j2", "other", resources.folder("prompts"), "--json")
+    names = [entry["name"] for entry in json.loads(ended.out)["templates"]]
+    assert names == [*resources.shipped("prompts"), "./other/one.j2"]
+
+
+def test_front_matter_that_is_not_at_the_top_is_pointed_out(command: Command, here: Path) -> None:
+    (here / "late.j2").write_text("{# Ours. #}\n" + MINE)
+    (here / "good.j2").write_text("\n" + MINE + "{#----- a banner -----#}")
+    found = entries(command)
+    assert "the comment in line 2 looks like front matter and is not read" in found["./late.j2"]["remark"]
+    assert found["./late.j2"]["title"] is None
+    assert all(entry["remark"] is None for name, entry in found.items() if name != "./late.j2")
+    assert "REMARK   the comment in line 2 looks like front matter" in command("prompts").out
+
+
+def test_one_that_expects_nothing_says_so_in_words(command: Command, here: Path) -> None:
+    (here / "plain.j2").write_text("Only {{ topic }}")
+    out = command("prompts").out
+    assert "./plain.j2  (no version, expects not stated, " in out
+    assert "?" not in out
+
+
 def test_one_with_an_error_is_listed_with_it(command: Command, here: Path) -> None:
     (here / "broken.j2").write_text("{{ topik }}")
-    (here / "front.j2").write_text("{#\n---\nexpects: verdict\nlicense: x\n---\n#}\n{{ topic }}")
+    (here / "front.j2").write_text("{#\n---\nexpects: verdict\nlicens: x\n---\n#}\n{{ topic }}")
     (here / "used.j2").write_text("{#\n---\nexpects: values\n---\n#}\n{{ topic }}")
     (here / "bytes.j2").write_bytes(b"\xff\x1b[31m")
     (here / "folder.j2").mkdir()
     found = entries(command)
     assert "line 1: there is no variable 'topik' (did you mean 'topic'?)" in found["./broken.j2"]["error"]
-    assert "line 4: license: unknown key (did you mean 'licence'?)" in found["./front.j2"]["error"]
+    assert "line 4: licens: unknown key (did you mean 'licence'?)" in found["./front.j2"]["error"]
     assert "line 6: there is no variable 'topic'" in found["./used.j2"]["error"]
     assert "not UTF-8" in found["./bytes.j2"]["error"]
     assert "this is a folder" in found["./folder.j2"]["error"]

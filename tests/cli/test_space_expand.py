@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from edgen.cli.space.expand import publish
+from edgen.errors import UsageError
 from edgen.protocols.alike import Known
 from edgen.space import DIMENSIONS, Space, content_sha256, dump_space, load_space
 from tests.cli.command import Command
@@ -107,6 +111,56 @@ def test_what_runs_dry_is_written_and_said(command: Command, here: Path) -> None
     assert ended.code == 3
     assert "of 400 new values were found; the last answers brought nothing new" in ended.err
     assert 100 < len(load_space(here / "small-expanded.yaml").teacher_reactions) < 400
+
+
+def test_a_new_value_weighs_as_those_that_are_drawn(command: Command, here: Path) -> None:
+    weights = [0, 0, 0, 2, 8, 4]
+    entries = [{"value": f"way {'abcdef'[i]}", "weight": weight} for i, weight in enumerate(weights)]
+    text = SMALL.splitlines()
+    text[3] = f"student_preferences: {json.dumps(entries)}"
+    (here / "small.yaml").write_text("\n".join(text))
+    command("space", "expand", "small.yaml", "--dimension", "student_preferences", "--count", "3")
+    grown = load_space(here / "small-expanded.yaml").student_preferences
+    assert [entry.weight for entry in grown] == [*weights, 4, 4, 4]
+
+
+class TestPublish:
+    def test_what_has_come_meanwhile_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "out.yaml").write_text("theirs")
+        with pytest.raises(UsageError, match="has come meanwhile"):
+            publish(tmp_path / "out.yaml", "mine")
+        assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
+
+    def test_what_has_come_meanwhile_stays_where_there_are_no_links(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Path, "hardlink_to", _no_links)
+        publish(tmp_path / "out.yaml", "mine")
+        with pytest.raises(UsageError, match="has come meanwhile"):
+            publish(tmp_path / "out.yaml", "mine again")
+        assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+    def test_a_disk_without_links_that_is_full_leaves_no_half(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first file has room, the second one none."""
+        files = 0
+
+        def fsync(_file: int) -> None:
+            nonlocal files
+            files += 1
+            if files == 2:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Path, "hardlink_to", _no_links)
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(UsageError, match="No space left"):
+            publish(tmp_path / "out.yaml", "mine")
+        assert list(tmp_path.iterdir()) == []
+
+
+def _no_links(_path: Path, _target: Path) -> None:
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 MISTAKES = {

@@ -47,6 +47,10 @@ def test_sizes_cells_and_weights(command: Command, tmp_path: Path) -> None:
     assert [need["on_average"] for need in pairs["needed"]] == [6, 12, 30]
 
 
+def test_the_groups_help_has_an_example(command: Command) -> None:
+    assert "Example: edgen space show broad" in command("space", "--help").out
+
+
 def test_per_cell(command: Command) -> None:
     facts = json.loads(command("space", "show", "broad", "--per-cell", "3", "--json").out)
     assert [need["per_cell"] for need in facts["balanced"][0]["needed"]] == [3]

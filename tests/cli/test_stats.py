@@ -51,6 +51,60 @@ def test_only_some(command: Command, run: Path) -> None:
     assert "balance" not in text
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("RUN", "--only", "overview", "lengths", "coverage"),
+        ("--only", "overview", "lengths", "coverage", "RUN"),
+        ("RUN", "--only", "overview,lengths", "coverage", "--json"),
+        ("RUN", "--only=overview", "--only", "lengths,", "coverage"),
+    ],
+)
+def test_several_words_behind_only(command: Command, run: Path, words: tuple[str, ...]) -> None:
+    arguments = [str(run) if word == "RUN" else word for word in words]
+    ended = command("stats", *arguments, *([] if "--json" in words else ["--json"]))
+    assert ended.code == 0, ended.err
+    assert set(json.loads(ended.out)) & set(NAMES) == {"overview", "lengths", "coverage"}
+
+
+def test_where_nothing_was_accepted_only_the_plan_is_told(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    faults = ("--set", "backends.default={type: simulator, faults: 'refusal=1.0'}", "--set", "asks=1")
+    made = command("generate", ROOT / "jobs" / "quickstart.yaml", "-n", "10", "-o", folder, *faults)
+    assert made.code == 3
+    ended = command("stats", folder)
+    assert ended.code == 0, ended.err
+    assert "Nothing was accepted of 10 planned (10 refused)." in ended.out
+    assert [name for name in NAMES if name in ended.out.splitlines()] == ["coverage"]
+    assert "lowest shares" not in ended.out
+    short = command("stats", folder, "--only", "lengths").out
+    assert "Nothing was accepted. There is nothing to measure." in short
+    assert "lengths" not in short
+
+
+def test_calibration_without_pairs_is_a_sentence(command: Command, run: Path) -> None:
+    ended = command("stats", run, "--only", "calibration")
+    assert "No pairs were judged here" in ended.out
+
+
+def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
+    for name, more, code, said in (
+        ("hf", ("--files", "jsonl"), 0, "40 (34 train, 6 test)"),
+        ("ed", (), 0, "40 (34 train, 6 test)"),
+        ("trl-sft", (), 2, "`--to ed` and `--to hf` with JSON Lines are"),
+        ("convokit", (), 2, "it holds one JSON object, not a list of records.\n"),
+    ):
+        assert command("export", run, "--to", name, "-o", tmp_path / name, *more).code == 0
+        ended = command("stats", tmp_path / name, "--only", "overview")
+        assert ended.code == code, ended
+        assert said in ended.out + ended.err
+    for table in (tmp_path / "hf" / "data").iterdir():
+        table.rename(table.with_suffix(".parquet"))
+    ended = command("stats", tmp_path / "hf")
+    assert ended.code == 2
+    assert "Parquet is not read; `edgen export RUN --to ed` writes files that are." in ended.err
+
+
 def test_arms_a_block_each(command: Command, tmp_path: Path) -> None:
     base = yaml.safe_load((ROOT / "jobs" / "quickstart.yaml").read_text())
     arms = {"one": {}, "two": {"prompt": "education_dialogue_json"}}

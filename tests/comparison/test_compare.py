@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
-from edgen.comparison.arms import Arm, Outcome
+from edgen.comparison.arms import Arm, Outcome, Table, count_near_duplicates, groups
 from edgen.comparison.compare import compared
 from edgen.comparison.model import Comparison, Difference, Metric
 from edgen.comparison.render import rendered
@@ -90,17 +91,142 @@ def test_a_rare_event_is_left_to_the_test() -> None:
     assert (lost.changed, lost.high < 0) == (5, True)
     assert lost.p == pytest.approx(2 / 32, abs=0.01)
     lines = list(rendered(found))
-    assert any("only 5 scenarios differ: the interval is too short, go by p = 0.06" in line for line in lines)
+    assert any("only 5 scenarios differ: the interval is too short, go by p" in line for line in lines)
 
 
 def test_all_differences_of_all_arms_are_adjusted_together() -> None:
-    arms = [arm(k, [accepted(i, *talk(i + 1000 * ord(k))) for i in range(60)]) for k in "abcd"]
+    arms = [
+        arm(
+            k,
+            [refused(i) if i == ord(k) % 7 else accepted(i, *talk(i, 9 + i * ord(k) % 5)) for i in range(60)],
+        )
+        for k in "abcd"
+    ]
     found = compare(*arms)
-    tested = [d for m in found.metrics for d in m.differences if d.p is not None]
+    tested = [d for m in found.metrics for d in m.differences if d.p_holm is not None]
     assert {d.arm for d in tested} == {"b", "c", "d"}
+    assert all(d.changed for d in tested)
+    assert all(d.p == 1 for m in found.metrics for d in m.differences if d.p is not None and not d.changed)
     least = min(tested, key=lambda d: d.p or 0)
-    assert least.p_holm == pytest.approx(min(1, (least.p or 0) * len(tested)), rel=1e-4)
-    assert any(f"{len(tested)} differences are tested" in caveat for caveat in found.caveats)
+    # Accepted and the one reason of rejection are one test, and one p-value.
+    kept, lost = (metric(found, name).differences for name in ("accepted", "rejected_refused"))
+    assert [d.p_holm for d in kept] == [d.p_holm for d in lost]
+    tests = len(tested) - sum(d.p_holm is not None for d in lost)
+    assert 3 <= tests < len(tested)
+    assert least.p_holm == pytest.approx(min(1, (least.p or 0) * tests), rel=1e-4)
+    assert any(f"{tests} differences are tested" in caveat for caveat in found.caveats)
+
+
+def test_the_more_is_tested_the_more_is_asked_of_each() -> None:
+    """Mirror images are left out: one reason of rejection needs the p-value that two would not."""
+    a = [accepted(i, cost=0.1) for i in range(40)]
+    b = [refused(i, cost=0.1) if i < 6 else accepted(i, cost=0.1) for i in range(40)]
+    found = difference(compare(arm("a", a), arm("b", b)), "rejected_refused")
+    # Tested: accepted with its mirror image, and tokens and cost for each.
+    assert found.p is not None
+    assert found.p_holm == pytest.approx(3 * found.p, rel=1e-4)
+
+
+def test_near_duplicates_count_by_the_groups_that_they_link() -> None:
+    """Six pairs say the same: that is six signs, not twelve."""
+    varied = arm("varied", [accepted(i, *talk(i)) for i in range(60)])
+    paired = arm("paired", [accepted(i, *talk(i // 2 if i < 12 else 100 + i)) for i in range(60)])
+    found = difference(compare(varied, paired, resamples=9999), "near_duplicates")
+    assert (found.value, found.n, found.changed) == (0.2, 54, 6)
+    assert found.p == pytest.approx(2 / 64, abs=0.008)
+
+
+def test_near_duplicates_are_looked_for_among_as_many() -> None:
+    """Of three scenarios twice, the first two once: what lies beyond is neither counted nor compared with."""
+    outcomes = [
+        accepted(i, *talk(7 if i < 2 and not r else 50 + 2 * i + r), replicate=r)
+        for i in range(3)
+        for r in range(2)
+    ]
+    table = Table(arm("a", outcomes, replicates=2))
+    count_near_duplicates(table, 2, 1)
+    assert (table.total("compared"), table.total("near_duplicates"), table.linked) == (2, 2, [(0, 1)])
+    one, *others, other, last = groups(5, [(0, 3), (3, 4)])
+    assert one == other == last
+    assert len({one, *others}) == 3
+
+
+@pytest.mark.parametrize(("events", "said"), [(1, True), (9, True), (10, False)])
+def test_few_events_are_said(events: int, said: bool) -> None:
+    a = arm("a", [accepted(i) for i in range(100)])
+    b = arm("b", [refused(i) if i < events else accepted(i) for i in range(100)])
+    caveats = compare(a, b).caveats
+    assert any(caveat.startswith("Where fewer than 10 scenarios") for caveat in caveats) == said
+
+
+def test_one_event_against_one_is_few_however_many_scenarios_differ_in_their_number() -> None:
+    """Where one arm accepts more, every scenario adds a little to the difference."""
+    full = [accepted(i, replicate=r, repairs=("x",) * (i == 5)) for i in range(100) for r in range(2)]
+    half = [
+        refused(i, 1) if r and i % 2 else accepted(i, replicate=r, repairs=("x",) * (i == 8 and not r))
+        for i in range(100)
+        for r in range(2)
+    ]
+    found = compare(*(arm(k, outcomes, replicates=2) for k, outcomes in (("full", full), ("half", half))))
+    mended = difference(found, "repaired")
+    assert mended.changed > 90
+    assert (mended.events, mended.evidence) == (3, 3)
+    assert mended.p is not None
+    assert mended.p > 0.05
+    assert any(caveat.startswith("Where fewer than 10 scenarios") for caveat in found.caveats)
+
+
+def test_zeros_on_both_sides_differ_in_nothing_paired_or_not() -> None:
+    outcomes = [accepted(i, *talk(i)) for i in range(40)]
+    found = compare(
+        arm("a", outcomes), arm("b", outcomes, draws="other"), arm("c", outcomes[:30], scenarios=40)
+    )
+    rows = [line for line in rendered(found) if line.startswith("  repaired  ") and "pp" in line]
+    assert [row.split()[1:] for row in rows] == 2 * [["0", "pp", "none", "differs"]]
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
+    found = compare(*(arm(k, [accepted(i, *talk(i)) for i in range(30)]) for k in "ab"))
+    turns = metric(found, "turns")
+    (none,) = turns.differences
+    tiny = msgspec.structs.replace(none, value=-0.001, low=-0.9, high=0.9, p=0.9, changed=30)
+    lines = list(
+        rendered(
+            msgspec.structs.replace(found, metrics=(msgspec.structs.replace(turns, differences=(tiny,)),))
+        )
+    )
+    assert any("+0.00   [-0.90, +0.90]" in line for line in lines), lines
+
+
+def test_differences_are_rounded_last() -> None:
+    """A hundred million tokens, and one more in each: the values are the same to six digits."""
+    a, b = (arm(k, [accepted(i, tokens=10**8 + k_) for i in range(20)]) for k, k_ in (("a", 0), ("b", 1)))
+    assert difference(compare(a, b), "tokens").value == 1
+
+
+def test_each_arms_interval_is_printed() -> None:
+    a = arm("a", [accepted(i, probability=(i % 5) / 4) for i in range(100)])
+    b = arm("b", [refused(i) if i % 2 else accepted(i, probability=0.5) for i in range(100)])
+    found = compare(a, b)
+    lines = list(rendered(found))
+    value = metric(found, "accepted").arms["b"]
+    assert value.low is not None
+    assert value.high is not None
+    shown = f"50.0% [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+    assert any(line.startswith("  accepted") and line.endswith(shown) for line in lines), lines
+
+
+def test_labels_that_are_long_get_a_letter_and_titles_a_line() -> None:
+    repairs = ("probability_unclosed_bracket_of_the_list",)
+    labels = "experiment_of_the_first_week.plain", "experiment_of_the_first_week.other"
+    found = compare(*(arm(label, [accepted(i, repairs=repairs) for i in range(20)]) for label in labels))
+    for width in (80, 120):
+        lines = list(rendered(found, width))
+        assert f"A is {labels[0]}" in lines
+        assert "  repair: probability_unclosed_bracket_of_the_list" in lines
+        assert max(map(len, lines)) <= width
+    assert f"{labels[1]} against {labels[0]} (paired by scenario)" in lines
+    assert lines[2:4] == [f"A is {labels[0]}", f"B is {labels[1]}"]
 
 
 def test_longer_texts_are_not_punished() -> None:
@@ -117,12 +243,15 @@ def test_an_arm_that_repeats_itself_is_less_distinct() -> None:
     varied = arm("varied", [accepted(i, *talk(i)) for i in range(200)])
     dull = arm("dull", [accepted(i, *talk(i % 3)) for i in range(200)])
     found = compare(varied, dull)
-    for name, sign in (("distinct_2", -1), ("self_bleu", 1), ("near_duplicates", 1)):
+    for name, sign in (("distinct_2", -1), ("self_bleu", 1)):
         apart = difference(found, name)
         assert apart.low is not None
         assert apart.high is not None
         assert apart.low * sign > 0 < apart.high * sign, name
-    assert difference(found, "near_duplicates").value == 1
+    # What says the same is no evidence by itself: three groups are all that there is.
+    alike = difference(found, "near_duplicates")
+    assert (alike.value, alike.n, alike.low, alike.p) == (1, 3, None, None)
+    assert any("they link the scenarios into 3 of the 5 groups" in caveat for caveat in found.caveats)
 
 
 def test_few_blocks_have_no_interval() -> None:

@@ -32,8 +32,43 @@ def test_one_draw_of_scenarios_serves_all_columns() -> None:
 
 def test_a_ratio_without_denominator_is_unknown() -> None:
     assert np.isnan(ratios(np.array([[1.0, 0.0]]))[0, 0])
-    assert interval(np.array([np.nan, np.nan, 1.0])) is None
-    assert interval(np.linspace(0, 1, 1001)) == (0.025, 0.975)
+    assert interval(np.array([np.nan, np.nan, 1.0]), 100) is None
+
+
+def test_the_percentiles_are_farther_out_the_fewer_the_clusters() -> None:
+    """Hesterberg 2015, table 6: alpha/2 of the expanded percentile interval."""
+    draws = np.linspace(0, 1, 100_001)
+    for clusters, tail in ((5, 0.0010), (10, 0.0086), (20, 0.0159), (40, 0.0203), (10_000, 0.025)):
+        found = interval(draws, clusters)
+        assert found is not None
+        assert found == (pytest.approx(tail, abs=1e-4), pytest.approx(1 - tail, abs=1e-4)), clusters
+    assert interval(draws, 4) is None
+
+
+@pytest.mark.parametrize("clusters", [5, 10, 20])
+def test_intervals_over_few_clusters_hold_the_truth(clusters: int) -> None:
+    draw = rng(clusters)
+    held = 0
+    for _ in range(600):
+        found = interval(resampled(draw.normal(size=(clusters, 1)), draw, 999)[:, 0], clusters)
+        assert found is not None
+        held += found[0] < 0 < found[1]
+    assert 0.92 <= held / 600 <= 0.985
+
+
+def test_every_cluster_is_drawn_as_often() -> None:
+    """A hundred resamples of five clusters that are told apart by their digit."""
+    sums = resampled(10.0 ** np.arange(5)[:, None], rng(), 400)[:, 0].astype(int)
+    drawn = np.array([[value // 10**place % 10 for place in range(5)] for value in sums])
+    assert drawn.sum(axis=1) == pytest.approx(5)
+    assert drawn.mean(axis=0) == pytest.approx(1, abs=0.2)
+
+
+def test_a_p_value_is_never_nought() -> None:
+    """What was observed is one of the draws: (1 + 0) / (1 + 99)."""
+    assert signs_p(np.ones((60, 1)), rng(), 99)[0] == pytest.approx(0.01)
+    sides = [np.stack([np.full(60, x), np.ones(60)], axis=1) for x in (0.0, 1.0)]
+    assert labels_p(*sides, rng(), 99)[0] == pytest.approx(0.01)
 
 
 def test_signs_agree_with_all_of_them() -> None:

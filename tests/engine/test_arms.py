@@ -89,6 +89,39 @@ class TestOnlyWhatIsNewIsAsked:
         assert len(list((tmp_path / "run" / "comparisons").iterdir())) == 2
 
 
+class TestWhatAnArmMayChange:
+    def test_another_protocol_leaves_behind_what_only_the_jobs_has(self, tmp_path: Path) -> None:
+        arms = {"one": {}, "talk": {"protocol": "selfplay"}, "again": {"protocol": "oneshot"}}
+        _, plans = load_plans(job(tmp_path, arms=arms), None)
+        assert {arm: set(plan.prompts) for arm, plan in plans.items()} == {
+            "one": {"default"}, "talk": {"teacher", "student"}, "again": {"default"},
+        }  # fmt: skip
+        branching = {"protocol": "selfplay", "prompt": None, "branch": {}, "replicates": 2}
+        back = {"talk": {}, "one": {"protocol": "oneshot", "prompt": "education_dialogue"}}
+        _, plans = load_plans(job(tmp_path, **branching, arms=back), None)
+        assert plans["one"].job.branch is None
+
+    @pytest.mark.parametrize(
+        ("arms", "said"),
+        [
+            ({"a": {"temperature": 1.2}}, "a.temperature: unknown key; it is a backend's: `backends: {default: {"),
+            ({"a": {"promt": "x"}}, "$.arms.a.promt: unknown key (did you mean 'prompt'?)"),
+            ({"a": {"zzz": 1}}, "$.arms.a.zzz: unknown key (known: space, protocol, prompt, prompts, "),
+            ({"a": {}, "A": {}}, "$.arms.A: it differs from a in case alone"),
+            ({"a": {}, "lost": {"prompt": "nowhere"}}, "needed by: arm lost"),
+            ({"a": {}, "bad": {"backends": {"default": {"faults": "refusl=1"}}}}, "$.arms.bad.backends.default.faults: there is no"),
+        ],
+    )  # fmt: skip
+    def test_mistakes_name_the_arm(
+        self, command: Command, tmp_path: Path, arms: dict[str, Any], said: str
+    ) -> None:
+        for arguments in (("preview",), ("generate", "-o", tmp_path / "run")):
+            ended = command(arguments[0], job(tmp_path, arms=arms), *arguments[1:])
+            assert ended.code == 2
+            assert said in ended.err
+            assert "resolved" not in ended.err
+
+
 class TestOtherWeights:
     def test_the_arm_draws_by_them(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, arms=WEIGHED, conversations=200)

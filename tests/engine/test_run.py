@@ -230,7 +230,7 @@ async def test_replies_are_read_again_and_not_asked_again(tmp_path: Path) -> Non
             ledger.execute("DELETE FROM outcomes")
             ledger.execute("DELETE FROM records")
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
-        assert ended.facts["calls"] == {"made": 30, "replayed": 30, "retried": 0}
+        assert ended.facts["calls"] == {"made": 30, "replayed": 30, "retried": 0, "now": 0}
         assert service.asked.total() == 30
         assert files(tmp_path / "run") == before
 

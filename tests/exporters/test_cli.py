@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from edgen import resources
 from edgen.cli.app import app
 from edgen.cli.errors import guarded
 from edgen.exporters import EXPORTERS
+from edgen.ledger import unit_number
 from edgen.runreader import RunReader
 from tests.cli.command import Command
 
@@ -177,9 +181,54 @@ def test_the_card_of_an_experiment_tells_the_arms_apart(tmp_path: Path, command:
     assert all(shas.values())
     for arm, sha in shas.items():
         assert sha is not None
-        assert re.search(rf"Arm `{arm}`: \d+ rows by model `edgen-simulator` .* sha256 {sha[1]}\.", text)
+        assert re.search(
+            rf"Arm `{arm}`: \d+ rows by model `edgen-simulator` with template_sha256 {sha[1]}\.", text
+        )
     assert re.search(r"of 12 planned conversations of other, \d+ \(\d+\.\d%\) were rejected", text)
     assert 'row["arm"] == "NAME"' in text
+
+
+def test_the_card_lists_every_template_of_an_arm_and_says_what_it_knew(
+    tmp_path: Path, command: Command
+) -> None:
+    job = yaml.safe_load(ARMED) | {"arms": {"plain": {}, "agents": {"protocol": "selfplay", "prompt": None}}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
+    assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
+    assert command("export", tmp_path / "run", "--to", "hf", "-o", tmp_path / "out").code == 0
+    text = (tmp_path / "out" / "README.md").read_text()
+    for side in ("teacher", "student"):
+        sha = hashlib.sha256((resources.folder("prompts") / f"selfplay_{side}.j2").read_bytes()).hexdigest()
+        assert f"- arms.agents.template_sha256.{side}: `{sha}`" in text
+    assert "- arms.agents.template_sha256:" not in text
+    plain = hashlib.sha256((resources.folder("prompts") / "education_dialogue.j2").read_bytes()).hexdigest()
+    assert f"- arms.plain.template_sha256: `{plain}`" in text
+    assert "- Arm plain: One prompt plays both sides" in text
+    assert "- Arm agents: Two agents talk, each blind" in text
+    assert "not at its end" not in text
+
+
+def test_an_export_of_an_unfinished_run_says_so(tmp_path: Path, command: Command) -> None:
+    job = yaml.safe_load(ARMED) | {"arms": {"plain": {}, "late": {}}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
+    assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
+    with sqlite3.connect(tmp_path / "run" / "arms" / "plain" / "run.db") as ledger:
+        ledger.execute("DELETE FROM outcomes WHERE unit >= ?", (unit_number(9, 0),))
+    for path in (tmp_path / "run" / "arms" / "late").glob("run.db*"):
+        path.unlink()
+    ended = command("export", tmp_path / "run", "--to", "hf", "-o", tmp_path / "out", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["left_out"] == {}
+    text = (tmp_path / "out" / "README.md").read_text()
+    for sentence in (
+        "The run was not at its end: 3 of 12 planned conversations of plain were pending.",
+        "The run was not at its end: its arm late was not begun, and nothing of it is here.",
+    ):
+        assert sentence in ended.err
+        assert f"**{sentence}**" in text.partition("## Columns")[0]
+        assert f"- {sentence}" in text.partition("## Known limits")[2]
+    assert "| plain | 12 | 9 | 0 | 0 | 3 |" in text
+    assert "| late | not begun |" in text
+    assert "all conversations of the run" not in text
 
 
 def test_the_strict_layout_is_what_validate_takes(generated: Path, tmp_path: Path, command: Command) -> None:
@@ -219,6 +268,7 @@ class TestBadInput:
             (("--to", "csv", "--files", "jsonl"), "--files is for --to hf"),
             (("--to", "hf", "--language", "English please"), "no language code"),
             (("--to", "hf", "--license", " "), "--license is empty"),
+            (("--to", "hf", "--license", "mit\nor not"), "--license holds a line feed"),
             (("--to", "huggingface"), "known:"),
             (("--to", "convo-kit"), "did you mean 'convokit'?"),
             (("--to", "hf", "--train", "student"), "as they are"),

@@ -16,9 +16,9 @@ import yaml
 
 from edgen.errors import RunError
 from edgen.exporters import EXPORTERS, Row
-from edgen.exporters.caveats import SETTLED
+from edgen.exporters.caveats import SETTLED, caveats
 from tests.exporters.folders import BAD, GOOD, RUN, head, write
-from tests.exporters.runs import MemoryRun, lesson, turns, voice
+from tests.exporters.runs import MemoryRun, job, lesson, turns, voice
 
 ODD = turns(
     'T He said: "one, two"\r\nand\n\n left.',
@@ -158,8 +158,8 @@ class TestHub:
         write("hf", armed("old", "new"), tmp_path / "out")
         assert [config["config_name"] for config in head(tmp_path / "out")["configs"]] == ["default"]
         text = (tmp_path / "out" / "README.md").read_text()
-        assert "Arm `old`: 1 rows by model `m-0` under the template with sha256 `00000000`." in text
-        assert "Arm `new`: 1 rows by model `m-1` under the template with sha256 `11111111`." in text
+        assert "Arm `old`: 1 rows by model `m-0` with template_sha256 `00000000`." in text
+        assert "Arm `new`: 1 rows by model `m-1` with template_sha256 `11111111`." in text
 
 
 class TestCroissant:
@@ -167,12 +167,15 @@ class TestCroissant:
         write("hf", RUN, tmp_path, storage="parquet")
         value = json.loads((tmp_path / "croissant.json").read_text())
         listed = {
-            part["contentUrl"]: part["sha256"]
+            part["contentUrl"]: (part["sha256"], part["contentSize"])
             for part in value["distribution"]
             if part["@type"] == "cr:FileObject"
         }
         assert listed == {
-            str(path.relative_to(tmp_path)): hashlib.sha256(path.read_bytes()).hexdigest()
+            str(path.relative_to(tmp_path)): (
+                hashlib.sha256(path.read_bytes()).hexdigest(),
+                f"{len(path.read_bytes())} B",
+            )
             for path in (tmp_path / "data").iterdir()
         }
         fields = [field["name"] for field in value["recordSet"][1]["field"]]
@@ -261,6 +264,31 @@ class TestConvokit:
             path.read_bytes().decode("ascii")
         utterances, *_ = self._read(tmp_path / "out")
         assert [one["text"] for one in utterances] == [turn.text for turn in ODD]
+
+
+def caveat(word: str, **changes: Any) -> list[str]:
+    """The caveats of a job that have this word."""
+    return [line for line in caveats({}, msgspec.structs.replace(job(), **changes)) if word in line]
+
+
+class TestCaveats:
+    def test_arms_are_no_sample_and_a_run_without_them_has_no_such_line(self) -> None:
+        assert caveat("arms", arms={"a": {}, "b": {}})
+        assert not caveat("arms")
+
+    def test_balanced_says_what_it_means(self) -> None:
+        (line,) = caveat("balanced")
+        assert "every cell of the space" in line
+        assert "equally often, to within one" in line
+        assert "fewer scenarios than cells" in line
+        assert not caveat("balanced", design="random")
+
+    def test_every_protocol_that_occurs_has_its_sentence(self) -> None:
+        assert [line[:10] for line in caveat("sides", arms={"a": {}, "b": {"asks": 1}})] == ["One prompt"]
+        agents = {"protocol": "selfplay", "prompt": None}
+        lines = [*caveat("One prompt", arms={"a": {}, "b": agents, "c": {}})]
+        lines += caveat("Two agents", arms={"a": {}, "b": agents, "c": {}})
+        assert [line.partition(":")[0] for line in lines] == ["Arms a, c", "Arm b"]
 
 
 class TestCards:

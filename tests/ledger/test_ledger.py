@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from edgen.errors import RunError
-from edgen.ledger import Ledger, Outcome, RunPlan, run_status
+from edgen.ledger import Ledger, Outcome, RunPlan, View, run_status
 from edgen.model import Address, Reply, Status, Usage
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
@@ -130,6 +130,42 @@ async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None
         assert list(ledger.groups("f", 10, 1)) == [(0, 1), (7, 1), (14, 1)]
         assert list(ledger.groups("f", 2, 1)) == [(0, 1), (7, 1)]
         assert list(ledger.refused("f", 10, 1)) == [(3, 0, "rejected", "no_turns", None, "raw words")]
+
+
+async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
+    """Outcomes of another form of the job, of a scenario or a replicate that is not planned, are not there."""
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        await fill(ledger, 2)
+        ledger.settle(outcome(2, Status.REJECTED, "no_turns"), "f", None)
+        for scenario, status in ((3, Status.ACCEPTED), (4, Status.REJECTED), (5, Status.FAILED)):
+            ledger.settle(outcome(scenario, status, "other"), "another", b"{}")
+        ledger.settle(outcome(11, Status.REJECTED, "beyond"), "f", None)
+        ledger.settle(Outcome(1, 1, Status.REJECTED, "replicate", None, 7, None), "f", None)
+        await ledger.store(Address(4, 0), key(4), Reply("old", usage=Usage(30, 40)), 0.1, 1)
+    with View(path) as view:
+        assert list(view.settled()) == [
+            (0, 0, "accepted", None),
+            (1, 0, "accepted", None),
+            (2, 0, "rejected", "no_turns"),
+        ]
+        assert list(view.refused()) == [(2, 0, "rejected", "no_turns", None, None)]
+        assert list(view.accepted()) == [(0, 0), (1, 0)]
+        assert [row[:2] for row in view.records()] == [(0, 0), (1, 0)]
+        # Replies cost what they cost, whatever form of the job asked for them.
+        assert list(view.spent()) == [(0, 0, 1, 3, 4, 0.5), (1, 0, 1, 3, 4, 0.5), (4, 0, 1, 30, 40, None)]
+
+
+async def test_a_view_pages_through_many(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        plan = msgspec.structs.replace(PLAN, scenarios=1_203)
+        ledger.set_fact("plan", msgspec.json.encode(plan).decode())
+        for i in range(1_203):
+            ledger.settle(outcome(i, Status.REJECTED, "empty"), "f", None)
+    with View(path) as view:
+        assert [row[0] for row in view.settled()] == list(range(1_203))
+        assert [row[0] for row in view.refused()] == list(range(1_203))
 
 
 async def test_many_writers_lose_nothing(tmp_path: Path) -> None:

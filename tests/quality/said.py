@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
 
 from edgen.model import Role, Scenario, Turn
-from edgen.quality.model import Measure, Sample
+from edgen.quality.model import Listener, Sample
 from edgen.quality.words import cut
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 ROLES: dict[str, Role] = {"T": "Teacher", "S": "Student"}
 LECTURE = "direct instruction/lecture-based learning"
 TALK = "interactive learning/class discussions/inquiry-based learning"
 HANDS = "hands-on activities/real-world applications"
 QUIZ = "formative assessment"
 TALES = "creative expression/story telling/gamification"
+
+
+class Measure(Listener, Protocol[T_co]):
+    """One measure over a stream: told of every sample, it has its result at the end."""
+
+    def result(self) -> T_co: ...
 
 
 def lesson(

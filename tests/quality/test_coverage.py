@@ -64,8 +64,29 @@ def test_against_a_space() -> None:
     result = found(fate(0, topic), space=known)
     assert result.cells == known.cells
     dimension = result.dimensions[0]
-    assert (dimension.size, dimension.seen, len(dimension.unseen)) == (len(known.topics), 1, 50)
-    assert dimension.evenness == 0.0
+    assert (dimension.size, dimension.planned, dimension.seen) == (len(known.topics), 1, 1)
+    assert str(dimension.evenness) == "0.0"  # not -0.0
+
+
+def test_what_was_never_planned_is_apart_from_what_was_never_accepted() -> None:
+    first, second, third, *others = (entry.value for entry in space().topics)
+    result = found(
+        fate(0, first), fate(1, second, "rejected", "refused"), fate(2, third, "rejected", "refused"),
+        fate(3, third, "failed", "timeout"), space=space(),
+    )  # fmt: skip
+    topics = result.dimensions[0]
+    assert (topics.planned, topics.seen) == (3, 1)
+    assert topics.unseen == (second, third)
+    assert topics.unplanned == tuple(others[:50])
+    assert list(result.reasons.items()) == [("refused", 2), ("timeout", 1)]
+
+
+def test_without_a_plan_nothing_survives_and_nothing_is_lost() -> None:
+    measure = CoverageMeasure(planned=False)
+    for i in range(10):
+        measure.add(fate(i, "rivers"))
+    (value,) = measure.result().dimensions[0].values
+    assert (value.accepted, value.survived, value.p_holm) == (10, None, None)
 
 
 def test_evenness_is_one_where_all_come_equally_often() -> None:

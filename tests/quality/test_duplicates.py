@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import tracemalloc
 
 import msgspec
 import numpy as np
@@ -70,7 +71,25 @@ def test_planted_ones_are_found_by_side() -> None:
     assert result.examples[0].similarity == 1.0
     assert result.examples[1].similarity == pytest.approx(jaccard(texts[0], changed(texts[0], 60)))
     assert result.share is not None
-    assert result.share.value == 6 / 44
+    assert (result.share.value, result.share.n) == (6 / 44, 44)
+    # the conversations are no independent draws of being alike
+    assert (result.share.low, result.share.high) == (None, None)
+
+
+def test_across_counts_the_test_side() -> None:
+    draw = random.Random(4)
+    one, other = talk(draw), talk(draw)
+    data = [
+        sample(one, 0, "train"), sample(changed(one, 60), 1, "test"), sample(changed(one, 70), 2, "test"),
+        sample(changed(one, 80), 3, "test"), sample(other, 4, "train"), sample(other, 5, "train"), sample(other, 6, "test"),
+    ]  # fmt: skip
+    assert found(*data).across == 4
+    assert (
+        found(
+            *[msgspec.structs.replace(one, split="train" if one.split == "test" else "test") for one in data]
+        ).across
+        == 3
+    )
 
 
 def test_every_pair_above_the_threshold_is_found_and_none_below() -> None:
@@ -110,6 +129,45 @@ def test_what_holds_no_word_is_the_same_to_the_letter_or_not_at_all() -> None:
 def test_the_roles_count_to_the_letter_but_not_nearly() -> None:
     result = found(lesson("T a b c d", "S e"), lesson("S a b c d", "T e"))
     assert (result.exact, result.near) == (0, 2)
+
+
+def test_many_that_are_all_alike_take_little_memory() -> None:
+    base = talk(random.Random(7), 60)
+    corpus = Corpus()
+    for i in range(3000):
+        corpus.add([[*base, f"n{i}"]])
+    sides = np.zeros(3000, dtype=np.int8)
+    near_duplicates([("a", ["x"]), ("b", ["x"])])  # what is loaded once
+    tracemalloc.start()
+    try:
+        matches(corpus, sides)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000 * 3000  # bytes; the pairs of all bands together take three times as many
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_those_a_little_too_far_hide_no_nearer_one(seed: int) -> None:
+    """Six texts of a kind are a little below 0.8 to each other, and one has a twin a little above."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(6):
+        base = talk(draw, 200)
+        for _ in range(6):
+            version = list(base)
+            for place in draw.sample(range(200), 4):
+                version[place] = f"x{draw.randrange(10**9)}"
+            texts.append(version)
+        texts.append(changed(texts[-1], 28))
+    expected = {
+        i
+        for i in range(len(texts))
+        for j in range(len(texts))
+        if i != j and jaccard(texts[i], texts[j]) >= 0.8
+    }
+    assert len(expected) >= 12
+    assert near_duplicates(enumerate(texts)) == expected
 
 
 def test_many_that_are_all_alike_cost_no_square() -> None:

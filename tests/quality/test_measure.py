@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import time
 from collections.abc import Iterator
@@ -160,7 +161,7 @@ def test_leakage_counts_groups_and_the_conversations_in_them() -> None:
 def test_the_overview_counts_records() -> None:
     odd = msgspec.structs.replace(
         lesson("T a"),
-        defects=("quote_comma", "stage_tag"),
+        defects=("quote_comma", "stage_tag", "quote_comma"),
         marker="own_turn",
         ended_by="Student",
         simulated=True,
@@ -178,6 +179,15 @@ def test_every_measure_is_defined_and_only_those_asked_for_are_told() -> None:
     assert quality.lengths.turns.n == 1
     assert quality.diversity.tokens == 0
     assert list(quality.definitions) == ["lengths"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_definition_has_its_source(name: MeasureName) -> None:
+    """A paper by its year, or the word that it is the project's own."""
+    text = DEFINITIONS[name]
+    assert "edgen's own" in text or re.search(
+        r"[A-Z]\w+(?: et al\.| and \w+)? \(?(?:18|19|20)\d\d\b", text
+    ), text
 
 
 @pytest.mark.parametrize("name", NAMES)

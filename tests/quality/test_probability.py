@@ -43,16 +43,48 @@ def test_without_one_of_the_kinds_there_is_no_difference() -> None:
 
 
 def test_with_a_conversation_a_scenario_it_is_the_variance_of_two_independent_means() -> None:
-    values = np.array([0.1, 0.4, 0.3, 0.9, 0.7, 0.6, 0.8])
-    one = np.array([True] * 3 + [False] * 4)
-    found = difference(values, one, ~one, np.arange(7))
+    values = np.array([0.1, 0.4, 0.3, 0.2, 0.5, 0.9, 0.7, 0.6, 0.8, 0.65, 0.7, 0.75])
+    one = np.array([True] * 5 + [False] * 7)
+    found = difference(values, one, ~one, np.arange(12))
     assert found is not None
     assert found.low is not None
     assert found.high is not None
-    variance = sum(part.var() / part.size for part in (values[one], values[~one])) * 7 / 6
-    half = 2.446912 * np.sqrt(variance)  # Student's t at 97.5% with 6 degrees of freedom
+    first, second = (part.var(ddof=1) / part.size for part in (values[one], values[~one]))
+    freedom = (first + second) ** 2 / (first**2 / 4 + second**2 / 6)  # Welch and Satterthwaite
+    assert int(freedom) == 6
+    half = 2.446912 * np.sqrt(first + second)  # Student's t at 97.5% with 6 degrees of freedom
     assert found.high - found.value == pytest.approx(half, abs=1e-6)
     assert found.value - found.low == pytest.approx(half, abs=1e-6)
+
+
+@pytest.mark.parametrize(("few", "told"), [(1, False), (2, False), (4, False), (5, True)])
+def test_a_kind_of_few_scenarios_has_no_interval_and_no_difference_is_surer(few: int, told: bool) -> None:
+    rng = random.Random(few)
+    stated = [lesson(index=i, likes=LECTURE, has=LECTURE, probability=rng.random()) for i in range(few)]
+    stated += [lesson(index=9 + i, likes=LECTURE, has=TALK, probability=rng.random()) for i in range(30)]
+    found = measured(ProbabilityMeasure(), *stated)
+    match, mismatch = found.by["match"].mean, found.by["mismatch"].mean
+    assert match is not None
+    assert mismatch is not None
+    assert found.difference is not None
+    assert (match.low is not None, found.difference.low is not None) == (told, told)
+    assert mismatch.low is not None
+    if told:
+        assert match.high is not None
+        assert match.low is not None
+        assert found.difference.high is not None
+        assert found.difference.low is not None
+        assert 0 <= match.low <= match.value <= match.high <= 1
+        assert -1 <= found.difference.low <= found.difference.high <= 1
+        assert found.difference.high - found.difference.low > 0.8 * (match.high - match.low)
+
+
+def test_values_that_do_not_vary_tell_nothing_of_how_a_difference_would() -> None:
+    stated = [lesson(index=i, likes=LECTURE, has=LECTURE, probability=0.9) for i in range(5)]
+    stated += [lesson(index=9 + i, likes=LECTURE, has=TALK, probability=0.2) for i in range(5)]
+    found = measured(ProbabilityMeasure(), *stated).difference
+    assert found is not None
+    assert (found.value, found.low, found.high) == (pytest.approx(0.7), None, None)
 
 
 def test_the_interval_covers_the_truth_where_scenarios_are_clusters() -> None:

@@ -108,16 +108,9 @@ class Page:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    async def screenshot(self, path: Path, *, whole: bool = True, clip: str | None = None) -> None:
-        """Keep what is to be seen; `clip` selects one element."""
-        facts: dict[str, Any] = {"format": "png", "captureBeyondViewport": whole}
-        if clip is not None:
-            box = await self.value(
-                f"(() => {{const r = document.querySelector({clip!r}).getBoundingClientRect();"
-                "return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height, scale: 1}})()"
-            )
-            facts["clip"] = box
-        shot = await self.ask("Page.captureScreenshot", **facts)
+    async def screenshot(self, path: Path) -> None:
+        """Keep the whole page as it is to be seen."""
+        shot = await self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))
 

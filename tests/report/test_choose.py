@@ -84,6 +84,13 @@ def test_the_order_does_not_matter() -> None:
         assert chosen(samples) == first
 
 
+def test_of_equals_the_first_by_id_is_shown() -> None:
+    ties = [sample(n, "a", "b") for n in (101, 100, 102)]
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        said = {pick.id: pick.why for pick in chosen([*usual(40), *(ties[place] for place in order)])}
+        assert any(why.startswith("shortest") for why in said["r-000100-r0"])
+
+
 def test_all_are_shown_where_there_are_few() -> None:
     assert chosen([]) == []
     assert len(chosen(usual(1))) == 1

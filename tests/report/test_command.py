@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edgen.errors import LockedError, UsageError
+from edgen.report import write
 from edgen.rundir import RunDir
 from tests.cli.command import Command
 from tests.engine.service import ROOT
@@ -82,6 +84,43 @@ def test_a_run_that_goes_on(command: Command, tmp_path: Path) -> None:
         ended = command("report", run)
     assert ended.code == 6
     assert not (run / "report.html").exists()
+
+
+def test_nobody_changes_the_run_until_the_report_stands(tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    tried = []
+
+    def meanwhile(stage: str) -> None:
+        if stage == "drawing":
+            with pytest.raises(LockedError), RunDir(run).held():
+                pass
+            tried.append(stage)
+
+    write(run, tell=meanwhile)
+    assert tried
+    with RunDir(run).held():
+        pass
+
+
+def test_what_came_while_it_was_made_is_left(tmp_path: Path) -> None:
+    run, mine = made(tmp_path / "run"), tmp_path / "mine.html"
+
+    def meanwhile(stage: str) -> None:
+        if stage == "drawing":
+            mine.write_text("<p>mine</p>")
+
+    with pytest.raises(UsageError, match="no report of edgen"):
+        write(run, mine, tell=meanwhile)
+    assert mine.read_text() == "<p>mine</p>"
+
+
+def test_a_run_of_rejected_ones_says_so(command: Command, tmp_path: Path) -> None:
+    faults = 'backends.default={type: simulator, faults: "refusal=1"}'
+    run = made(tmp_path / "run", "--set", faults, "--set", "asks=1")
+    ended = command("report", run)
+    assert ended.code == 0
+    assert "no conversation was accepted (40 were rejected or failed)" in ended.err
+    assert (run / "report.html").exists()
 
 
 @pytest.mark.parametrize("place", ["nothing", "file"])

@@ -37,6 +37,14 @@ def test_every_arm_keeps_the_equation(tmp_path: Path) -> None:
     assert stages
 
 
+def test_the_most_frequent_reason_is_first(tmp_path: Path) -> None:
+    faults = 'backends.default={type: simulator, faults: "refusal=0.1,garbage=0.5"}'
+    run = made(tmp_path / "run", "--set", faults, "--set", "asks=1", n=60)
+    counts = [reason.count for reason in gather(run).parts[0].reasons]
+    assert len(set(counts)) > 1
+    assert counts == sorted(counts, reverse=True)
+
+
 def test_long_texts_are_cut(tmp_path: Path) -> None:
     async def long(_service: Service, seed: int) -> object:
         if seed % 3 == 0:

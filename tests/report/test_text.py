@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.pairing.intervals import Estimate
-from edgen.report.pictures import Picture, drawing
+from edgen.report.charts import cells
+from edgen.report.pictures import Canvas, drawing
 from edgen.report.text import (
     dollars,
     listed,
@@ -43,7 +44,7 @@ def test_what_is_shortened_fits(text: str, width: int) -> None:
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_any_words_can_be_drawn(text: str) -> None:
     with drawing():
-        picture = Picture(40)
+        picture = Canvas(40)
         picture.text(10, 20, text)
         root = ElementTree.fromstring(picture.svg("p", shown(text)))
     drawn = "".join(node.text or "" for node in root.iter("text"))
@@ -73,6 +74,21 @@ def test_numbers() -> None:
         "0.01 ms",
     ]
     assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_what_no_page_can_hold_is_written_out() -> None:
+    assert shown("a\ud800b\u0378c\U000e0080d") == "a\\ud800b\\u0378c\\U000e0080d"
+
+
+def test_small_sums_keep_their_digits() -> None:
+    values = (0.000_869, -0.000_004_21, 0.0999, 1e-15, -1e-15)
+    assert [dollars(v) for v in values] == ["$0.000869", "−$0.00000421", "$0.0999", "$0.00", "$0.00"]
+
+
+def test_a_cross_is_for_what_was_planned() -> None:
+    with drawing():
+        svg = cells("c", "c", ["a", "b"], 2, planned=[[0, 5], [3, 2]], accepted=[[0, 0], [3, 1]])
+    assert svg.count("×") == 1
 
 
 def test_intervals() -> None:

@@ -8,16 +8,11 @@ from edgen.cli.space import expand, from_ed, show
 from edgen.cli.space.from_ed import MAX_ED_BYTES, MAX_PROBLEMS
 
 app = typer.Typer(
-    help="Work with preference space files.",
+    help="Work with preference space files.\n\nExample: edgen space show broad",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Work with preference space files."""
 
 
 app.command("show", short_help="Print sizes, cells, weights, and what a balanced design needs.")(show.command)

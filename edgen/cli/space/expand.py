@@ -56,7 +56,8 @@ def command(
     """Ask a model for more values of one list, and write a new space file with the old and the new ones.
 
     Values that are nearly the same as one that is there, or as one another, are dropped. The old file is
-    never changed, and none is overwritten. Stopped and started again, it asks nothing twice.
+    never changed, and none is overwritten. Stopped and started again, it asks nothing twice: every answer is in
+    OUT.db, which stays beside OUT, as does a hidden lock file that may be deleted when nothing runs.
 
     Example: edgen space expand education_dialogue --dimension topics --count 200 --job job.yaml
     """
@@ -76,16 +77,20 @@ def command(
         if ledger.exists():
             note(f"edgen: nothing was written yet; the answers so far are kept in {ledger}.")
         raise
-    facts = _facts(expanding, status, path, out, ledger)
-    if facts["kept"]:
-        from edgen.engine.expanding import grown
+    _conclude(expanding, _facts(expanding, status, path, out, ledger), path, out, json=json)
 
+
+def _conclude(expanding: Expanding, facts: dict[str, Any], path: Path, out: Path, *, json: bool) -> None:
+    """Write the new file and say what came of it. Raises ShortError where there is less than was asked for."""
+    from edgen.engine.expanding import grown
+
+    if facts["kept"]:
         publish(out, dump_space(grown(expanding, path.name)))
     if json:
         print_json(facts)
     else:
         _print(facts, expanding)
-    if facts["kept"] < count:
+    if facts["kept"] < expanding.wanted:
         raise ShortError(_shortage(facts))
 
 
@@ -189,17 +194,14 @@ def publish(path: Path, text: str) -> None:
     """Write a new file, whole or not at all. Raises UsageError if one of that name has come meanwhile."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        temporary.unlink(missing_ok=True)  # of one that was killed
+        _write_new(temporary, text)
         try:
             path.hardlink_to(temporary)  # made only where nothing of that name is
         except FileExistsError:
             raise
         except OSError:  # a disk without links
-            with path.open("x", encoding="utf-8") as file_:
-                file_.write(text)
+            _write_new(path, text)
     except FileExistsError:
         raise UsageError(
             f"-o {path}: something of that name has come meanwhile, and nothing is overwritten. "
@@ -209,6 +211,18 @@ def publish(path: Path, text: str) -> None:
         raise UsageError(f"-o {path}: it cannot be written ({problem.strerror}).") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file where there is none, and leave none if it cannot be written whole."""
+    with path.open("xb") as file:
+        try:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def _print(facts: dict[str, Any], expanding: Expanding) -> None:

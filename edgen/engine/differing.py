@@ -1,0 +1,67 @@
+"""What of two jobs differs, key by key, in a word each: what a person has to know beside their prompts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen import resources
+from edgen.config import Job, Selfplay, prompt_names, shaping
+from edgen.errors import TemplateError
+from edgen.loading import read_text
+from edgen.space import Space, content_sha256
+
+_NOT_SET = "not set"
+
+
+def settings(job: Job, space: Space, base: Path) -> dict[str, str]:
+    """What of a job can make arms differ, by its dotted key. Its relative paths start at `base`.
+
+    Raises TemplateError if a template cannot be read.
+    """
+    plain = shaping(job)
+    for key in ("prompt", "prompts", "space", "seed", "design"):
+        plain.pop(key, None)
+    plain |= {"conversations": job.conversations, "replicates": job.replicates}
+    for role, backend in job.backends.items():
+        values = plain["backends"][role]
+        values["price"] = msgspec.to_builtins(backend.price)
+        # Its values may be meant for the service alone: that they differ can be told without them.
+        values["extra_body"] = {key: _digest(value) for key, value in values.get("extra_body", {}).items()}
+    found = dict(_flat(plain))
+    for use, name in prompt_names(job).items():
+        path = resources.find("prompts", name, base)
+        digest = hashlib.sha256(read_text(path, TemplateError).encode()).hexdigest()
+        found["prompt" if use == "default" else f"prompts.{use}"] = f"{path.stem} ({digest[:8]})"
+    found["space"] = f"{space.name} ({content_sha256(space)[:8]})"
+    return found
+
+
+def differing(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Theirs and ours of each setting that differs; what only one has, and has at its default, is left out."""
+    defaults = dict(_flat({"selfplay": msgspec.to_builtins(Selfplay())}))
+    found = {}
+    for key in {**theirs, **ours}:
+        pair = theirs.get(key, _NOT_SET), ours.get(key, _NOT_SET)
+        alone = pair[0] if key not in ours else pair[1] if key not in theirs else None
+        if pair[0] != pair[1] and (alone is None or alone not in (defaults.get(key), "null", "{}")):
+            found[key] = pair
+    return found
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:8]
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, str):
+        yield path, value
+    else:
+        yield path, msgspec.json.encode(value).decode()

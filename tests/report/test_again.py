@@ -1,0 +1,65 @@
+"""A run made again by what its report says, and by nothing else."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from edgen.report import write
+from edgen.report.gather import gather
+from tests.cli.command import Command
+from tests.engine.service import ROOT
+from tests.report.runs import made
+
+
+def instructions(page: str) -> tuple[list[str], dict[str, str]]:
+    """The commands of the section, and the files it holds by the names it tells to save them under."""
+    found = re.search(r'<section id="again">(.*?)</section>', page, re.DOTALL)
+    assert found
+    # as a browser does, without the line feed behind <pre>
+    files = re.findall(r'<summary>([^<]+)</summary><pre class="file">\n(.*?)</pre>', found[1], re.DOTALL)
+    return re.findall(r"<pre>(.*?)</pre>", found[1], re.DOTALL), {n: html.unescape(t) for n, t in files}
+
+
+def shards(run: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("shards/conversations_*")}
+
+
+@pytest.mark.parametrize("job", ["quickstart", "experiment"])
+def test_the_page_alone_is_enough(
+    job: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made(tmp_path / "run", job=ROOT / "jobs" / f"{job}.yaml")
+    page = write(run).path.read_text()
+    commands, files = instructions(page)
+    assert f"save {', '.join([*files][:-1])} and {[*files][-1]}, which are below" in page
+    empty = tmp_path / "empty"
+    for name, text in files.items():
+        (empty / name).parent.mkdir(parents=True, exist_ok=True)
+        (empty / name).write_text(text)
+    monkeypatch.chdir(empty)
+    assert commands[1] == "edgen generate job.yaml -o again"
+    assert command(*commands[1].split()[1:]).code in (0, 3)
+    assert shards(run)
+    assert shards(empty / "again") == shards(run)
+    # and with the folder, wherever that is
+    monkeypatch.chdir(tmp_path)
+    assert command(*commands[0].replace("RUN", str(run)).split()[1:]).code in (0, 3)
+    assert shards(tmp_path / "again") == shards(run)
+
+
+@pytest.mark.parametrize("more", ["# a longer one\n" * 10_000, "# \u202e\n"], ids=["large", "hidden"])
+def test_what_the_page_cannot_carry_is_not_promised(more: str, tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    with (run / "inputs" / "space.yaml").open("a") as file:
+        file.write(more)
+    assert gather(run).inputs is None
+    page = write(run).path.read_text()
+    commands, files = instructions(page)
+    assert commands == ["edgen generate RUN/job.yaml -o again"]
+    assert [*files] == ["job.yaml"]
+    assert "Its folder is needed" in page
+    assert "space, sha256" in page

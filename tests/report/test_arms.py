@@ -1,0 +1,204 @@
+"""Arms in a report: paired or not, their own intervals, all of them beside each other, and what stays after Holm."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from edgen.comparison.model import ArmFacts, ArmValue, Comparison, Difference, Metric
+from edgen.report import arms, cover, outcome, talk
+from edgen.report.gather import gather
+from edgen.report.model import Part, Report
+from edgen.report.page import page
+from edgen.report.pictures import drawing
+from tests.report.runs import made
+
+VALUES = {
+    "student_preferences": ["lectures", "experiments"],
+    "student_reactions": ["and gets rude otherwise"],
+    "teacher_preferences": ["lectures", "experiments"],
+    "teacher_reactions": ["and insists on it", "but might adapt"],
+}
+TOPICS = ["verbs", "deserts", "rivers"]
+
+
+def space(folder: Path, name: str, topics: list[object]) -> None:
+    (folder / name).write_text(json.dumps({"name": name.partition(".")[0], "topics": topics, **VALUES}))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Three arms, one of which weighs the space otherwise."""
+    folder = tmp_path_factory.mktemp("arms")
+    space(folder, "plain.yaml", [*TOPICS[:2], {"value": "rivers", "weight": 0.0002}])
+    space(folder, "weighed.yaml", [*TOPICS[:2], {"value": "rivers", "weight": 9}])
+    job = {
+        "name": "a", "seed": 5, "conversations": 60, "design": "random", "asks": 1,
+        "space": "./plain.yaml", "prompt": "education_dialogue",
+        "backends": {"default": {"type": "simulator", "faults": "refusal=0.05,defects=0.5"}},
+        "arms": {
+            "published": {},
+            "weighed": {"space": "./weighed.yaml"},
+            "json": {"prompt": "education_dialogue_json", "backends": {"default": {"faults": "refusal=0.4"}}},
+        },
+    }  # fmt: skip
+    (folder / "job.yaml").write_text(json.dumps(job))
+    return gather(made(folder / "run", job=folder / "job.yaml", n=60))
+
+
+@pytest.fixture(scope="module")
+def section(report: Report) -> str:
+    """What the section about arms says."""
+    found = re.search(r'<section id="arms">(.*?)</section>', page(report), re.DOTALL)
+    assert found
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
+
+
+def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str) -> None:
+    assert report.comparison is not None
+    assert {arm.label: arm.paired for arm in report.comparison.arms}["weighed"] is False
+    assert "Every arm answers the same scenarios" not in section
+    assert "weighed draws other scenarios from a space of its own weights" in section
+    assert "60 scenarios compared one by one with published's" in section
+    assert "60 scenarios of weighed against 60 others of published" in section
+    with drawing():
+        forests = {picture.title: picture for picture in arms.forests(report.comparison)}
+    for title, picture in forests.items():
+        weighed = title.startswith("weighed")
+        assert ("paired differences" in picture.caption) is not weighed
+        assert ("not paired" in picture.caption) is weighed
+        assert ("changed" in picture.tables[0].head) is not weighed
+        assert {len(row) for row in picture.tables[0].rows} == {len(picture.tables[0].head)}
+    assert {title.split()[0] for title in forests} == {"weighed", "json"}
+
+
+def test_every_arm_has_its_own_values_with_intervals(report: Report) -> None:
+    assert report.comparison is not None
+    table = arms.side_by_side(report.comparison)
+    accepted = next(row for row in table.rows if row[0] == "accepted")
+    for cell, arm in zip(accepted[1:4], report.comparison.arms, strict=True):
+        assert re.fullmatch(r"[\d.]+% \([\d.]+ to [\d.]+\)", cell), cell
+        assert cell.startswith(f"{100 * arm.accepted / 60:.1f}%")
+
+
+def test_every_arm_is_drawn_for_each_repair(report: Report) -> None:
+    with drawing():
+        pictures = {picture.name: picture for picture in talk.shapes(report.parts, "a")}
+    rows = [label for label, _ in pictures["repairs"].tables[0].rows]
+    kinds = {label.rpartition(" · ")[0] for label in rows}
+    assert len(kinds) > 3
+    for kind in kinds:
+        for arm in ("published", "weighed", "json"):
+            assert f"{kind} · {arm}" in rows
+    drawn = re.findall(r"([\w ]+) · (\w+): \d", pictures["repairs"].label)
+    assert len(drawn) == 24
+    assert [arm for _, arm in drawn] == ["published", "weighed", "json"] * 8
+    # the kinds of the largest share in any arm, whichever arm that is
+    largest = {
+        kind.replace("_", " "): max(
+            p.quality.overview.repairs.get(kind, 0) / p.quality.overview.records for p in report.parts
+        )
+        for part in report.parts
+        for kind in part.quality.overview.repairs
+    }
+    assert min(largest[kind.strip()] for kind, _ in drawn) >= sorted(largest.values())[-8]
+
+
+def test_debris_that_is_left_is_no_repair(report: Report) -> None:
+    """Both have kinds of one name: neither covers the other's count."""
+    part = report.parts[0]
+    overview = msgspec.structs.replace(
+        part.quality.overview, repairs={"empty_turn": 11}, defects={"empty_turn": 2}
+    )
+    part = msgspec.structs.replace(
+        part, label="", quality=msgspec.structs.replace(part.quality, overview=overview)
+    )
+    with drawing():
+        pictures = {picture.name: picture for picture in talk.shapes([part], "a")}
+    assert pictures["repairs"].tables[0].rows[0][1].startswith("11 (")
+    assert pictures["defects"].tables[0].rows[0][1].startswith("2 (")
+
+
+def test_never_planned_is_not_never_accepted(report: Report) -> None:
+    """In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each time."""
+    part = report.parts[0]
+    dimensions = part.quality.coverage.dimensions
+    topics = msgspec.structs.replace(dimensions[0], seen=1, unseen=("deserts",))
+    assert (topics.planned, topics.unplanned) == (2, ("rivers",))
+    coverage = msgspec.structs.replace(part.quality.coverage, dimensions=(topics, *dimensions[1:]))
+    part = msgspec.structs.replace(part, quality=msgspec.structs.replace(part.quality, coverage=coverage))
+    table = cover.dimensions([part])
+    found = dict(zip(table.head, table.rows[0], strict=True))
+    assert found["planned, never accepted"] == "deserts"
+    assert found["never planned"] == "rivers"
+    assert (found["values"], found["planned"], found["accepted"]) == ("3", "2", "1")
+
+
+def test_pictures_that_leave_arms_out_say_so(report: Report) -> None:
+    assert cover.drawn(report.parts) == ""
+    assert "the first 6 of 9 arms" in cover.drawn(report.parts * 3)
+
+
+def test_leaks_are_told_by_protocol(report: Report) -> None:
+    def caption(parts: tuple[Part, ...]) -> str:
+        with drawing():
+            return next(p.caption for p in talk.behaviour(parts) if p.name == "habits")
+
+    one = report.parts[0]
+    other = msgspec.structs.replace(one, label="played", job={**one.job, "protocol": "selfplay"})
+    assert "the writer knows both" in caption((one,))
+    assert "any leak" not in caption((one,))
+    assert "any leak" in caption((other,))
+    assert "the writer knows both" not in caption((other,))
+    assert "the writer knows both" in (both := caption((one, other)))
+    assert "any leak" in both
+
+
+def test_what_differs_between_arms_names_them(report: Report) -> None:
+    text = page(report)
+    assert "faults refusal=0.4 (json)" in text
+    assert "faults refusal=0.05,defects=0.5 (published and weighed)" in text
+
+
+def test_shares_of_reasons_are_of_what_was_planned(report: Report) -> None:
+    with drawing():
+        picture = next(outcome.refusals(report.parts, "a"))
+    refused = report.parts[2].rejected["refused"]
+    assert report.parts[2].accepted < 60
+    assert f"refused · json: {refused} ({100 * refused / 60:.1f}%)" in picture.label
+
+
+def one_metric(**difference: float) -> Comparison:
+    facts = {"run": "r", "fingerprint": "f", "scenarios": 9, "paired": True, "planned": 9, "accepted": 9,
+             "rejected": {}, "failed": {}, "pending": 0, "tokens": 9, "cost_usd": None, "simulated": True}  # fmt: skip
+    values = {
+        "a": ArmValue(value=0.5, low=0.4, high=0.6, n=9),
+        "b": ArmValue(value=0.7, low=None, high=None, n=9),
+    }
+    return Comparison(
+        name="c", baseline="a", shared=9, not_compared=(), caveats=(), method="", resamples=9, seed=1,
+        arms=tuple(msgspec.convert({"label": label, **facts}, ArmFacts) for label in "ab"),
+        metrics=(
+            Metric(
+                name="m", title="m", kind="share", over="", definition="", arms=values,
+                differences=(Difference(arm="b", value=0.2, low=0.1, high=0.3, n=9, changed=9, **difference),),
+            ),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("p_holm", "marked"), [(0.2, False), (0.04, True)])
+def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
+    found = one_metric(p=0.01, p_holm=p_holm)
+    row = arms.side_by_side(found).rows[0]
+    assert row[1:3] == ("50.0% (40.0 to 60.0)", "70.0%")
+    assert row[3].endswith(" *") is marked
+    with drawing():
+        picture = next(arms.forests(found))
+    assert ("Look at m." in picture.caption) is marked
+    assert ("var(--vermillion)" in picture.svg) is marked
