@@ -28,7 +28,7 @@ def counted(values: ArrayLike) -> Distribution:
     bins = tuple(
         Bin(float(low + i * width), float(low + (i + 1) * width), int(n)) for i, n in enumerate(bars)
     )
-    return _summed(data.astype(np.float64), bins)
+    return summed(data.astype(np.float64), bins)
 
 
 def shares(values: ArrayLike, bars: int = 20) -> Distribution:
@@ -40,11 +40,11 @@ def shares(values: ArrayLike, bars: int = 20) -> Distribution:
     at = np.clip(np.floor(data * bars + 1e-9).astype(np.int64), 0, bars - 1)
     counts = np.bincount(at, minlength=bars)
     bins = tuple(Bin(i / bars, (i + 1) / bars, int(n)) for i, n in enumerate(counts))
-    return _summed(data, bins)
+    return summed(data, bins)
 
 
-def _summed(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
-    """Quantiles are values of the data: the smallest with at least that share at or below it (type 1 of
+def summed(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
+    """Numbers, at least one, and the bars of their histogram. Quantiles are values of the data: the smallest with at least that share at or below it (type 1 of
     Hyndman and Fan 1996, American Statistician 50). The deviation is the sample's, with n - 1."""
     quantiles = np.percentile(data, _PERCENT, method="inverted_cdf")
     p5, p25, median, p75, p95 = map(float, quantiles)

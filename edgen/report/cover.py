@@ -36,7 +36,7 @@ def _map(name: str, label: str, heat: Heat) -> Picture:
     title = f"{named(heat.row_dimension).capitalize()} by {named(heat.column_dimension)}"
     said = (
         f"{number(len(planned))} of {number(len(heat.rows) * len(heat.columns))} cells were planned; they have "
-        f"{number(min(planned, default=0))} to {counted(most, 'conversation')} each, {number(lost)} of them none"
+        f"{number(min(planned, default=0))} to {counted(most, 'conversation')} each{f', {number(lost)} of them none' if lost else ''}"
     )
     alternative = f"Heat map of {title}. {said}."
     return Picture(

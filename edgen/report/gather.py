@@ -20,6 +20,7 @@ from edgen.engine.comparing import compare
 from edgen.errors import InputError, RunError, ShortError
 from edgen.ledger import View
 from edgen.model import Scenario, Turn
+from edgen.quality.numbers import summed
 from edgen.quality.results import Bin, Distribution
 from edgen.quality.words import cut
 from edgen.records import Record, record_id, spoken
@@ -136,19 +137,8 @@ def latency(seconds: Iterator[float]) -> Distribution:
         return Distribution(n=0)
     low, high = math.floor(float(data.min()) * _STEPS), math.floor(float(data.max()) * _STEPS) + 1
     bars = np.bincount(np.floor(data * _STEPS).astype(np.int64) - low, minlength=high - low)
-    p5, p25, median, p75, p95 = map(float, np.percentile(data, (5, 25, 50, 75, 95), method="inverted_cdf"))
-    return Distribution(
-        n=int(data.size),
-        mean=float(np.mean(data)),
-        min=float(np.min(data)),
-        p5=p5,
-        p25=p25,
-        median=median,
-        p75=p75,
-        p95=p95,
-        max=float(np.max(data)),
-        bins=tuple(Bin((low + i) / _STEPS, (low + i + 1) / _STEPS, int(n)) for i, n in enumerate(bars)),
-    )
+    bins = (Bin((low + i) / _STEPS, (low + i + 1) / _STEPS, int(n)) for i, n in enumerate(bars))
+    return summed(data, tuple(bins))
 
 
 def _reasons(name: str, view: View) -> tuple[Reason, ...]:
