@@ -241,7 +241,7 @@ def run_around(place: Path) -> Path | None:
 
 def check_file(path: Path, run: RunDir, mark: bytes, what: str) -> None:
     """Raise UsageError unless a command may write `what` about `run` to the file `path`: nothing is there, or an
-    earlier one, which has `mark` near its beginning. What is in another run's folder is that run's."""
+    earlier one, which has `mark` near its beginning. A run's folder is the run's: it has one place for each."""
     if not path.name or path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
     if path.is_symlink() and not path.exists():
@@ -249,11 +249,9 @@ def check_file(path: Path, run: RunDir, mark: bytes, what: str) -> None:
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         wrong = "cannot be written" if path.parent.is_dir() else "is no folder"
         raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
-    around = run_around(path)
-    if around is not None and not _within(Path(os.path.realpath(run.path)), around):
-        raise UsageError(
-            f"{path}: this is in the folder of another run, {around}; name a file elsewhere with -o."
-        )
+    real, own = Path(os.path.realpath(path)), RunDir(Path(os.path.realpath(run.path)))
+    if (around := run_around(path)) is not None and own.comparisons != real.parent and own.report != real:
+        raise UsageError(f"{path}: this is in the folder of the run {around}; name a file elsewhere with -o.")
     if not path.exists():
         return
     try:
@@ -271,11 +269,6 @@ def check_file(path: Path, run: RunDir, mark: bytes, what: str) -> None:
 
 
 _HEAD = 2_000  # bytes of a file in which its mark stands
-
-
-def _within(run: Path, around: Path) -> bool:
-    """Whether a folder is a run's own, or that of the run it is an arm of."""
-    return run == around or run.is_relative_to(around) or around.is_relative_to(run)
 
 
 def _begun(folder: Path) -> list[Path]:

@@ -34,19 +34,23 @@ def test_a_new_file_and_an_earlier_one_may_be_written(tmp_path: Path) -> None:
         check_file(path, run, MARK, "report")
 
 
-@pytest.mark.parametrize("name", ["job.yaml", "run.db", "run.lock", "shards/manifest.json"])
+@pytest.mark.parametrize("name", ["job.yaml", "run.db", "run.lock", "shards/manifest.json", "new.html"])
 def test_what_a_run_holds_is_left_as_it_is(name: str, tmp_path: Path) -> None:
     run, other = run_in(tmp_path / "run"), run_in(tmp_path / "other")
-    assert "is left as it is" in refused(run.path / name, run)
-    assert "the folder of another run" in refused(other.path / name, run)
-    assert "the folder of another run" in refused(other.path / "new.html", run)
+    arm = run_in(run.path / "arms" / "a")
+    for folder in (run, other, arm):
+        assert "in the folder of the run" in refused(folder.path / name, run)
+    assert "in the folder of the run" in refused(other.path / "report.html", run)
+    assert "in the folder of the run" in refused(arm.path / "report.html", run)
 
 
-def test_an_arm_is_part_of_its_run(tmp_path: Path) -> None:
-    whole = run_in(tmp_path / "run")
-    arm = run_in(whole.path / "arms" / "a")
-    check_file(whole.path / "report.html", arm, MARK, "report")
-    check_file(arm.path / "report.html", whole, MARK, "report")
+def test_names_that_a_run_will_use_are_not_taken_from_it(tmp_path: Path) -> None:
+    whole = RunDir(tmp_path / "run")
+    run_in(whole.path / "arms" / "a")
+    whole.job.write_text("with arms, and no ledger of its own")
+    assert "in the folder of the run" in refused(whole.ledger, whole)
+    whole.comparisons.mkdir()
+    check_file(whole.comparisons / "a-vs-b.json", whole, MARK, "comparison")
 
 
 def test_pipes_devices_folders_and_lost_links_are_no_files(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edgen.engine.plan import Plan
     from edgen.prompting.diff import Pieces
 
-_TWO_COLUMNS = 100  # columns of a terminal from which on two texts stand side by side
+_TWO_COLUMNS = 80  # columns of a terminal from which on two texts stand side by side
 
 
 class Side(msgspec.Struct, frozen=True):

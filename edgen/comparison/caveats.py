@@ -153,8 +153,8 @@ def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     yield from _about_clusters(metrics)
     if tests:
         yield (
-            f"{tests} differences are tested: if nothing differed at all, about "
-            f"{tests / 20:.1f} of their 95% intervals "
+            f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at all, about "
+            f"{tests / 20:.2g} of their 95% intervals "
             "would exclude zero by chance. A * marks p_holm < 0.05, adjusted for all of them (Holm 1979)."
         )
 

@@ -13,8 +13,9 @@ ratio of both arms together, around which the difference is linear (Cochran 1977
 6); the d add up to the difference itself. Where the arms have the same denominators, changing their places in
 a scenario changes the sign of its d and nothing else, so that the test is exact however rare the event
 (Fisher 1935, The Design of Experiments; Ernst 2004, Statistical Science 19); elsewhere it is approximate. Not
-paired: scenarios are dealt anew to the two arms. p = (1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010,
-Stat. Appl. Genet. Mol. Biol. 9).
+paired: scenarios are dealt anew to the two arms, and the difference over its standard error is looked at. p =
+(1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010, Stat. Appl.
+Genet. Mol. Biol. 9).
 """
 
 from __future__ import annotations
@@ -80,21 +81,48 @@ def signs_p(differences: Array, rng: np.random.Generator, draws: int) -> Array:
 
 
 def labels_p(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
-    """Two-sided p-values (k) of the differences of ratios of a and b, each (clusters, 2k) with the numerators
-    before the denominators, by dealing the clusters anew."""
+    """Two-sided p-values (k) that the ratios of a (clusters, 2k) and b (clusters, 2k), the k numerators before the k
+    denominators, are the same, by dealing the clusters anew.
+
+    What is dealt is the difference over its standard error: the bare one is misled where the arms differ in
+    number and spread of their clusters (Janssen 1997, Statistics and Probability Letters 36; Chung and Romano
+    2013, Annals of Statistics 41).
+    """
     both = np.concatenate([a, b])
     half = both.shape[1] // 2
-    total = both.sum(axis=0)
+    bottoms, total = both[:, half:], both.sum(axis=0)
     pooled = np.divide(total[:half], total[half:], out=np.zeros(half), where=total[half:] != 0)
-    rest = both[:, :half] - pooled * both[:, half:]
+    rest = both[:, :half] - pooled * bottoms
+    columns = np.hstack([rest, rest**2, bottoms])
     mine = np.zeros(len(both))
     mine[len(a) :] = 1.0
-    least = _least(np.abs(mine @ rest), rest)
+    sizes = (len(a), len(b))
+    least = _studentised((mine @ columns)[None, :], columns.sum(axis=0), sizes)[0] * (1 - 1e-9)
     hits = np.zeros(half)
     for _, count in _chunks(draws, len(both)):
         dealt = rng.permuted(np.broadcast_to(mine, (count, len(both))), axis=1)
-        hits += (np.abs(dealt @ rest) >= least).sum(axis=0)
+        hits += (_studentised(dealt @ columns, columns.sum(axis=0), sizes) >= least).sum(axis=0)
     found: Array = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    return found
+
+
+def _studentised(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
+    """The differences (deals, k) of two arms over their standard errors, without a sign; infinite where it is
+    nothing. `of_b` (deals, 3k) has b's sums of what is left around the pooled ratio, of its squares and of the
+    denominators, `total` (3k) both arms', `sizes` the clusters of each."""
+    apart, variance = np.zeros((2, len(of_b), of_b.shape[1] // 3))
+    for sign, sums, size in ((-1.0, total - of_b, sizes[0]), (1.0, of_b, sizes[1])):
+        left, squares, bottoms = np.split(sums, 3, axis=1)
+        spread = squares - left**2 / size
+        spread[spread < 1e-12 * squares] = 0.0  # what sums in another order leave
+        # Without a denominator there is no ratio: as far apart as can be.
+        apart = apart + sign * np.divide(
+            left, bottoms, out=np.full_like(left, sign * np.inf), where=bottoms > 0
+        )
+        variance = variance + np.divide(spread, bottoms**2, out=np.zeros_like(left), where=bottoms > 0)
+    apart = np.abs(apart)
+    found: Array = np.divide(apart, np.sqrt(variance), out=np.full_like(apart, np.inf), where=variance > 0)
+    found[apart == 0] = 0.0
     return found
 
 

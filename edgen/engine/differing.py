@@ -62,6 +62,6 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, str):
-        yield path, value
+        yield path, value or "empty"
     else:
         yield path, msgspec.json.encode(value).decode()

@@ -248,7 +248,7 @@ def _again(format_: Format) -> Iterator[str]:
     yield from ("```", "edgen generate RUN/job.yaml -o AGAIN", *pairs, export, "```", "")
     yield (
         "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
-        "answer otherwise when it is asked again."
+        "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."
     )
 
 

@@ -61,9 +61,10 @@ def shapes(parts: Sequence[Part], name: str) -> Iterator[Picture]:
 
 def language(parts: Sequence[Part]) -> Iterator[Picture]:
     """Type-token growth, distinct n-grams, self-BLEU."""
-    drawn = [part for part in parts if part.quality.diversity.growth][:_MOST_CURVES]
+    grown = [part for part in parts if part.quality.diversity.growth]
+    drawn = grown[:_MOST_CURVES]
     if drawn:
-        yield _growth(drawn, len(parts))
+        yield _growth(drawn, len(grown))
     for place, (title, get, caption) in enumerate(_VARIETY):
         rows = [
             Bar(_with(label, part.label), value, number(value), series(arm))

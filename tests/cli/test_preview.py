@@ -84,7 +84,7 @@ class TestDiff:
         (here / "other.j2").write_text(TEMPLATE.replace("Be brief", "Be very brief"))
         ended = command("preview", path, "-n", "1", "--diff", "other.j2")
         assert ended.code == 0, ended.err
-        assert "-Be brief.\n+Be very brief." in ended.out
+        assert "Be{+ very+} brief." in ended.out
         facts = differences(command, path, "other.j2")
         assert len(facts["differences"]) == 3
         one = facts["differences"][0]

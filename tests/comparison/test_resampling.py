@@ -83,9 +83,14 @@ def test_signs_agree_with_all_of_them() -> None:
 def test_labels_agree_with_all_of_them() -> None:
     a, b = np.array([1.0, 2.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0, 2.0, 6.0])
     both = np.concatenate([a, b])
-    rest = both - both.mean()
-    observed = abs(rest[len(a) :].sum())
+
+    def apart(chosen: list[int]) -> float:
+        """The difference over its standard error, of the clusters dealt to b and of the others."""
+        b, a = both[chosen], np.delete(both, chosen)
+        return float(abs(b.mean() - a.mean()) / np.sqrt(b.var() / len(b) + a.var() / len(a)))
+
+    observed = apart([4, 5, 6, 7, 8])
     every = itertools.combinations(range(9), 5)
-    exact = np.mean([abs(rest[list(chosen)].sum()) >= observed - 1e-9 for chosen in every])
+    exact = np.mean([apart(list(chosen)) >= observed - 1e-9 for chosen in every])
     columns = [np.stack([x, np.ones_like(x)], axis=1) for x in (a, b)]
     assert labels_p(*columns, rng(), 40_000) == pytest.approx([exact], abs=0.01)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edgen.comparison.differences import Found, paired, unpaired
 from edgen.comparison.metrics import Spec
-from edgen.comparison.resampling import FEWEST
+from edgen.comparison.resampling import FEWEST, labels_p
 
 Array = NDArray[np.float64]
 SPEC = Spec("m", "m", "number", "top", "bottom", "")
@@ -87,3 +87,45 @@ def test_clusters_that_are_not_paired() -> None:
     assert (same.n, same.changed, same.low, same.high, same.p) == (30, 0, 0, 0, 1)
     (few,) = unpaired(sides[0], columns(short[: FEWEST - 1], np.ones(FEWEST - 1)), [SPEC], rng, 99, 99)
     assert (few.n, few.p) == (FEWEST - 1, None)
+
+
+def unpaired_p(a: Array, b: Array, seed: int) -> float:
+    """The p-value that two arms with one conversation or several a scenario have the same ratio."""
+    return float(labels_p(a, b, np.random.default_rng(seed), 399)[0])
+
+
+@pytest.mark.parametrize(
+    ("clusters", "copies", "spread"),
+    [((300, 30), (1, 4), (1.0, 1.0)), ((30, 300), (4, 1), (1.0, 1.0)), ((1000, 200), (1, 1), (1.0, 3.0)),
+     ((200, 1000), (1, 1), (1.0, 3.0))],
+)  # fmt: skip
+def test_arms_that_are_not_paired_may_differ_in_size_and_spread(
+    clusters: tuple[int, int], copies: tuple[int, int], spread: tuple[float, float]
+) -> None:
+    alarms = 0
+    for seed in range(100):
+        draw = np.random.default_rng((7, seed))
+        a, b = (
+            np.stack([draw.normal(5.0, sd, (n, many)).sum(axis=1), np.full(n, float(many))], axis=1)
+            for n, many, sd in zip(clusters, copies, spread, strict=True)
+        )
+        alarms += unpaired_p(a, b, seed) < 0.05
+    assert alarms <= 12
+
+
+def test_a_difference_between_arms_that_are_not_paired_is_found() -> None:
+    found = 0
+    for seed in range(40):
+        draw = np.random.default_rng((8, seed))
+        a = np.stack([draw.normal(5.0, 3.0, 1000), np.ones(1000)], axis=1)
+        b = np.stack([draw.normal(5.4, 1.0, 200), np.ones(200)], axis=1)
+        found += unpaired_p(a, b, seed) < 0.05
+    assert found >= 30
+
+
+def test_one_rare_event_is_no_finding_between_arms_that_are_not_paired() -> None:
+    a = np.stack([np.zeros(200), np.ones(200)], axis=1)
+    b = np.stack([np.zeros(50), np.ones(50)], axis=1)
+    b[3, 0] = 1.0
+    assert unpaired_p(a, b, 1) > 0.1
+    assert unpaired_p(a, a, 1) == 1.0
