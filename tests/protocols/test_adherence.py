@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 import pytest
@@ -17,6 +16,7 @@ from edgen.protocols.adherence import VARIABLES, adherence, read_sheet
 from edgen.quality.cues import MEASURES, Verdicts
 from edgen.resources import find
 from tests.protocols.play import SCENARIO
+from tests.timing import seconds
 
 TURNS = (
     Turn("Teacher", "Leaves take in light, and sugar comes of it."),
@@ -85,14 +85,8 @@ def test_nothing_raises(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["student_asks: ", "\n", "*", "student_asks: yes\n", "1. ", "<think>"])
 def test_long_answers_take_time_in_proportion(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = unit * (size // len(unit))
-        start = time.perf_counter()
-        read_sheet(text)
-        return time.perf_counter() - start
-
-    seconds(1_000)
-    assert seconds(400_000) < 40 * max(seconds(40_000), 0.001)
+    small, large = (unit * (size // len(unit)) for size in (40_000, 400_000))
+    assert seconds(lambda: read_sheet(large)) < 40 * seconds(lambda: read_sheet(small))
 
 
 def test_the_judge_sees_scenario_and_conversation_and_is_asked_as_judge() -> None:

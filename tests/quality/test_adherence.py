@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from edgen.quality.cues import MEASURES, Verdicts, asks, families, stated, tells
 from edgen.quality.model import Sample
 from edgen.quality.words import cut
 from tests.quality.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples
+from tests.timing import seconds
 
 
 def said(sample: Sample) -> Verdicts:
@@ -212,13 +212,10 @@ def test_nothing_raises_and_shares_are_shares(given_: list[Sample]) -> None:
     "unit", ["a ", "*a", "? ", "can you. ", "the river is long and wide and deep. ", "/", "\n"]
 )
 def test_long_texts_take_time_in_proportion(unit: str) -> None:
-    def seconds(size: int) -> float:
+    def taken(size: int) -> float:
         text = unit * (size // len(unit))
         sample = lesson(f"T {text}", f"S {text}", f"T {text}", likes=LECTURE + text, has=TALK + text)
         words = cut(sample.turns)
-        start = time.perf_counter()
-        verdicts(sample.scenario, sample.turns, words)
-        return time.perf_counter() - start
+        return seconds(lambda: verdicts(sample.scenario, sample.turns, words))
 
-    seconds(1_000)
-    assert seconds(400_000) < 40 * max(seconds(40_000), 0.001)
+    assert taken(400_000) < 40 * taken(40_000)

@@ -176,10 +176,10 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
     corpus = Corpus()
     for i in range(4000):
         corpus.add([[*base, f"n{i}"]])
-    began = time.perf_counter()
+    began = time.process_time()
     sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
     alike = matches(corpus, sides)
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
     own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
     assert len(own) == 4000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from edgen.quality.leaks import EXAMPLES, LeaksMeasure
 from edgen.quality.model import Sample
 from tests.quality.said import HANDS, LECTURE, QUIZ, TALK, lesson, measured, samples
+from tests.timing import seconds
 
 
 def leaked(*lines: str, **scenario: str) -> dict[str, int]:
@@ -61,15 +60,15 @@ def test_nothing_raises(given_: list[Sample]) -> None:
 
 
 def test_many_turns_that_leak_take_time_in_proportion() -> None:
-    def seconds(turns: int) -> float:
+    def long(turns: int) -> Sample:
         lines = [
             "S You like class things.",
             *["T Direct instruction."] * turns,
             *["S class discussions"] * turns,
         ]
-        start = time.perf_counter()
-        measured(LeaksMeasure(), lesson(*lines, likes=LECTURE, has=TALK))
-        return time.perf_counter() - start
+        return lesson(*lines, likes=LECTURE, has=TALK)
 
-    seconds(100)
-    assert seconds(20_000) < 40 * max(seconds(2_000), 0.001)
+    small, large = long(2_000), long(20_000)
+    assert seconds(lambda: measured(LeaksMeasure(), large)) < 40 * seconds(
+        lambda: measured(LeaksMeasure(), small)
+    )

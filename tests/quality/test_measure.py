@@ -93,11 +93,11 @@ def test_a_megabyte_is_linear() -> None:
         "水" * 300_000,
         "can you tell me? " * 60_000,
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     quality = measure(
         "large", (), [lesson(f"T {text}", f"S {text}", index=i) for i, text in enumerate(texts)]
     )
-    assert time.perf_counter() - began < 25
+    assert time.process_time() - began < 25
     assert quality.lengths.words.max is not None
     assert all(len(line) <= 80 for line in render(quality))
 
