@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edgen.cli.options import JsonOption, SeveralWords
-from edgen.cli.output import note, print_json, print_line
+from edgen.cli.output import print_json, print_line
+from edgen.cli.progress import Stages
 from edgen.cli.work import worded
 from edgen.errors import UsageError
 
@@ -61,7 +62,8 @@ def command(
             "name a run, before the options: edgen compare RUN --arms A B (every word behind --arms is an arm)."
         )
     with (
-        comparing(runs, arms or [], prompts=prompts, tell=_teller()) as comparison,
+        Stages() as stages,
+        comparing(runs, arms or [], prompts=prompts, tell=stages) as comparison,
         worded(output or runs[0]),
     ):
         path = store(comparison, runs[0], output)
@@ -73,20 +75,6 @@ def command(
     if prompts and not comparison.prompts:
         print_line("prompts    those of the first scenario are the same in all arms")
     print_line(f"stored     {path}")
-
-
-def _teller() -> Any:
-    """Says what is being done, where somebody looks who would have to wait."""
-    import sys
-    import time
-
-    started = time.monotonic()
-
-    def tell(stage: str) -> None:
-        if sys.stderr.isatty() and time.monotonic() - started > 2:
-            note(f"edgen: {stage}")
-
-    return tell
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:

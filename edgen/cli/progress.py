@@ -1,4 +1,4 @@
-"""Progress of a run on stderr: a bar where a person looks, plain lines where a log is kept."""
+"""Progress on stderr: a bar or a line that changes where a person looks, plain lines where a log is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from edgen.cli.output import note
+from edgen.cli.output import note, safe
 
 if TYPE_CHECKING:
     from edgen.engine.drive import Driver
@@ -156,6 +156,37 @@ class _Bar(Display):
     def close(self) -> None:
         self.show()
         self._live.stop()
+
+
+class Stages:
+    """What is being done, on stderr: one line that changes where a person looks, else a line now and then."""
+
+    _EVERY = (0.1, 10.0)  # seconds, on a terminal and in a log
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._next = time.monotonic() + self._EVERY[not self._live]
+
+    def __call__(self, stage: str) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self._EVERY[not self._live]
+        if self._live:
+            self._show(f"\r\x1b[K{safe(stage)}")
+        else:
+            note(stage)
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._show("\r\x1b[K")
+
+    def _show(self, text: str) -> None:
+        with contextlib.suppress(*UNREADABLE):
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 def _short(number: int) -> str:

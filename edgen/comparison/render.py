@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from edgen.comparison.caveats import few
 from edgen.comparison.model import ArmFacts, ArmValue, Comparison, Difference, Metric
+from edgen.quality.significance import SIGNIFICANT
 
 _WIDTH = 80
 _TITLE = 24
@@ -125,7 +126,7 @@ def _differences(comparison: Comparison, arm: ArmFacts, width: int) -> Iterator[
         yield group
         for metric in metrics:
             difference = next(d for d in metric.differences if d.arm == arm.label)
-            mark = "*" if difference.p_holm is not None and difference.p_holm < 0.05 else ""
+            mark = "*" if difference.p_holm is not None and difference.p_holm < SIGNIFICANT else ""
             found = f"{_difference(metric, difference):>11} {mark:<1} {_interval(metric, difference):<22}"
             tested = f"{_p(difference.p):>7}{_p(difference.p_holm):>10}" if difference.changed else ""
             yield from _titled(metric, found + tested)
@@ -147,7 +148,7 @@ def _disagree(difference: Difference) -> bool:
     if difference.p is None or difference.low is None or difference.high is None:
         return False
     excludes = difference.low > 0 or difference.high < 0
-    return few(difference) and excludes != (difference.p < 0.05)
+    return few(difference) and excludes != (difference.p < SIGNIFICANT)
 
 
 def _grouped(comparison: Comparison) -> Iterator[tuple[str, list[Metric]]]:

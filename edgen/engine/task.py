@@ -48,6 +48,8 @@ class Spent(msgspec.Struct):
 
 def _one_line(name: str) -> str:
     """A model's name, which a service may choose as it likes, as one line without controls."""
+    if len(name) <= 200 and name.isprintable():
+        return name.strip()
     return "".join(" " if forbidden(char) else char for char in name[:200]).strip()
 
 

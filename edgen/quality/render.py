@@ -20,6 +20,7 @@ from edgen.quality.results import (
     Shared,
     Value,
 )
+from edgen.quality.significance import SIGNIFICANT
 
 WIDTH = 80
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -208,7 +209,7 @@ def _survivors(found: Coverage) -> Iterator[str]:
     yield "the lowest shares                                accepted        95%   p (Holm)"
     for value, dimension in values[:_FEW]:
         yield _survivor(value, dimension)
-    if not any(_p(value) < 0.05 for value, _ in values):
+    if not any(_p(value) < SIGNIFICANT for value, _ in values):
         yield "No value stands out: with so many values some lose more by chance."
 
 

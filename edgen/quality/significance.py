@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+SIGNIFICANT = 0.05  # the level below which an adjusted p-value is marked
 _TIE = 1e-7
 
 

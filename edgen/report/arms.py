@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.comparison.model import ArmFacts, ArmValue, Comparison, Difference, Metric
+from edgen.quality.significance import SIGNIFICANT
 from edgen.report import charts
 from edgen.report.charts import Axis, Span
 from edgen.report.model import Picture, Table
 from edgen.report.text import NONE, counted, dollars, listed, number, percent, points, signed
 
-_SIGNIFICANT = 0.05
 _MOST = 24  # rows of a forest
 
 
@@ -122,7 +122,7 @@ def _others(comparison: Comparison) -> list[ArmFacts]:
 
 
 def _sure(difference: Difference) -> bool:
-    return difference.p_holm is not None and difference.p_holm < _SIGNIFICANT
+    return difference.p_holm is not None and difference.p_holm < SIGNIFICANT
 
 
 def side_by_side(comparison: Comparison) -> Table:

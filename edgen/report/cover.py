@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgen.quality.results import Coverage, Heat, Value
+from edgen.quality.significance import SIGNIFICANT
 from edgen.report import charts
 from edgen.report.charts import Axis, Span
 from edgen.report.model import Part, Picture, Table
@@ -13,7 +14,6 @@ from edgen.report.text import NONE, counted, named, number, percent, share_of
 _MOST_ARMS = 6  # that are drawn; tables have all
 _MOST_VALUES = 12
 _NAMED = 5  # values that a cell of a table names
-_SIGNIFICANT = 0.05
 
 
 def maps(parts: Sequence[Part]) -> Iterator[Picture]:
@@ -110,7 +110,7 @@ def _values(coverage: Coverage) -> Iterator[tuple[str, Value]]:
 def _survival(name: str, label: str, overall: float, found: Sequence[tuple[str, Value]]) -> Picture:
     rows = []
     for dimension, value in found:
-        sure = value.p_holm is not None and value.p_holm < _SIGNIFICANT
+        sure = value.p_holm is not None and value.p_holm < SIGNIFICANT
         estimate = value.survived
         rows.append(
             Span(
