@@ -89,7 +89,7 @@ def _templates(checks: Checks, arm: str | None, plan: Plan) -> None:
 
 async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig, *, call: bool) -> None:
     from edgen.backends import make
-    from edgen.engine.drive import advice
+    from edgen.engine.walk import advice
     from edgen.errors import CallError
 
     try:

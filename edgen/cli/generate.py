@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption
+from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
-from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
+from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
+from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
 from edgen.shards import read_manifest
@@ -46,6 +49,25 @@ def command(
     show: Annotated[
         int, typer.Option(metavar="K", min=0, help="Print the first K conversations at the end.")
     ] = 0,
+    via: ViaOption = "online",
+    write_only: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-only",
+            metavar="DIR",
+            help="With --via batch: write the request files there and send nothing; see `edgen batch read`.",
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."
+        ),
+    ] = None,
+    until: UntilOption = None,
+    for_: ForOption = None,
+    log_format: LogFormatOption = "text",
+    metrics: MetricsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make the conversations that a job asks for, and write them as train and test shards.
@@ -59,6 +81,9 @@ def command(
         overrides.append(f"conversations={count}")
     from edgen.engine.load import load_plans
 
+    manner = Manner(via, write_only, _range(part), Watch(until, for_, log_format, metrics))
+    if write_only is not None and via != "batch":
+        raise UsageError("--write-only writes batch files; it goes with --via batch.")
     whole, plans = load_plans(job, overrides)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
     if resume == "never" and rundir.exists:
@@ -69,7 +94,7 @@ def command(
     ended: EdgenError | None = None
     tallies: Tallies = {}
     try:
-        asyncio.run(_generate(whole, job.parent, plans, rundir, tallies))
+        asyncio.run(_generate(whole, job.parent, plans, rundir, tallies, manner))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):
@@ -103,7 +128,29 @@ def _with_calls_now(facts: dict[str, Any], tallies: Tallies) -> dict[str, Any]:
     return facts
 
 
-async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies) -> None:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the work is to be done. `part`: the scenarios that are to be made, None for all."""
+
+    via: Via
+    write_only: Path | None
+    part: range | None
+    watch: Watch
+
+
+def _range(text: str | None) -> range | None:
+    """`A:B` as a range of scenarios."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,13}):(\d{1,13})", text.strip())
+    if found is None or int(found[1]) >= int(found[2]):
+        raise UsageError(f"--range {text}: expected A:B with A below B, as in --range 0:10000.")
+    return range(int(found[1]), int(found[2]))
+
+
+async def _generate(
+    whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
+) -> None:
     """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
     `tallies` is filled with what is counted meanwhile."""
     async with contextlib.AsyncExitStack() as stack:
@@ -113,9 +160,9 @@ async def _generate(whole: Job, base: Path, plans: Plans, rundir: RunDir, tallie
             rundir.prepare(arms=bool(whole.arms))
             with rundir.held():
                 if whole.arms:
-                    await _make_arms(whole, base, plans, backends, rundir, tallies)
+                    await _make_arms(whole, base, plans, backends, rundir, tallies, manner)
                 else:
-                    await _make(plans[None], backends[None], rundir, tallies)
+                    await _make(plans[None], backends[None], rundir, tallies, manner)
 
 
 def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
@@ -126,20 +173,26 @@ def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
     return made_backends({name: job.backends[name] for name in sorted(names)}, job.limits)
 
 
-async def _make(plan: Plan, backends: dict[str, Backend], rundir: RunDir, tallies: Tallies) -> None:
+async def _make(
+    plan: Plan, backends: dict[str, Backend], rundir: RunDir, tallies: Tallies, manner: Manner
+) -> None:
     """One run in its folder."""
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
 
-    async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
-        run = Run(plan, backends, rundir, ledger, used_elsewhere(rundir, rundir.ledger))
+    async with (
+        batch_way(plan.job, backends, manner.via, manner.write_only) as way,
+        Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger,
+    ):
+        elsewhere = used_elsewhere(rundir, rundir.ledger)
+        run = Run(plan, backends, rundir, ledger, elsewhere, way=way, part=manner.part)
         tallies[None] = run.tally
         run.adopt(note)
 
         async def work(display: Display) -> None:
             await run.execute(lambda: display.say("writing files"))
 
-        await supervised(run.session, plan.job.name, work, _WORDS)
+        await supervised(run.session, plan.job.name, work, _WORDS, manner.watch)
 
 
 _WORDS = ("accepted", "rejected")
@@ -152,6 +205,7 @@ async def _make_arms(
     backends: dict[str | None, dict[str, Backend]],
     rundir: RunDir,
     tallies: Tallies,
+    manner: Manner,
 ) -> None:
     """Arm after arm, each a run; then their files, with one test side for all of them. An arm that falls
     short does not keep the others from being made."""
@@ -170,7 +224,11 @@ async def _make_arms(
             stack.enter_context(own.held())
             ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
             # What the arms before it have used of the budget is counted when its own begins.
-            run = Run(plan, backends[arm], own, ledger, used_elsewhere(rundir, own.ledger))
+            way = await stack.enter_async_context(
+                batch_way(plan.job, backends[arm], manner.via, manner.write_only)
+            )
+            elsewhere = used_elsewhere(rundir, own.ledger)
+            run = Run(plan, backends[arm], own, ledger, elsewhere, way=way, part=manner.part)
             tallies[arm] = run.tally
             run.adopt(note)
             # Its session ends with its own files, so that what it notes is about itself; else with the others.
@@ -181,7 +239,7 @@ async def _make_arms(
             async def drive(_display: Display, run: Run = run) -> None:
                 await run.drive()
 
-            await supervised(run.session, plan.job.name, drive, _WORDS)
+            await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
 
         async def write(display: Display) -> None:
             display.say("writing files")
@@ -196,7 +254,7 @@ async def _make_arms(
             if short:
                 raise ShortError(" ".join(short))
 
-        await supervised(run.session, plan.job.name, write, _WORDS)
+        await supervised(run.session, plan.job.name, write, _WORDS, manner.watch)
 
 
 def _print(facts: dict[str, Any], rundir: RunDir, plans: Plans, show: int, *, finished: bool) -> None:

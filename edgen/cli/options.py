@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,11 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a job key, as in --set limits.in_flight=8."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+Via = Literal["online", "batch"]
+ViaOption = Annotated[
+    Via, typer.Option("--via", help="online: call by call. batch: by the provider's batch service, cheaper.")
+]
 
 
 class SeveralWords(TyperCommand):

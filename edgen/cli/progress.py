@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from edgen.cli.output import note, safe
 
 if TYPE_CHECKING:
-    from edgen.engine.drive import Driver
+    from edgen.engine.session import AnyDriver
     from edgen.engine.tally import Tally
 
 UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
@@ -22,7 +22,7 @@ _LINE_EVERY = 10.0
 
 @contextlib.asynccontextmanager
 async def progress(
-    tally: Tally, name: str, driver: Driver, words: tuple[str, str] = ("accepted", "rejected")
+    tally: Tally, name: str, driver: AnyDriver, words: tuple[str, str] = ("accepted", "rejected")
 ) -> AsyncIterator[Display]:
     """Show `tally` while the body runs, and once more at its end; `words` name its two outcomes."""
     display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, driver)
@@ -43,7 +43,7 @@ class Display:
     every = _LINE_EVERY
     words = ("accepted", "rejected")
 
-    def __init__(self, tally: Tally, name: str, driver: Driver) -> None:
+    def __init__(self, tally: Tally, name: str, driver: AnyDriver) -> None:
         self.tally = tally
         self.name = name
         self.driver = driver
@@ -122,7 +122,7 @@ class _Bar(Display):
 
     every = _BAR_EVERY
 
-    def __init__(self, tally: Tally, name: str, driver: Driver) -> None:
+    def __init__(self, tally: Tally, name: str, driver: AnyDriver) -> None:
         super().__init__(tally, name, driver)
         from rich.console import Console
         from rich.live import Live

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.cli.progress import Display, progress
+from edgen.cli.watch import Watch
 from edgen.errors import RunError, StoppedError, UsageError
 
 if TYPE_CHECKING:
     from edgen.backends import Backend
-    from edgen.config import BackendConfig, Limits
+    from edgen.backends.batches import Batches
+    from edgen.cli.options import Via
+    from edgen.config import BackendConfig, Job, Limits
+    from edgen.engine.rounds import BatchWay
     from edgen.engine.session import Charged, Session
     from edgen.rundir import RunDir
 
@@ -78,8 +82,33 @@ def worded(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: the run folder cannot be written ({problem.strerror}).") from None
 
 
+@contextlib.asynccontextmanager
+async def batch_way(
+    job: Job, backends: dict[str, Backend], via: Via, write_only: Path | None = None
+) -> AsyncIterator[BatchWay | None]:
+    """The batch services of the backends, closed in the end; None where calls are made one by one."""
+    if via == "online":
+        yield None
+        return
+    from edgen.backends.batches import batches
+    from edgen.engine.rounds import BatchWay
+
+    services: dict[str, Batches] = {}
+    try:
+        for name, backend in backends.items():
+            services[name] = batches(job.backends[name], backend, environ=os.environ)
+        yield BatchWay(services, write_only)
+    finally:
+        for service in services.values():
+            await service.aclose()
+
+
 async def supervised(
-    session: Session, name: str, work: Callable[[Display], Awaitable[None]], words: tuple[str, str]
+    session: Session,
+    name: str,
+    work: Callable[[Display], Awaitable[None]],
+    words: tuple[str, str],
+    watch: Watch = Watch(),  # noqa: B008 - frozen
 ) -> None:
     """Do the work with its progress shown; a signal stops it cleanly, a second one at once.
 

@@ -25,6 +25,7 @@ from edgen.config.backends import (
 from edgen.config.checks import problems
 from edgen.config.job import (
     ARM_STRIDE,
+    Batch,
     Branch,
     Job,
     Limits,
@@ -46,6 +47,7 @@ KNOBS = (
     "top_up",
     "replicates",
     "limits",
+    "batch",
     "split",
     "shards",
     "pairs",
@@ -54,7 +56,7 @@ KNOBS = (
 )
 # What an arm cannot change: its scenarios would not be the others' any more, or its files. A space of its own
 # may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
-_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "split", "limits", "shards",
+_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "split", "limits", "batch", "shards",
                 "pairs", "arms", "resolved")  # fmt: skip
 _KEYS = Job.__struct_fields__
 _BACKEND_KEYS = {key for kind in (SimulatorConfig, OpenAIConfig, GeminiConfig, GoogleGenerativeAIConfig)
@@ -202,7 +204,7 @@ def shaping(job: Job) -> dict[str, Any]:
 
 
 __all__ = [
-    "ARM_STRIDE", "KNOBS", "BackendConfig", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
+    "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
     "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
     "backend_name", "check", "load_job", "parse_job", "prompt_names", "resolved", "roles_asked", "shaping",
 ]  # fmt: skip

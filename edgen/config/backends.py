@@ -18,11 +18,15 @@ Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?\Z")]
 Text = Annotated[str, Meta(min_length=1)]
 
 
-class Price(msgspec.Struct, frozen=True):
-    """US dollars per million tokens."""
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars per million tokens, online; `batch` is what a batch job costs of that. `date` and `source` say
+    from when and where the figures are."""
 
-    prompt: Annotated[float, Meta(ge=0)]
-    completion: Annotated[float, Meta(ge=0)]
+    prompt: Annotated[float, Meta(ge=0, le=100_000)]
+    completion: Annotated[float, Meta(ge=0, le=100_000)]
+    batch: Share = 1.0
+    date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}\Z")] | None = None
+    source: Annotated[str, Meta(max_length=300)] | None = None
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):

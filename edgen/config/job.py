@@ -9,6 +9,8 @@ from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
 
+Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
+
 
 class Limits(msgspec.Struct, frozen=True):
     """How fast and how far a run may go. Nothing here shapes an answer."""
@@ -22,6 +24,17 @@ class Limits(msgspec.Struct, frozen=True):
     stop_after_failures: Positive = 25  # failed conversations in a row that stop the run
     max_tokens: Positive | None = None  # tokens the whole run may use
     max_cost: Annotated[float, Meta(gt=0)] | None = None  # US dollars the whole run may cost
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """How provider batch jobs are made (`--via batch`). Spans are like `6h`, `90m` or `45s`. Nothing here shapes
+    an answer."""
+
+    online_after: Span | None = (
+        None  # since the run's first batch: what is not answered by then is asked online
+    )
+    poll: Span = "60s"  # the longest wait between two looks at a batch
+    max_requests: Positive | None = None  # of one batch; None: as many as the provider takes
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -100,6 +113,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     arms: dict[str, dict[str, Any]] = {}
     pairs: Pairs = Pairs()
     limits: Limits = Limits()
+    batch: Batch = Batch()
     split: Split = Split()
     shards: Shards = Shards()
     resolved: Resolved | None = None

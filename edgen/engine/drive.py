@@ -8,16 +8,17 @@ is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.engine.line import Line
 from edgen.engine.tally import Tally
-from edgen.engine.task import Settled, Spent, Task, Tasks
-from edgen.errors import FATAL, CallError, EdgenError, FailureKind, ProviderError
-from edgen.ledger import Ledger, Outcome
+from edgen.engine.task import Tasks
+from edgen.engine.walk import Ends, Walk
+from edgen.errors import CallError, EdgenError
+from edgen.ledger import Ledger
 from edgen.limits import Admission, AdmissionClosed
-from edgen.model import Reply, Request, Status
+from edgen.model import Reply, Request
 
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
 MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
@@ -42,12 +43,8 @@ class Driver:
         self._tasks = tasks
         self._lines = lines
         self._ledger = ledger
-        self._fingerprint = fingerprint
         self._grace = grace
-        self._stop_after = tasks.job.limits.stop_after_failures
-        # Those that failed since the last answer. What several of one index wait for fails for all of them.
-        self._failed_in_a_row: set[int] = set()
-        self._simulated = False
+        self._ends = Ends(ledger, fingerprint, tally, self.stop, tasks.job.limits.stop_after_failures)
         self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
         self._backing_off: set[asyncio.Task[Any]] = set()
@@ -134,48 +131,31 @@ class Driver:
                 return
 
     async def _do(self, index: int, replicate: int) -> None:
-        task = self._tasks.task(index, replicate)
-        protocol = task.protocol
+        walk = Walk(self._tasks.task(index, replicate))
         known = self._ledger.replies(index, replicate)
-        spent = Spent()
-        step: Callable[[Any], Request] = protocol.send
-        given: Any = None
-        role = "default"
         try:
-            while True:
-                try:
-                    request = step(given)
-                except StopIteration as end:
-                    result = end.value
-                    break
-                role = request.role
-                line = self._lines[role]
+            request = walk.start()
+            while request is not None:
+                line = self._lines[request.role]
                 key = line.key(request)
-                stored = known.get(key) if known else None
-                try:
-                    if stored is not None:
-                        given = stored
-                    elif self._tasks.shares:
-                        given = await self._ask_once(line, request, key)
-                    else:
-                        given = await self._ask(line, request, key)
-                except CallError as failure:
-                    # The protocol may know better than to fail: what it asked last may be what is wrong.
-                    step, given = protocol.throw, failure
-                    continue
-                if stored is not None:
+                reply = known.get(key) if known else None
+                if reply is not None:
                     self.tally.replayed += 1
-                spent.add(given, key, request.role, line.kind, line.backend.model)
-                step = protocol.send
+                else:
+                    try:
+                        reply = await (self._ask_once if self._tasks.shares else self._ask)(
+                            line, request, key
+                        )
+                    except CallError as failure:
+                        request = walk.fail(failure)
+                        continue
+                request = walk.answer(reply, key, line)
         except CallError as failure:
-            self._failed(index, replicate, task, failure, spent, role)
+            self._ends.fail(index, replicate, walk, failure)
             return
         finally:
-            protocol.close()
-        if spent.simulated and not self._simulated:
-            self._simulated = True
-            self._ledger.set_fact("simulated", self._fingerprint)
-        self._note(index, replicate, task, task.settled(result, spent), spent)
+            walk.close()
+        self._ends.settle(index, replicate, walk)
 
     async def _ask_once(self, line: Line, request: Request, key: bytes) -> Reply:
         """Ask what several tasks may want to know: whoever comes first asks, the others get the answer."""
@@ -215,7 +195,7 @@ class Driver:
             charged_tokens=answer.charged_tokens,
             cost_usd=answer.cost_usd,
         )
-        self._failed_in_a_row.clear()
+        self._ends.answered()
         tally.made += 1
         if reply.usage is not None:
             tally.prompt_tokens += reply.usage.prompt_tokens
@@ -235,50 +215,3 @@ class Driver:
     def _on_attempt(self) -> None:
         if self._backing_off:
             self._backing_off.discard(asyncio.current_task())
-
-    def _failed(
-        self, index: int, replicate: int, task: Task, failure: CallError, spent: Spent, role: str
-    ) -> None:
-        if failure.kind in FATAL:
-            which = "" if role == "default" else f"Backend {role}: "
-            self.stop(ProviderError(f"{which}{advice(failure)} {_GO_ON}"))
-            return
-        self._failed_in_a_row.add(index)
-        settled = Settled(Status.FAILED, str(failure.kind), failure.message)
-        self._note(index, replicate, task, settled, spent)
-        if len(self._failed_in_a_row) >= self._stop_after:
-            self.stop(
-                ProviderError(
-                    f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
-                    f"{_clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
-                    f"`edgen doctor JOB`. {_GO_ON}"
-                )
-            )
-
-    def _note(self, index: int, replicate: int, task: Task, settled: Settled, spent: Spent) -> None:
-        outcome = Outcome(
-            index, replicate, settled.status, settled.reason, settled.detail, task.group, spent.key
-        )
-        self._ledger.settle(outcome, self._fingerprint, settled.record)
-        self.tally.settle(settled.status, settled.reason)
-
-
-_GO_ON = "Then start the same command again: it goes on where it stopped."
-_ADVICE = {
-    FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the job names.",
-    FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
-    FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
-    FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the job.",
-    FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and `extra_body`.",
-    FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it more context.",
-}
-
-
-def advice(failure: CallError) -> str:
-    """A failure, and what a person can do about it."""
-    what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
-    return f"The service refused: {_clause(failure)}. {what}"
-
-
-def _clause(failure: CallError) -> str:
-    return str(failure).rstrip(" .?!")

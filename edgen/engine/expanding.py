@@ -16,10 +16,10 @@ import msgspec
 
 from edgen import __version__, resources
 from edgen.config import Job
-from edgen.engine.drive import advice
 from edgen.engine.session import Session
 from edgen.engine.tally import Tally
 from edgen.engine.task import Settled, Spent, Task
+from edgen.engine.walk import advice
 from edgen.errors import CallError, ProviderError, TemplateError
 from edgen.loading import nearest
 from edgen.model import Reply, Request

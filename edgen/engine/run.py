@@ -17,6 +17,7 @@ from edgen.config import resolved
 from edgen.engine.finish import finish, stamp
 from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
+from edgen.engine.rounds import BatchWay
 from edgen.engine.session import Charged, Session
 from edgen.errors import DataError, ShortError
 from edgen.ledger import Ledger, RunPlan, RunStatus
@@ -30,7 +31,7 @@ _HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted
 
 class Run:
     """A plan, its backends (by their names in the job) and its folder. `execute` does it all; `driver`
-    is there to be stopped. `elsewhere`: see Session."""
+    is there to be stopped. `elsewhere`, `way`: see Session. `part`: the scenarios to make, None for all."""
 
     def __init__(
         self,
@@ -39,11 +40,15 @@ class Run:
         rundir: RunDir,
         ledger: Ledger,
         elsewhere: Iterable[Charged] = (),
+        *,
+        way: BatchWay | None = None,
+        part: range | None = None,
     ) -> None:
         self.plan = plan
         self.rundir = rundir
         self.ledger = ledger
-        self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere)
+        self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, way=way)
+        self._part = part
         self.driver = self.session.driver
         self.tally = self.session.tally
         self.tally.planned = plan.job.conversations * plan.job.replicates

@@ -17,22 +17,26 @@ from edgen import __version__
 from edgen.backends import Backend
 from edgen.engine.drive import Driver
 from edgen.engine.line import budget_of, lines
+from edgen.engine.rounds import BatchWay, Rounds, still_out
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
 from edgen.errors import EdgenError, ShortError, SignalError
-from edgen.ledger import Ledger, RunPlan
+from edgen.events import Events
+from edgen.ledger import OPEN, Ledger, RunPlan
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
 # Tokens and US dollars that something has used, given what a token costs (prompt, completion).
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
 
+AnyDriver = Driver | Rounds  # call by call, or batch by batch
+
 
 class Session:
     """Tasks, the backends that answer for `roles`, and the ledger that keeps it all.
 
     `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used
-    of the same budget.
+    of the same budget. `way`: how batches are made, where calls are not made one by one.
     """
 
     def __init__(
@@ -43,16 +47,23 @@ class Session:
         *,
         roles: Iterable[str],
         elsewhere: Iterable[Charged] = (),
+        way: BatchWay | None = None,
     ) -> None:
         budget = budget_of(tasks.job.limits)
         self.ledger = ledger
+        self.events = Events()
         self.tally = Tally()
         self._lines = lines(tasks.job, backends, budget, roles)
         self.fingerprint = tasks.fingerprint({role: x.backend.identity for role, x in self._lines.items()})
         if budget is not None:
             used = [charged(self._dearest) for charged in (ledger.charged, *elsewhere)]
             budget.restore(sum(tokens for tokens, _ in used), sum(usd for _, usd in used))
-        self.driver = Driver(tasks, self._lines, ledger, self.fingerprint, self.tally)
+        online = Driver(tasks, self._lines, ledger, self.fingerprint, self.tally)
+        self.driver: AnyDriver = online
+        if way is not None:
+            self.driver = Rounds(tasks, self._lines, ledger, online, way, self.events, budget)
+        elif waiting := ledger.out.batches(*OPEN):
+            raise still_out(waiting)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
 
     def _dearest(self, prompt_tokens: int, completion_tokens: int) -> float:
@@ -109,14 +120,11 @@ class Session:
             self._note("running", None)
 
     def _note(self, state: str, message: str | None) -> None:
-        every = set(self._lines.values())
         try:
             self.ledger.note_session(
                 self._number,
                 replayed=self.tally.replayed,
                 retried=self.tally.retried,
-                lost_tokens=sum(line.lost_tokens for line in every),
-                lost_usd=sum(line.lost_usd for line in every),
                 state=state,
                 message=message,
             )

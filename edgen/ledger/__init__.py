@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon, read_batches
 from edgen.ledger.schema import REPLICATES, check, connect, unit_number, worded
 from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
 from edgen.ledger.view import View
@@ -32,10 +33,7 @@ _REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
-_SESSION = (
-    "UPDATE sessions SET replayed=?, retried=?, lost_tokens=?, lost_usd=?, state=?, message=?, ended_at=? "
-    "WHERE id=?"
-)
+_SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -60,9 +58,11 @@ class Ledger:
         last = self._one("SELECT MAX(unit) FROM replies")[0]
         self._last_unit = -1 if last is None else int(last)
         self._writer: Writer | None = None
+        self._out: Out | None = None
 
     async def __aenter__(self) -> Ledger:
         self._writer = Writer(self._path)
+        self._out = Out(self._reader, self._writer)
         return self
 
     async def __aexit__(
@@ -81,6 +81,16 @@ class Ledger:
         assert self._writer is not None, "the ledger is not open"
         return self._writer
 
+    @property
+    def out(self) -> Out:
+        """The calls that are out, and the batches."""
+        assert self._out is not None, "the ledger is not open"
+        return self._out
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
     # -- replies
 
     async def store(
@@ -93,11 +103,13 @@ class Ledger:
         *,
         charged_tokens: int = 0,
         cost_usd: float | None = None,
+        held: int | None = None,
     ) -> None:
-        """Store a raw reply; returns when it is on the disk."""
+        """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
         usage = reply.usage
+        unit = unit_number(address.scenario, address.replicate)
         row = (
-            unit_number(address.scenario, address.replicate),
+            unit,
             address.step,
             address.attempt,
             key,
@@ -114,10 +126,14 @@ class Ledger:
             cost_usd,
             reply.text,
         )
-        await self.writer.put(_REPLY, row)
+        self._last_unit = max(self._last_unit, unit)
+        if held is None:
+            await self.writer.put(_REPLY, row)
+        else:
+            await self.writer.put_all([(_REPLY, row), (STRIKE, (held,))])
 
     def replies(self, scenario: int, replicate: int) -> dict[bytes, Reply]:
-        """What was answered for a conversation when the ledger was opened, by key."""
+        """What was answered for a conversation by now, by key."""
         unit = unit_number(scenario, replicate)
         if unit > self._last_unit:
             return {}
@@ -206,8 +222,10 @@ class Ledger:
     # -- sessions and facts about the run
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
-        """Note that a process works on the run; returns the session's number."""
+        """Note that a process works on the run; returns the session's number. What a dead one had under way is
+        charged to it."""
         try:
+            abandon(self._reader)
             cursor = self._reader.execute(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (time.time(), pid, host, edgen),
@@ -222,14 +240,12 @@ class Ledger:
         *,
         replayed: int,
         retried: int,
-        lost_tokens: int = 0,
-        lost_usd: float = 0.0,
         state: str = "running",
         message: str | None = None,
     ) -> None:
         """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
         ended = None if state == "running" else time.time()
-        row = (replayed, retried, lost_tokens, lost_usd, state, message, ended, session)
+        row = (replayed, retried, state, message, ended, session)
         self.writer.add((_SESSION, row))
 
     def charged(self, price: Callable[[int, int], float]) -> tuple[int, float]:
@@ -288,6 +304,19 @@ def _reply(
     return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
 
 
+def batches_at(path: Path) -> list[Batch]:
+    """Every batch of the ledger at `path`, read only; none if there is no ledger."""
+    if not path.exists():
+        return []
+    connection = connect(path, read_only=True)
+    try:
+        return read_batches(connection)
+    except sqlite3.DatabaseError as problem:
+        raise worded(path, problem) from None
+    finally:
+        connection.close()
+
+
 def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
     """What `Ledger.charged` says of the ledger at `path`, read only; nothing if there is none."""
     if not path.exists():
@@ -313,13 +342,17 @@ def run_status(path: Path) -> RunStatus:
 
 
 __all__ = [
+    "OPEN",
     "REPLICATES",
+    "Batch",
     "Counts",
     "Ledger",
     "Outcome",
+    "Outstanding",
     "RunPlan",
     "RunStatus",
     "View",
+    "batches_at",
     "charged_at",
     "run_status",
     "unit_number",

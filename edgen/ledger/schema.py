@@ -12,7 +12,7 @@ from pathlib import Path
 from edgen.errors import EdgenError, RunError, StoppedError
 
 APPLICATION_ID = 0x65646765  # "edge"
-VERSION = 1
+VERSION = 2
 REPLICATES = 1 << 20
 
 _TABLES = """
@@ -55,6 +55,22 @@ CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN
 END;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+# What layout 2 added: see ledger/batches.
+_TABLES_2 = """
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY, state TEXT NOT NULL, fingerprint TEXT NOT NULL, backend TEXT NOT NULL,
+    token TEXT NOT NULL, round INTEGER NOT NULL, requests INTEGER NOT NULL, file TEXT NOT NULL,
+    file_id TEXT, remote_id TEXT, made_at REAL NOT NULL, sent_at REAL, message TEXT
+);
+CREATE TABLE outstanding (
+    id INTEGER PRIMARY KEY,
+    batch INTEGER,                  -- NULL: a call by itself
+    unit INTEGER NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
+    tokens INTEGER NOT NULL, usd REAL NOT NULL  -- the most it can take
+);
+CREATE INDEX outstanding_by_call ON outstanding (unit, step, attempt);
+CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
+"""
 
 
 def unit_number(scenario: int, replicate: int) -> int:
@@ -74,7 +90,7 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sql
     except sqlite3.Error as problem:
         raise RunError(f"{path}: the ledger cannot be opened ({problem}).") from None
     try:
-        _recognise(connection, path, create=create)
+        _recognise(connection, path, create=create, read_only=read_only)
         connection.execute("PRAGMA cache_size = -4096")
     except sqlite3.DatabaseError as problem:
         connection.close()
@@ -85,13 +101,13 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sql
     return connection
 
 
-def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
+def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
     if application == 0 and empty and create:
         connection.executescript(
-            f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES}"
+            f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES}{_TABLES_2}"
             f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != APPLICATION_ID:
@@ -104,6 +120,9 @@ def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool) -> N
             f"{path}: this is not an edgen ledger. Nothing was changed; "
             "move it away or choose another run folder with -o."
         )
+    elif version == 1:
+        if not read_only:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES_2} PRAGMA user_version = {VERSION}; COMMIT;")
     elif version != VERSION:
         raise RunError(
             f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "

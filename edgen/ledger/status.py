@@ -129,7 +129,7 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
 
 
 def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """(tokens, US dollars) used by all sessions; `price` values replies that were stored without a cost."""
+    """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored without a cost."""
     tokens, cost, prompt, completion = connection.execute(
         "SELECT IFNULL(SUM(charged_tokens), 0), TOTAL(cost_usd), "
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
@@ -139,7 +139,16 @@ def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) 
     lost_tokens, lost_usd = connection.execute(
         "SELECT IFNULL(SUM(lost_tokens), 0), TOTAL(lost_usd) FROM sessions"
     ).fetchone()
-    return tokens + lost_tokens, cost + lost_usd + price(prompt, completion)
+    # What a dead process had under way, and what batches have out, at the most it can be.
+    out_tokens, out_usd = 0, 0.0
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
+        out_tokens, out_usd = connection.execute(
+            "SELECT IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding"
+        ).fetchone()
+    return (
+        tokens + lost_tokens + out_tokens,
+        cost + lost_usd + out_usd + price(prompt, completion),
+    )
 
 
 def _plan(connection: sqlite3.Connection) -> RunPlan:

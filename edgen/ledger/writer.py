@@ -47,10 +47,14 @@ class Writer:
 
     def put(self, sql: Sql, row: Row) -> asyncio.Future[None]:
         """Queue a row; the future is done when it is on the disk."""
+        return self.put_all([(sql, row)])
+
+    def put_all(self, rows: list[tuple[Sql, Row]]) -> asyncio.Future[None]:
+        """Queue rows that belong together; the future is done when they are on the disk."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
-        self._queue.put(([(sql, row)], future))
+        self._queue.put((rows, future))
         return future
 
     async def close(self) -> None:

@@ -1,0 +1,48 @@
+"""Providers' batch services, one file a kind: many requests in a file, answers within a day, at half the price.
+
+`batches` is the one way to get one. The vendors' SDKs are imported here alone, and only when asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from edgen.backends.base import Backend
+from edgen.backends.batches.base import (
+    Answered,
+    Batches,
+    Limits,
+    Remote,
+    Unanswered,
+    custom_id,
+    read_custom_id,
+)
+from edgen.config import BackendConfig
+from edgen.errors import InputError
+
+# type in a job -> module that holds `create(config, backend, environ=…)`.
+_KINDS = {
+    "openai": "edgen.backends.batches.openai",
+    "gemini": "edgen.backends.batches.gemini",
+}
+
+
+def batches(config: BackendConfig, backend: Backend, *, environ: Mapping[str, str]) -> Batches:
+    """The batch service of the backend that `config` describes; `backend` is that backend, made.
+
+    Raises InputError for a kind that has none.
+    """
+    kind = str(config.__struct_config__.tag)
+    if kind not in _KINDS:
+        instead = {
+            "simulator": "Start `edgen simulator` in another terminal and name it: "
+            "{type: openai, model: any, base_url: http://127.0.0.1:8377/v1, seed: auto}.",
+            "google-generativeai": "The gemini backend has one, for the same models: {type: gemini, model: …}.",
+        }
+        raise InputError(f"a backend of type {kind} has no batch service. {instead.get(kind, '')}".strip())
+    made: Batches = importlib.import_module(_KINDS[kind]).create(config, backend, environ=environ)
+    return made
+
+
+__all__ = ["Answered", "Batches", "Limits", "Remote", "Unanswered", "batches", "custom_id", "read_custom_id"]

@@ -1,0 +1,225 @@
+"""What is out: calls sent and not answered yet, one by one, and the batches that some of them travel in.
+
+A call is noted here before it is sent (`hold`) and struck out with its reply, so what a killed process had
+under way is known to the next: under a budget it is charged at the most it can have cost. A batch is noted
+before its file is made, and its provider's id before anybody waits for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.ledger.schema import unit_number
+from edgen.ledger.writer import Writer
+from edgen.model import Address
+
+State = Literal[
+    "preparing",  # its requests are being collected; after a kill it counts for nothing
+    "ready",  # its file is whole
+    "sending",  # its file is uploaded, and the provider may have been asked to begin
+    "sent",  # the provider's id is known
+    "cancelling",  # the provider was asked to end it
+    "written",  # its file is a person's to send (--write-only)
+    "read",  # it ended, and what it answered is stored
+    "dropped",  # it came to nothing: refused as a whole, gone at the provider, or given up
+]
+OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
+
+_PAGE = 2_000
+HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?)"
+STRIKE = "DELETE FROM outstanding WHERE id = ?"
+LOSE = "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = lost_usd + ? WHERE id = (SELECT MAX(id) FROM sessions)"
+_BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_CLEAR = "DELETE FROM outstanding WHERE batch = ?"
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """One batch as it stands. `backend` is its name in the job; `file` the path of its requests, below the run's
+    folder or a person's; `token` names it at the provider, and nothing else; times are seconds since the epoch."""
+
+    number: int
+    state: State
+    fingerprint: str
+    backend: str
+    token: str
+    round: int
+    requests: int = 0
+    file: str = ""
+    file_id: str | None = None
+    remote_id: str | None = None
+    made_at: float
+    sent_at: float | None = None
+    message: str | None = None
+
+
+class Outstanding(msgspec.Struct, frozen=True):
+    """A call that is out: where its reply belongs, and the most it can take in tokens and US dollars."""
+
+    id: int
+    batch: int | None
+    scenario: int
+    replicate: int
+    step: int
+    attempt: int
+    key: bytes
+    tokens: int
+    usd: float
+
+    @property
+    def address(self) -> Address:
+        return Address(self.scenario, self.replicate, self.step, self.attempt)
+
+
+class Out:
+    """The calls that are out, of one open ledger. Reads are of what is committed."""
+
+    def __init__(self, reader: sqlite3.Connection, writer: Writer) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._last = reader.execute("SELECT IFNULL(MAX(id), 0) FROM outstanding").fetchone()[0]
+
+    # -- single calls
+
+    async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
+        """Note a call that is about to be sent; returns its id when that is on the disk."""
+        number = self._next()
+        await self._writer.put(HOLD, (number, None, *_place(address), key, tokens, usd))
+        return number
+
+    def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
+        """Queue that a held call is over without a reply. What it may have cost all the same is charged."""
+        rows: list[tuple[str, tuple[Any, ...]]] = [(STRIKE, (number,))]
+        if lost_tokens or lost_usd:
+            rows.append((LOSE, (lost_tokens, lost_usd)))
+        self._writer.add(*rows)
+
+    # -- batches
+
+    def put(self, batch: int, address: Address, key: bytes, tokens: int, usd: float) -> None:
+        """Queue a request of a batch that is being prepared."""
+        self._writer.add((HOLD, (self._next(), batch, *_place(address), key, tokens, usd)))
+
+    async def note(self, batch: Batch, *, clear: bool = False) -> None:
+        """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more."""
+        row = (
+            batch.number, batch.state, batch.fingerprint, batch.backend, batch.token, batch.round, batch.requests,
+            batch.file, batch.file_id, batch.remote_id, batch.made_at, batch.sent_at, batch.message,
+        )  # fmt: skip
+        rows = [(_BATCH, row), (_CLEAR, (batch.number,))] if clear else [(_BATCH, row)]
+        await self._writer.put_all(rows)
+
+    async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
+        """A new batch, being prepared."""
+        number = 1 + self._reader.execute("SELECT IFNULL(MAX(id), 0) FROM batches").fetchone()[0]
+        batch = Batch(
+            number=number,
+            state="preparing",
+            fingerprint=fingerprint,
+            backend=backend,
+            token=token,
+            round=round_,
+            made_at=time.time(),
+        )
+        await self.note(batch)
+        return batch
+
+    def batches(self, *states: State) -> list[Batch]:
+        """The batches in one of these states, or all, the first one first."""
+        return read_batches(self._reader, *states)
+
+    def has(self, address: Address, key: bytes) -> bool:
+        """Whether this very call is out."""
+        place = _place(address)
+        found = self._reader.execute(
+            "SELECT 1 FROM outstanding WHERE unit = ? AND step = ? AND attempt = ? AND key = ?", (*place, key)
+        )
+        return found.fetchone() is not None
+
+    def of(self, batch: int) -> Iterator[Outstanding]:
+        """The requests of a batch that are still out, in order, read in pages."""
+        last = -1
+        while True:
+            rows = self._reader.execute(
+                "SELECT * FROM outstanding WHERE batch = ? AND id > ? ORDER BY id LIMIT ?",
+                (batch, last, _PAGE),
+            ).fetchall()
+            yield from (_outstanding(row) for row in rows)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1][0]
+
+    def find(self, address: Address, prefix: bytes) -> list[Outstanding]:
+        """The requests that are out at an address, whose keys begin with `prefix`."""
+        rows = self._reader.execute(
+            "SELECT * FROM outstanding WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",
+            (*_place(address), len(prefix), prefix),
+        ).fetchall()
+        return [_outstanding(row) for row in rows]
+
+    def answered(self, address: Address, prefix: bytes) -> bool:
+        """Whether a reply is stored at an address under a key that begins with `prefix`."""
+        found = self._reader.execute(
+            "SELECT 1 FROM replies WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",
+            (*_place(address), len(prefix), prefix),
+        )
+        return found.fetchone() is not None
+
+    def sums(self, batch: int | None) -> tuple[int, int, float]:
+        """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""
+        row = self._reader.execute(
+            "SELECT COUNT(*), IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding WHERE batch IS ?", (batch,)
+        ).fetchone()
+        return int(row[0]), int(row[1]), float(row[2])
+
+    def _next(self) -> int:
+        self._last += 1
+        return int(self._last)
+
+
+def read_batches(connection: sqlite3.Connection, *states: State) -> list[Batch]:
+    """The batches in one of these states, or all, the first one first; none in a ledger that has no table of them."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        return []
+    rows = connection.execute("SELECT * FROM batches ORDER BY id").fetchall()
+    found = [Batch(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+    return [batch for batch in found if not states or batch.state in states]
+
+
+_COLUMNS = ("number", "state", "fingerprint", "backend", "token", "round", "requests", "file", "file_id", "remote_id",
+            "made_at", "sent_at", "message")  # fmt: skip
+
+
+def abandon(connection: sqlite3.Connection) -> None:
+    """At the start of a session: what a dead one had under way. Single calls are charged at their most, since
+    the service may have worked on them; a batch whose file was not whole counts for nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        tokens, usd = connection.execute(
+            "SELECT IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding WHERE batch IS NULL"
+        ).fetchone()
+        if tokens or usd:
+            connection.execute(LOSE, (tokens, usd))
+        connection.execute(
+            "DELETE FROM outstanding WHERE batch IS NULL "
+            "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
+        )
+        connection.execute("DELETE FROM batches WHERE state = 'preparing'")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _place(address: Address) -> tuple[int, int, int]:
+    return unit_number(address.scenario, address.replicate), address.step, address.attempt
+
+
+def _outstanding(row: tuple[Any, ...]) -> Outstanding:
+    number, batch, unit, *rest = row
+    return Outstanding(number, batch, unit >> 20, unit & ((1 << 20) - 1), *rest)
