@@ -50,7 +50,7 @@ async def test_what_is_stored_is_there_after_reopening(tmp_path: Path) -> None:
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
         await ledger.store(Address(2, 1, 3, 4), key(9), reply, 0.1, 2)
-        assert ledger.replies(2, 1) == {}, "only what was there at opening is replayed"
+        assert ledger.replies(2, 1) == {key(9): reply}, "what is stored is there at once"
     async with Ledger(path) as ledger:
         assert ledger.replies(2, 1) == {key(9): reply}
         assert ledger.replies(2, 0) == {}
