@@ -7,6 +7,7 @@
     + RunError               a run folder or ledger that cannot be used
   x ShortError          (3)  finished, but less than asked for
   x StoppedError        (4)  stopped by a budget, a deadline or a full disk; resumable
+  x HandedOver          (0)  request files are written for somebody to send; resumable
   x ProviderError       (5)  authentication, quota, or a service that only refuses; resumable
   x LockedError         (6)  another process holds the run
   x SignalError (130/143) a signal, after a clean flush; resumable
@@ -110,6 +111,12 @@ class StoppedError(EdgenError):
     exit_code = 4
 
 
+class HandedOver(EdgenError):  # noqa: N818 - it says what happened, and is no fault
+    """What was asked for is done, and the rest is somebody else's to do; resumable."""
+
+    exit_code = 0
+
+
 class ProviderError(EdgenError):
     """The service refuses in a way that waiting does not mend."""
 
@@ -170,7 +177,7 @@ class CallError(Exception):
 
     `kind` says what, `status` the HTTP status if there was one, `retry_after` the seconds the
     server asked to wait (None: it did not say). `message` is the server's own, shortened, without
-    any key.
+    any key. `unsent`: the request surely never reached the service, so that it can cost nothing.
     """
 
     def __init__(
@@ -180,11 +187,13 @@ class CallError(Exception):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        unsent: bool = False,
     ) -> None:
         self.kind = kind
         self.message = message
         self.status = status
         self.retry_after = retry_after
+        self.unsent = unsent
         super().__init__(kind, message, status, retry_after)
 
     def __str__(self) -> str:

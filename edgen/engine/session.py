@@ -23,6 +23,7 @@ from edgen.engine.task import Tasks
 from edgen.errors import EdgenError, ShortError, SignalError
 from edgen.events import Events
 from edgen.ledger import OPEN, Ledger, RunPlan
+from edgen.limits import Admission
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
@@ -53,25 +54,53 @@ class Session:
         self.ledger = ledger
         self.events = Events()
         self.tally = Tally()
-        self._lines = lines(tasks.job, backends, budget, roles)
+        self.limits = tasks.job.limits
+        self.budget = budget
+        self._lines = lines(tasks.job, backends, budget, roles, ledger.out)
         self.fingerprint = tasks.fingerprint({role: x.backend.identity for role, x in self._lines.items()})
         if budget is not None:
             used = [charged(self._dearest) for charged in (ledger.charged, *elsewhere)]
-            budget.restore(sum(tokens for tokens, _ in used), sum(usd for _, usd in used))
+            # What batches of this ledger have out is set aside, not spent.
+            out = [ledger.out.sums(batch.number)[1:] for batch in ledger.out.batches(*OPEN)]
+            budget.restore(
+                sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in out),
+                sum(usd for _, usd in used) - sum(usd for _, usd in out),
+            )
         online = Driver(tasks, self._lines, ledger, self.fingerprint, self.tally)
         self.driver: AnyDriver = online
         if way is not None:
-            self.driver = Rounds(tasks, self._lines, ledger, online, way, self.events, budget)
+            self.driver = Rounds(
+                tasks, self._lines, ledger, self.fingerprint, online, way, self.events, budget
+            )
         elif waiting := ledger.out.batches(*OPEN):
             raise still_out(waiting)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
+
+    @property
+    def admissions(self) -> dict[str, Admission]:
+        """What admits calls to each service, by the first of the roles that ask it."""
+        found: dict[str, Admission] = {}
+        for role, line in self._lines.items():
+            if line.admission not in found.values():
+                found[role] = line.admission
+        return found
 
     def _dearest(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The most that an answer stored without a cost can have cost, whichever backend gave it."""
         return max(line.price_of(prompt_tokens, completion_tokens) for line in self._lines.values())
 
-    def announce(self, name: str, scenarios: int, replicates: int, asked: int, planned: int) -> None:
-        """Note what is planned: `asked` of them are wanted."""
+    def announce(
+        self,
+        name: str,
+        scenarios: int,
+        replicates: int,
+        asked: int,
+        planned: int,
+        *,
+        first: int = 0,
+        of: int | None = None,
+    ) -> None:
+        """Note what is planned, as RunPlan has it: `asked` of them are wanted."""
         self.tally.planned = planned
         plan = RunPlan(
             name=name,
@@ -79,7 +108,9 @@ class Session:
             scenarios=scenarios,
             replicates=replicates,
             asked=asked,
-            planned=None if planned == scenarios * replicates else planned,
+            planned=None if planned == (scenarios - first) * replicates else planned,
+            first=first,
+            of=of,
         )
         self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
 

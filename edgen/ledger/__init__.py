@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon, read_batches
-from edgen.ledger.schema import REPLICATES, check, connect, unit_number, worded
+from edgen.ledger.schema import REPLICATES, check, connect, unit_number, units, worded
 from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
 from edgen.ledger.view import View
 from edgen.ledger.writer import Writer
@@ -188,34 +188,39 @@ class Ledger:
 
     # -- what a finished run is written from
 
-    def groups(self, fingerprint: str, scenarios: int, replicates: int) -> Iterator[tuple[int, int]]:
+    # of the scenarios from `first` on and below `scenarios`
+
+    def groups(
+        self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
+    ) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations), by ascending hash."""
         yield from self._stream(
             "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
-            "AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
-            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+            "AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
+            (fingerprint, *units(first, scenarios), REPLICATES, replicates),
         )
 
     def records(
-        self, fingerprint: str, scenarios: int, replicates: int
+        self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
     ) -> Generator[tuple[int, bytes], None, None]:
         """(group hash, record) of accepted conversations, by scenario and replicate."""
         yield from self._stream(
             "SELECT o.grp, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
-            "WHERE o.fingerprint = ? AND o.status = 'accepted' AND o.unit < ? AND o.unit % ? < ? ORDER BY o.unit",
-            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+            "WHERE o.fingerprint = ? AND o.status = 'accepted' AND o.unit >= ? AND o.unit < ? AND o.unit % ? < ? "
+            "ORDER BY o.unit",
+            (fingerprint, *units(first, scenarios), REPLICATES, replicates),
         )
 
     def refused(
-        self, fingerprint: str, scenarios: int, replicates: int
+        self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
     ) -> Iterator[tuple[int, int, str, str, str, str | None]]:
         """(scenario, replicate, status, reason, detail, last raw reply) of what was not accepted."""
         for unit, *rest in self._stream(
             "SELECT o.unit, o.status, o.reason, o.detail, "
             "(SELECT text FROM replies p WHERE p.unit = o.unit AND p.key = o.reply_key) "
-            "FROM outcomes o WHERE o.fingerprint = ? AND o.status != 'accepted' AND o.unit < ? AND o.unit % ? < ? "
-            "ORDER BY o.unit",
-            (fingerprint, unit_number(scenarios, 0), REPLICATES, replicates),
+            "FROM outcomes o WHERE o.fingerprint = ? AND o.status != 'accepted' AND o.unit >= ? AND o.unit < ? "
+            "AND o.unit % ? < ? ORDER BY o.unit",
+            (fingerprint, *units(first, scenarios), REPLICATES, replicates),
         ):
             yield (unit // REPLICATES, unit % REPLICATES, *rest)
 
@@ -317,6 +322,19 @@ def batches_at(path: Path) -> list[Batch]:
         connection.close()
 
 
+def out_at(path: Path, batch: int) -> int:
+    """How many requests of a batch of the ledger at `path` are out, read only."""
+    connection = connect(path, read_only=True)
+    try:
+        return int(
+            connection.execute("SELECT COUNT(*) FROM outstanding WHERE batch = ?", (batch,)).fetchone()[0]
+        )
+    except sqlite3.DatabaseError as problem:
+        raise worded(path, problem) from None
+    finally:
+        connection.close()
+
+
 def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
     """What `Ledger.charged` says of the ledger at `path`, read only; nothing if there is none."""
     if not path.exists():
@@ -347,6 +365,7 @@ __all__ = [
     "Batch",
     "Counts",
     "Ledger",
+    "Out",
     "Outcome",
     "Outstanding",
     "RunPlan",
@@ -354,6 +373,7 @@ __all__ = [
     "View",
     "batches_at",
     "charged_at",
+    "out_at",
     "run_status",
     "unit_number",
 ]

@@ -7,6 +7,7 @@ before its file is made, and its provider's id before anybody waits for it.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -33,7 +34,11 @@ OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 _PAGE = 2_000
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?)"
 STRIKE = "DELETE FROM outstanding WHERE id = ?"
-LOSE = "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = lost_usd + ? WHERE id = (SELECT MAX(id) FROM sessions)"
+# Money is summed up in whole picodollars, as in the budget, so that no sum depends on its order.
+LOSE = (
+    "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * 1e12) / 1e12 "
+    "WHERE id = (SELECT MAX(id) FROM sessions)"
+)
 _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
@@ -88,7 +93,11 @@ class Out:
     async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
         """Note a call that is about to be sent; returns its id when that is on the disk."""
         number = self._next()
-        await self._writer.put(HOLD, (number, None, *_place(address), key, tokens, usd))
+        try:
+            await self._writer.put(HOLD, (number, None, *_place(address), key, tokens, usd))
+        except asyncio.CancelledError:  # it is stored all the same
+            self.strike(number)
+            raise
         return number
 
     def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
@@ -97,6 +106,10 @@ class Out:
         if lost_tokens or lost_usd:
             rows.append((LOSE, (lost_tokens, lost_usd)))
         self._writer.add(*rows)
+
+    def lose(self, tokens: int, usd: float) -> None:
+        """Queue a charge for what will not be answered, and may have been worked on."""
+        self._writer.add((LOSE, (tokens, usd)))
 
     # -- batches
 
@@ -200,7 +213,8 @@ def abandon(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         tokens, usd = connection.execute(
-            "SELECT IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding WHERE batch IS NULL"
+            "SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(CAST(ROUND(usd * 1e12) AS INTEGER)), 0) / 1e12 "
+            "FROM outstanding WHERE batch IS NULL"
         ).fetchone()
         if tokens or usd:
             connection.execute(LOSE, (tokens, usd))

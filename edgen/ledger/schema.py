@@ -80,6 +80,12 @@ def unit_number(scenario: int, replicate: int) -> int:
     return scenario * REPLICATES + replicate
 
 
+def units(first: int, end: int) -> tuple[int, int]:
+    """The units between which those of the scenarios first <= index < end lie: no less than the first of the
+    two, less than the second."""
+    return unit_number(first, 0), unit_number(end, 0)
+
+
 def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sqlite3.Connection:
     """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger."""
     if not path.exists() and not create:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.ledger.schema import REPLICATES, unit_number
+from edgen.ledger.schema import REPLICATES, units
 
 
 class Counts(msgspec.Struct):
@@ -26,14 +26,17 @@ class Counts(msgspec.Struct):
 
 
 class RunPlan(msgspec.Struct, frozen=True):
-    """What a run is to make: kept in the ledger as the fact `plan`."""
+    """What a run is to make: kept in the ledger as the fact `plan`. Its scenarios are those from `first` on and
+    below `scenarios`; `of` is how many the job has where they are a piece of it, None where they are all."""
 
     name: str
     fingerprint: str
     scenarios: int
     replicates: int
     asked: int  # how many are wanted
-    planned: int | None = None  # where it is not scenarios times replicates
+    planned: int | None = None  # where it is not the scenarios times replicates
+    first: int = 0
+    of: int | None = None
 
 
 class RunStatus(msgspec.Struct, frozen=True):
@@ -53,7 +56,7 @@ class RunStatus(msgspec.Struct, frozen=True):
 
     @property
     def planned(self) -> int:
-        product = self.plan.scenarios * self.plan.replicates
+        product = (self.plan.scenarios - self.plan.first) * self.plan.replicates
         return product if self.plan.planned is None else self.plan.planned
 
     @property
@@ -70,10 +73,16 @@ class RunStatus(msgspec.Struct, frozen=True):
         return "complete" if self.accepted >= self.plan.asked else "short"
 
     def as_json(self, run: str, *, held: bool) -> dict[str, Any]:
-        """The object that `edgen status --json` prints."""
+        """The object that `edgen status --json` prints. `range`, of a piece alone: its scenarios, half open."""
+        plan = self.plan
         return {
             "run": run,
             "state": self.state(held=held),
+            **(
+                {}
+                if plan.of is None
+                else {"range": {"first": plan.first, "end": plan.scenarios, "of": plan.of}}
+            ),
             "planned": self.planned,
             "accepted": self.accepted,
             "rejected": self.rejected,
@@ -102,8 +111,8 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
         failed: dict[str, int] = {}
         for status, reason, count in connection.execute(
             "SELECT status, reason, COUNT(*) FROM outcomes "
-            "WHERE fingerprint = ? AND unit < ? AND unit % ? < ? GROUP BY 1, 2 ORDER BY 1, 2",
-            (plan.fingerprint, unit_number(plan.scenarios, 0), REPLICATES, plan.replicates),
+            "WHERE fingerprint = ? AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY 1, 2 ORDER BY 1, 2",
+            (plan.fingerprint, *units(plan.first, plan.scenarios), REPLICATES, plan.replicates),
         ):
             if status == "accepted":
                 accepted += count
@@ -129,26 +138,32 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
 
 
 def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored without a cost."""
+    """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
+    without a cost. Money is summed up in whole picodollars, as the budget does it."""
     tokens, cost, prompt, completion = connection.execute(
-        "SELECT IFNULL(SUM(charged_tokens), 0), TOTAL(cost_usd), "
+        f"SELECT IFNULL(SUM(charged_tokens), 0), {_pico('cost_usd')}, "
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
         "FROM replies"
     ).fetchone()
     lost_tokens, lost_usd = connection.execute(
-        "SELECT IFNULL(SUM(lost_tokens), 0), TOTAL(lost_usd) FROM sessions"
+        f"SELECT IFNULL(SUM(lost_tokens), 0), {_pico('lost_usd')} FROM sessions"
     ).fetchone()
     # What a dead process had under way, and what batches have out, at the most it can be.
-    out_tokens, out_usd = 0, 0.0
+    out_tokens, out_usd = 0, 0
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
         out_tokens, out_usd = connection.execute(
-            "SELECT IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding"
+            f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"
         ).fetchone()
     return (
         tokens + lost_tokens + out_tokens,
-        cost + lost_usd + out_usd + price(prompt, completion),
+        (cost + lost_usd + out_usd) / 1e12 + price(prompt, completion),
     )
+
+
+def _pico(column: str) -> str:
+    """SQL for the sum of a column of US dollars, in whole picodollars."""
+    return f"IFNULL(SUM(CAST(ROUND({column} * 1e12) AS INTEGER)), 0)"
 
 
 def _plan(connection: sqlite3.Connection) -> RunPlan:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.ledger.schema import REPLICATES, connect, unit_number, worded
+from edgen.ledger.schema import REPLICATES, connect, unit_number, units, worded
 from edgen.ledger.status import RunPlan, RunStatus, read_status
 
 _PAGE = 500
@@ -54,7 +54,7 @@ class View:
 
     def record(self, index: int, replicate: int) -> bytes | None:
         """The record of one accepted outcome of the plan, None if there is none."""
-        if not (0 <= index < self.plan.scenarios and 0 <= replicate < self.plan.replicates):
+        if not (self.plan.first <= index < self.plan.scenarios and 0 <= replicate < self.plan.replicates):
             return None
         rows = self._all(
             "SELECT r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
@@ -130,9 +130,10 @@ class View:
         a page begins and ends, the plan's `replicates` of each `wide` numbers, its `fingerprint`, and `page`, the
         rows of a page."""
         plan = self.plan
+        first, stop = units(plan.first, plan.scenarios)
         values = {
-            "behind": -1,
-            "stop": unit_number(plan.scenarios, 0),
+            "behind": first - 1,
+            "stop": stop,
             "wide": REPLICATES,
             "replicates": plan.replicates,
             "fingerprint": plan.fingerprint,
@@ -149,8 +150,13 @@ class View:
         """(group hash, accepted outcomes), by ascending hash."""
         yield from self._connection.execute(
             "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
-            "AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
-            (self.plan.fingerprint, unit_number(self.plan.scenarios, 0), REPLICATES, self.plan.replicates),
+            "AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
+            (
+                self.plan.fingerprint,
+                *units(self.plan.first, self.plan.scenarios),
+                REPLICATES,
+                self.plan.replicates,
+            ),
         )
 
     def _all(self, sql: str, values: tuple[Any, ...] | dict[str, Any]) -> list[tuple[Any, ...]]:

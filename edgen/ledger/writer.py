@@ -104,14 +104,15 @@ class Writer:
 
     def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
         """One transaction. Statements of one kind go together, kinds in the order they first came:
-        a reply is queued before its outcome, so no outcome is ever stored without its reply."""
+        a reply is queued before its outcome, so no outcome is ever stored without its reply. What is deleted
+        goes last: a row may be struck out in the group that brings it."""
         by_sql: dict[Sql, list[Row]] = {}
         for rows, _ in group:
             for sql, row in rows:
                 by_sql.setdefault(sql, []).append(row)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for sql, batch in by_sql.items():
+            for sql, batch in sorted(by_sql.items(), key=lambda kind: kind[0].startswith("DELETE")):
                 connection.executemany(sql, batch)
             connection.execute("COMMIT")
         except BaseException:

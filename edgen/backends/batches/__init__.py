@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from edgen.backends.base import Backend
 from edgen.backends.batches.base import (
@@ -45,4 +45,13 @@ def batches(config: BackendConfig, backend: Backend, *, environ: Mapping[str, st
     return made
 
 
-__all__ = ["Answered", "Batches", "Limits", "Remote", "Unanswered", "batches", "custom_id", "read_custom_id"]
+def line_reader(config: BackendConfig) -> Callable[[bytes], Answered | Unanswered | None]:
+    """What reads the lines of that kind's result files: `Batches.read`, without a key or a network."""
+    kind = str(config.__struct_config__.tag)
+    if kind not in _KINDS:
+        raise InputError(f"a backend of type {kind} has no batch service.")
+    read: Callable[[bytes], Answered | Unanswered | None] = importlib.import_module(_KINDS[kind]).read_line
+    return read
+
+
+__all__ = ["Answered", "Batches", "Limits", "Remote", "Unanswered", "batches", "custom_id", "line_reader", "read_custom_id"]

@@ -1,0 +1,213 @@
+"""OpenAI's Batch API, and those that speak like it, through OpenAI's own client.
+
+A line's body is what the online adapter sends, to the byte, and its answer is read as the online adapter reads it.
+Limits, states and shapes are those of OpenAI's Batch guide and API reference; the lines of vLLM's `run-batch`
+(`vllm/entrypoints/openai/run_batch.py`), which has an error beside a response without a body, are read as well.
+A batch is found again by its metadata, which hold its token as `edgen`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edgen.backends.base import Backend
+from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
+from edgen.backends.batches.sdk import CHUNK, Place, client, members, number, sdk, text, whole
+from edgen.backends.failures import ErrorBody, clean, read_error, without_key
+from edgen.backends.http import base_address
+from edgen.backends.openai import OpenAIBackend, classify, is_answer, read_block, read_reply
+from edgen.config import OpenAIConfig
+from edgen.errors import CallError, FailureKind
+from edgen.model import Request
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_ENDPOINT = "/v1/chat/completions"  # of every line, wherever the service lives
+_DAY = 86_400.0
+_PAGE = 100  # batches asked for at a time, the most there is
+_encode = msgspec.json.Encoder().encode
+
+
+def create(
+    config: OpenAIConfig, backend: Backend, *, environ: Mapping[str, str], offline: bool = False
+) -> OpenAIBatches:
+    """The batch service of `backend`. Raises InputError where the extra is not installed; `offline`, for lines
+    alone, does without it."""
+    assert isinstance(backend, OpenAIBackend)
+    service = OpenAIBatches(config, backend, environ)
+    if not offline:
+        service.client  # noqa: B018 - made now, so that what is missing is said before any work
+    return service
+
+
+class OpenAIBatches:
+    """The batches of one account, for one backend."""
+
+    limits = Limits(requests=50_000, bytes=200_000_000)
+
+    def __init__(self, config: OpenAIConfig, backend: OpenAIBackend, environ: Mapping[str, str]) -> None:
+        self._base = base_address(config.base_url)
+        self._backend = backend
+        self._key = backend.key
+        self._environ = environ
+
+    def __repr__(self) -> str:
+        return f"OpenAIBatches({self._backend!r})"
+
+    @cached_property
+    def client(self) -> AsyncOpenAI:
+        """OpenAI's client, its retries off. What organisation and project are used is the key's to say."""
+        made: AsyncOpenAI = sdk("openai", "openai").AsyncOpenAI(
+            api_key=self._key or "none",  # the client wants one; none is sent
+            base_url=str(self._base),
+            max_retries=0,
+            http_client=client(self._base, self._key, self._environ),
+        )
+        made.organization = made.project = None
+        return made
+
+    @cached_property
+    def _place(self) -> Place:
+        return Place(self._base, self._key, classify, (sdk("openai", "openai").OpenAIError,))
+
+    # -- lines
+
+    def line(self, name: str, request: Request) -> bytes:
+        """The request as a line of an input file. Raises CallError for half of a character."""
+        body = self._backend.body(request)
+        return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
+            _encode(name),
+            _ENDPOINT.encode(),
+            body,
+        )
+
+    def read(self, line: bytes) -> Answered | Unanswered | None:
+        """What a line of an output or error file says; None if it is none. Never raises."""
+        parts = members(line)
+        name = text(parts.get("custom_id"))
+        if name is None:
+            return None
+        response, error = members(parts.get("response", b"")), parts.get("error", b"null")
+        wrong = read_error(error if members(error) else b'{"error":%b}' % error)
+        if wrong is not None and wrong.code in _NEVER_BEGUN:
+            return Unanswered(name, clean(wrong.message, self._key))
+        status, body = number(response.get("status_code")), response.get("body", b"null")
+        if status is not None and is_answer(status, body):
+            reply = read_reply(body) or read_block(body)
+            if reply is not None:
+                return Answered(name, reply=without_key(reply, self._key))
+        if wrong is not None and read_error(body) is None:
+            body = _encode({"error": _worded(wrong)})
+        failure = self._failure(500 if status is None else status, body)
+        failure.status = status
+        return Answered(name, failure=failure)
+
+    def _failure(self, status: int, body: bytes) -> CallError:
+        from edgen.backends.failures import failure
+
+        return failure(status, {}, body, classify=classify, now=0.0, key=self._key)
+
+    # -- calls
+
+    async def upload(self, file: Path, token: str) -> str:
+        """Upload an input file, read from the disk as it is sent. Raises CallError, and OSError for the file."""
+        with file.open("rb") as data:
+            with self._place.calling():
+                made = await self.client.files.create(
+                    file=(f"{token}.jsonl", data, "application/jsonl"), purpose="batch"
+                )
+            return self._id(made)
+
+    async def create(self, file_id: str, token: str) -> Remote:
+        """Have OpenAI begin."""
+        with self._place.calling():
+            batch = await self.client.batches.create(
+                input_file_id=file_id,
+                endpoint=_ENDPOINT,
+                completion_window="24h",
+                metadata={"edgen": token},
+            )
+        return self._remote(batch)
+
+    async def find(self, token: str, since: float) -> Remote | None:
+        """The batch begun with `token`. The list has the newest first; a day is allowed for clocks that differ."""
+        with self._place.calling():
+            async for batch in self.client.batches.list(limit=_PAGE):
+                if (batch.metadata or {}).get("edgen") == token:
+                    return self._remote(batch)
+                if batch.created_at < since - _DAY:
+                    break
+        return None
+
+    async def state(self, remote_id: str) -> Remote:
+        """How a batch stands."""
+        with self._place.calling():
+            batch = await self.client.batches.retrieve(remote_id)
+        return self._remote(batch)
+
+    async def cancel(self, remote_id: str) -> None:
+        """Ask for the end of a batch; OpenAI takes up to ten minutes."""
+        try:
+            with self._place.calling():
+                await self.client.batches.cancel(remote_id)
+        except CallError as refusal:  # one that has ended is refused
+            if refusal.status not in (400, 409) or (await self.state(remote_id)).state != "ended":
+                raise
+
+    async def forget(self, file_id: str) -> None:
+        """Delete an uploaded file."""
+        try:
+            with self._place.calling():
+                await self.client.files.delete(file_id)
+        except CallError as refusal:
+            if refusal.kind is not FailureKind.NOT_FOUND:
+                raise
+
+    async def download(self, file_id: str, to: Path) -> None:
+        """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
+        async with whole(to) as sink:
+            with self._place.calling():
+                async with self.client.files.with_streaming_response.content(file_id) as response:
+                    async for chunk in response.iter_bytes(CHUNK):
+                        await sink.write(chunk)
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        if "client" in self.__dict__:
+            with contextlib.suppress(Exception):
+                await self.client.close()
+
+    # -- what comes back
+
+    def _id(self, made: Any) -> str:
+        found = getattr(made, "id", None)
+        if not isinstance(found, str) or not found:
+            raise CallError(FailureKind.BAD_RESPONSE, f"what {self._place.name} answers has no id")
+        return found
+
+    def _remote(self, batch: Any) -> Remote:
+        """OpenAI's batch object. What it does not say, or says of another type than it promises, is left out."""
+        name, status = self._id(batch), getattr(batch, "status", None)
+        outcome = _ENDED.get(status)
+        counts = getattr(batch, "request_counts", None)
+        files = (getattr(batch, "output_file_id", None), getattr(batch, "error_file_id", None))
+        done, failed = getattr(counts, "completed", None), getattr(counts, "failed", None)
+        total = getattr(counts, "total", None)
+        return Remote(
+            id=name,
+            state="working" if outcome is None else "ended",
+            outcome=outcome,
+            # An id that is empty stands for a file that is not there.
+            files=tuple(x for x in files if isinstance(x, str) and x) if outcome else (),
+            done=done + failed if isinstance(done, int) and isinstance(failed, int) else None,
+            total=total if isinstance(total, int) else None,
+            failure=self._refusal(getattr(batch, "errors", None)) if outcome == "failed" else None,
+        )

@@ -1,0 +1,228 @@
+"""What the adapters to batch services share: the vendors' SDKs at arm's length.
+
+Both SDKs are given one kind of HTTP client, made here, so that keys, proxies and redirects are the online
+adapters' and not whatever a process's environment says, and nothing is tried twice behind edgen's back. What an
+SDK raises becomes a CallError in one place, `explained`. A file is written beside its place until it is whole.
+The extra is imported when a function here is called, never with the module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import json
+import os
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+from yarl import URL
+
+from edgen.backends.failures import Classify, clean, decode, failure, scrub
+from edgen.backends.http import proxy_for
+from edgen.errors import CallError, FailureKind, InputError
+
+if TYPE_CHECKING:
+    import httpx2
+
+CHUNK = 1 << 20  # bytes of a result file that are held at a time
+_IDLE = 300.0  # seconds without a byte; how long a whole request may take is the caller's to say
+
+
+def sdk(name: str, kind: str) -> ModuleType:
+    """The SDK of that module name. Raises InputError where the extra is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InputError(
+            f"batch jobs of type {kind} need the extra: pip install 'edgen[batch]'. Without it, leave --via batch "
+            "out and the same job is done call by call."
+        ) from None
+
+
+# --- calls ---------------------------------------------------------------------------------------
+
+
+class Place:
+    """A service as the calls to it are explained: where it is, its key, how it words its errors."""
+
+    def __init__(self, base: URL, key: str | None, classify: Classify, errors: tuple[type[Exception], ...]) -> None:
+        self.base = base
+        self.key = key
+        self.classify = classify
+        self.errors = errors  # the SDK's own, which `calling` catches beside what any SDK can raise
+        self.name = f"{base.host}:{base.port}"
+
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """The body calls the SDK and nothing else: what it raises comes out as a CallError, but for a disk's OSError."""
+        import httpx2
+
+        common = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, MovedError, TimeoutError)
+        # What both SDKs raise for answers that they cannot take apart.
+        unread = (ValueError, KeyError, TypeError, AttributeError)
+        try:
+            yield
+        except (*self.errors, *common, *unread) as error:
+            raise explained(error, self) from None
+
+    def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+        """The CallError that an HTTP answer stands for which is no success."""
+        return failure(status, headers, body, classify=self.classify, now=time.time(), key=self.key)
+
+
+def explained(error: Exception, place: Place) -> CallError:
+    """What an SDK raised, as the CallError that the online adapters would raise for the same.
+
+    An answer of the service is read as theirs is; a broken call goes by the httpx2 exception, which openai wraps;
+    anything else is an answer that the SDK could not take apart.
+    """
+    import httpx2
+
+    answer = getattr(error, "response", None)  # of openai's APIStatusError and google-genai's APIError
+    if isinstance(answer, httpx2.Response) and answer.is_closed:
+        return place.failure(answer.status_code, answer.headers, answer.content)
+    status = getattr(error, "code", None)
+    if isinstance(status, int):  # google-genai's APIError without its answer
+        return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    kind, message = _broken(cause, place.name)
+    return CallError(kind, clean(message, place.key))
+
+
+def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
+    """The kind of a failure that left no HTTP answer, and a sentence that names the place."""
+    import httpx2
+
+    match error:
+        case MovedError():
+            return FailureKind.NOT_FOUND, f"moved to {error}; put that into base_url"
+        case httpx2.TimeoutException() | TimeoutError():
+            return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
+        case httpx2.ProxyError():
+            return FailureKind.CONNECTION, f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY"
+        case httpx2.ConnectError():
+            why = error or type(error).__name__
+            return FailureKind.CONNECTION, f"no connection to {place} ({why}); is the server up and base_url right?"
+        case httpx2.NetworkError() | httpx2.RemoteProtocolError():
+            return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"
+        case httpx2.HTTPError() | httpx2.InvalidURL() | httpx2.StreamError():
+            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"
+        case _:
+            what = f"{type(error).__name__}: {error}"
+            return FailureKind.BAD_RESPONSE, f"what {place} answers is none of a batch service ({what})"
+
+
+class MovedError(Exception):
+    """The service answered something that is no question with another address, which is the message."""
+
+
+def client(base: URL, key: str | None, environ: Mapping[str, str]) -> httpx2.AsyncClient:
+    """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up.
+
+    Only a GET follows a redirect, as Google's downloads need, and the key does not go along to another address.
+    Raises InputError for a proxy that cannot be used.
+    """
+    import httpx2
+
+    home = (base.scheme, base.host, base.port)
+
+    async def leave_the_key(request: httpx2.Request) -> None:
+        url = URL(str(request.url))
+        if key is None or (url.scheme, url.host, url.port) != home:
+            for name in ("Authorization", "x-goog-api-key"):
+                request.headers.pop(name, None)
+
+    async def stay(response: httpx2.Response) -> None:
+        if response.has_redirect_location and response.request.method != "GET":
+            raise MovedError(response.headers["Location"])
+
+    options = proxy_for(base, environ)
+    proxy = options.get("proxy")
+    return httpx2.AsyncClient(
+        proxy=None if proxy is None else httpx2.Proxy(str(proxy), headers=options.get("proxy_headers")),
+        trust_env=False,
+        verify=ssl.create_default_context() if base.scheme == "https" else True,  # the system's, as online
+        follow_redirects=True,
+        timeout=httpx2.Timeout(_IDLE, connect=60.0),
+        event_hooks={"request": [leave_the_key], "response": [stay]},
+    )
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+class Sink:
+    """A file that is being written, in threads. Raises OSError as the disk does."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    async def write(self, chunk: bytes) -> None:
+        await asyncio.to_thread(self._file.write, chunk)
+
+
+@contextlib.asynccontextmanager
+async def whole(to: Path) -> AsyncIterator[Sink]:
+    """What the body writes is at `to` when it ends, on the disk; if it does not end well, nothing is."""
+    part = to.with_name(f"{to.name}.part")
+    file = await asyncio.to_thread(part.open, "wb")
+    try:
+        yield Sink(file)
+        await asyncio.to_thread(_settle, file, part, to)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
+            file.close()
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def _settle(file: BinaryIO, part: Path, to: Path) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    part.replace(to)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TEXT = msgspec.json.Decoder(str)
+_NUMBER = msgspec.json.Decoder(int)
+
+
+def members(value: bytes) -> dict[str, bytes]:
+    """The members of a JSON object, each as its JSON; none where `value` is no object. Never raises.
+
+    A value that msgspec refuses (models write lone surrogates and raw control characters, which some servers pass
+    on) is read leniently, its members written anew.
+    """
+    try:
+        return {name: bytes(member) for name, member in _MEMBERS.decode(value).items()}
+    except (ValueError, RecursionError):
+        pass
+    try:
+        read: Any = json.loads(value, strict=False)
+        return {name: json.dumps(member).encode() for name, member in read.items()} if isinstance(read, dict) else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def text(value: bytes | None) -> str | None:
+    """A JSON string, without lone surrogates; None for anything else."""
+    found = None if value is None else decode(_TEXT, value)
+    return None if found is None else scrub(found)
+
+
+def number(value: bytes | None) -> int | None:
+    """A JSON integer, None for anything else."""
+    try:
+        return None if value is None else _NUMBER.decode(value)
+    except ValueError:
+        return None

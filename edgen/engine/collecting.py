@@ -1,0 +1,140 @@
+"""The requests of a round, written to the files that batches are sent from: one backend a file, whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from edgen.backends.batches import Batches, custom_id
+from edgen.engine.line import Line
+from edgen.ledger import Batch, Ledger
+from edgen.limits import Budget, Reservation
+from edgen.model import Request
+
+_PACE = 500  # requests that may be on their way to the ledger before it is waited for
+
+
+class Collector:
+    """One backend's requests of one round. `room` is the most requests of a batch that the job wants.
+
+    `holds` takes what each batch has set aside of the budget, by its number.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        service: Batches,
+        line: Line,
+        *,
+        fingerprint: str,
+        backend: str,
+        round_: int,
+        folder: Path,
+        name: str,
+        room: int | None,
+        budget: Budget | None,
+        holds: dict[int, Reservation],
+    ) -> None:
+        self._ledger = ledger
+        self._service = service
+        self._line = line
+        self._fingerprint = fingerprint
+        self._backend = backend
+        self._round = round_
+        self._folder = folder
+        self._name = name
+        self._room = min(service.limits.requests, room or service.limits.requests)
+        self._budget = budget
+        self._holds = holds
+        self.made: list[Batch] = []  # whole, ready to be sent
+        self._batch: Batch | None = None
+        self._file: IO[bytes] | None = None
+        self._bytes = 0
+        self._requests = 0
+        self._held = (0, 0.0)
+
+    async def add(self, request: Request, key: bytes) -> bool:
+        """Write a request to the present file; False where the budget does not cover it. Raises CallError where it
+        cannot be written at all."""
+        line = self._service.line(custom_id(request.address, key), request) + b"\n"
+        most = self._line.most(request)
+        tokens, usd = sum(most), self._line.price_of(*most, batch=True)
+        if self._full(len(line)):
+            await self.close()
+        if self._budget is not None:
+            reservation = self._budget.try_reserve(tokens, usd)
+            if reservation is None:
+                return False
+            self._budget.settle(reservation, 0, 0.0)
+        batch, file = await self._opened()
+        if self._budget is not None:
+            self._hold(self._budget, batch.number, tokens, usd)
+        file.write(line)
+        self._ledger.out.put(batch.number, request.address, key, tokens, usd)
+        self._bytes += len(line)
+        self._requests += 1
+        if self._requests % _PACE == 0:
+            await self._ledger.flush()
+        return True
+
+    async def close(self) -> None:
+        """Finish the present file, if there is one."""
+        if self._batch is None or self._file is None:
+            return
+        file, batch = self._file, self._batch
+        self._file = self._batch = None
+        path, home = self._path(batch), self._ledger.path.parent
+        await asyncio.to_thread(_finish, file, path)
+        place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
+        batch = msgspec.structs.replace(batch, state="ready", requests=self._requests, file=str(place))
+        await self._ledger.out.note(batch)
+        self._bytes = self._requests = 0
+        self.made.append(batch)
+
+    def abandon(self) -> None:
+        """Leave an unfinished file away; its batch counts for nothing from the next start on."""
+        if self._file is not None:
+            self._file.close()
+            with contextlib.suppress(OSError):
+                Path(self._file.name).unlink()
+            self._file = None
+
+    def _full(self, more: int) -> bool:
+        return self._requests >= self._room or self._bytes + more > self._service.limits.bytes
+
+    async def _opened(self) -> tuple[Batch, IO[bytes]]:
+        if self._batch is None or self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._batch = await self._ledger.out.begin(
+                fingerprint=self._fingerprint,
+                backend=self._backend,
+                token=f"edgen-{self._name[:40]}-{secrets.token_hex(8)}",
+                round_=self._round,
+            )
+            path = self._path(self._batch)
+            self._file = path.with_name(f".{path.name}.tmp").open("wb")
+            self._held = (0, 0.0)
+        return self._batch, self._file
+
+    def _path(self, batch: Batch) -> Path:
+        return self._folder / f"{batch.number:05d}.{self._backend}.jsonl"
+
+    def _hold(self, budget: Budget, batch: int, tokens: int, usd: float) -> None:
+        """Set aside that much more for a batch: one reservation for all its requests."""
+        self._held = (self._held[0] + tokens, self._held[1] + usd)
+        if (before := self._holds.pop(batch, None)) is not None:
+            budget.settle(before, 0, 0.0)
+        self._holds[batch] = budget.take(*self._held)
+
+
+def _finish(file: IO[bytes], path: Path) -> None:
+    with file:
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).rename(path)

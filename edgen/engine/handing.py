@@ -1,0 +1,114 @@
+"""What is done with a run's batches by hand: their list, their end, results that somebody brings.
+
+A run has a ledger, or one for each arm, and one for each judge; a batch is of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgen.backends.batches import Answered, Batches, Unanswered, line_reader
+from edgen.config import BackendConfig, Job, Price, load_job
+from edgen.engine.courier import Courier, LostBatch
+from edgen.engine.results import Reading, ReadLine, read_results
+from edgen.errors import CallError
+from edgen.events import Events
+from edgen.ledger import OPEN, Batch, Ledger, Outstanding, batches_at
+from edgen.rundir import RunDir
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A ledger of a run that has batches. `whose`: an arm's or a judge's name, empty for the run's own."""
+
+    path: Path
+    whose: str
+    batches: tuple[Batch, ...]
+
+
+def batches_of(rundir: RunDir) -> list[Held]:
+    """Every ledger of the run that ever had a batch, read only."""
+    found = [(path, _whose(rundir, path), tuple(batches_at(path))) for path in rundir.ledgers()]
+    return [Held(*each) for each in found if each[2]]
+
+
+def _whose(rundir: RunDir, path: Path) -> str:
+    if path == rundir.ledger:
+        return ""
+    return path.parent.name if path.name == rundir.ledger.name else f"judge {path.stem[:8]}"
+
+
+def job_of(rundir: RunDir, held: Held) -> Job:
+    """The job that a ledger's batches were made under."""
+    own = RunDir(held.path.parent)
+    return load_job(own.job if own.job.exists() else rundir.job)
+
+
+async def give_up(
+    job: Job, ledger: Ledger, services: Mapping[str, Batches], numbers: Iterable[int], events: Events
+) -> Reading:
+    """End the open batches of a ledger with these numbers, and read what they have answered."""
+    reading = Reading()
+
+    async def take(batch: Batch, path: Path) -> None:
+        service = services[batch.backend]
+        await read_results(
+            path,
+            service.read,
+            ledger,
+            lambda _row: job.backends[batch.backend].price,
+            sent_at=batch.sent_at,
+            reading=reading,
+            failed=_ignored,
+        )
+
+    courier = Courier(job, ledger, services, events, take)
+    courier.end()
+    wanted = set(numbers)
+    for batch in ledger.out.batches(*OPEN):
+        if batch.number not in wanted:
+            continue
+        if batch.state == "written":
+            await courier.drop(batch, "given up")
+            continue
+        try:
+            await courier.carry(batch)
+        except LostBatch as lost:
+            # The provider may have worked on it: under a budget that is charged at its most.
+            await courier.drop(batch, str(lost), charged=True)
+            events.tell("note", f"batch {batch.number} is given up: {lost}")
+    return reading
+
+
+def _ignored(_row: Outstanding, _failure: CallError) -> None:
+    """It is asked again by the next round, whatever went wrong."""
+
+
+def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
+    """What reads a result line of any of these backends' providers."""
+    readers = list({type(config): line_reader(config) for config in configs}.values())
+
+    def read(line: bytes) -> Answered | Unanswered | None:
+        return next((said for reader in readers if (said := reader(line)) is not None), None)
+
+    return read
+
+
+async def read_file(ledger: Ledger, job: Job, path: Path) -> Reading:
+    """Read a result file that somebody brought into one ledger of a run. Raises OSError where it cannot be read."""
+    made_for = {batch.number: job.backends[batch.backend] for batch in ledger.out.batches()}
+
+    def price(row: Outstanding) -> Price | None:
+        return None if row.batch is None else made_for[row.batch].price
+
+    reading = Reading()
+    read = reader_of(made_for.values())
+    await read_results(path, read, ledger, price, sent_at=None, reading=reading, failed=_ignored)
+    for batch in ledger.out.batches("written"):
+        if ledger.out.sums(batch.number)[0] == 0:
+            await ledger.out.note(
+                msgspec.structs.replace(batch, state="read", message="read by hand"), clear=True
+            )
+    return reading

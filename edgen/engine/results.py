@@ -1,0 +1,148 @@
+"""Result files of batches, read into the ledger: each line's reply stored, its request struck out.
+
+Reading a file twice changes nothing. Lines about requests that are not out are counted, never stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.backends.batches import Answered, Unanswered, read_custom_id
+from edgen.config import Price
+from edgen.errors import CallError
+from edgen.ledger import Ledger, Outstanding
+from edgen.model import Reply
+
+_GROUP = 256  # replies that are on their way to the disk at once
+
+ReadLine = Callable[[bytes], Answered | Unanswered | None]
+
+
+class Reading(msgspec.Struct):
+    """What one file, or several, came to: lines by what became of them. `tokens` and `usd` are what its replies are
+    charged at; `stranger` is the first id that is about nothing this run asked."""
+
+    answered: int = 0
+    failed: Counter[str] = msgspec.field(default_factory=Counter)
+    unanswered: int = 0  # never worked on
+    known: int = 0  # answered before
+    strangers: int = 0
+    stranger: str = ""
+    unreadable: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def lines(self) -> int:
+        return (
+            self.answered
+            + self.failed.total()
+            + self.unanswered
+            + self.known
+            + self.strangers
+            + self.unreadable
+        )
+
+
+async def read_results(
+    path: Path,
+    read: ReadLine,
+    ledger: Ledger,
+    price: Callable[[Outstanding], Price | None],
+    *,
+    sent_at: float | None,
+    reading: Reading,
+    failed: Callable[[Outstanding, CallError], None],
+) -> None:
+    """Read one file into the ledger and `reading`. `price`: of the backend that a request was meant for; `failed` is
+    told of requests that got an error for an answer. Raises OSError where the file cannot be read."""
+    storing: list[Awaitable[None]] = []
+    taken: set[int] = set()  # struck out, and perhaps not yet on the disk
+    with path.open("rb") as file:
+        for line in _lines(file):
+            said = read(line)
+            if said is None:
+                reading.unreadable += 1
+                continue
+            row = _row(said.id, ledger, taken, reading)
+            if row is None:
+                continue
+            taken.add(row.id)
+            if isinstance(said, Unanswered):
+                reading.unanswered += 1
+                ledger.out.strike(row.id)
+            elif said.reply is None:
+                failure = said.failure
+                assert failure is not None, "a line holds a reply or a failure"
+                reading.failed[str(failure.kind)] += 1
+                ledger.out.strike(row.id)
+                failed(row, failure)
+            else:
+                storing.append(_store(ledger, row, said.reply, price(row), sent_at, reading))
+            if len(storing) >= _GROUP:
+                await asyncio.gather(*storing)
+                storing.clear()
+        await asyncio.gather(*storing)
+    await ledger.flush()
+
+
+def _lines(file: Iterator[bytes]) -> Iterator[bytes]:
+    return (line for line in file if line.strip())
+
+
+def _row(name: str, ledger: Ledger, taken: set[int], reading: Reading) -> Outstanding | None:
+    """The request that a line is about, if it is out."""
+    if (place := read_custom_id(name)) is not None:
+        rows = ledger.out.find(*place)
+        if rows and rows[0].id not in taken:
+            return rows[0]
+        if rows or ledger.out.answered(*place):
+            reading.known += 1
+            return None
+    reading.strangers += 1
+    reading.stranger = reading.stranger or name
+    return None
+
+
+def _store(
+    ledger: Ledger,
+    row: Outstanding,
+    reply: Reply,
+    price: Price | None,
+    sent_at: float | None,
+    reading: Reading,
+) -> Awaitable[None]:
+    usage = reply.usage
+    # A service that does not count is taken at its worst.
+    tokens, usd = row.tokens, row.usd
+    if usage is not None:
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        usd = 0.0 if price is None else batch_cost(price, usage.prompt_tokens, usage.completion_tokens)
+        reading.prompt_tokens += usage.prompt_tokens
+        reading.completion_tokens += usage.completion_tokens
+    reading.answered += 1
+    reading.tokens += tokens
+    reading.usd += usd
+    return ledger.store(
+        row.address,
+        row.key,
+        reply,
+        0.0 if sent_at is None else max(0.0, time.time() - sent_at),
+        1,
+        charged_tokens=tokens,
+        cost_usd=None if price is None else usd,
+        held=row.id,
+    )
+
+
+def batch_cost(price: Price, prompt_tokens: int, completion_tokens: int) -> float:
+    """US dollars for tokens that went by batch."""
+    return price.batch * (price.prompt * prompt_tokens + price.completion * completion_tokens) / 1e6
