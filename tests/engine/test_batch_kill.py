@@ -1,0 +1,149 @@
+"""Batches through the whole program, the vendors' own SDKs and a real server, killed at any moment: each round is
+one batch, every answer is kept, and the files are those of the online run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import shutil
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.ledger import batches_at
+from tests.engine.service import edgen, end, equation, files, start
+
+KILLS = 20
+CONVERSATIONS = 24
+
+
+@contextlib.asynccontextmanager
+async def simulator(*options: str) -> AsyncIterator[str]:
+    """`edgen simulator` as its own process; yields its address."""
+    process = await start("simulator", "--port", "0", *options)
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = ""
+        while "http://" not in line:
+            out = asyncio.create_task(process.stdout.readline())
+            err = asyncio.create_task(process.stderr.readline())
+            done, _ = await asyncio.wait({out, err}, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            assert done, "the simulator did not start"
+            line = " ".join(task.result().decode() for task in done)
+            for task in (out, err):
+                task.cancel()
+        yield "http://" + line.partition("http://")[2].split()[0].rstrip("/.,")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+def backend(kind: str, url: str) -> dict[str, Any]:
+    if kind == "openai":
+        return {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 3000}
+    return {"type": "gemini", "model": "gemini-m", "base_url": url, "seed": "auto", "max_tokens": 3000}
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "oneshot": {"prompt": "education_dialogue", "conversations": CONVERSATIONS},
+    "selfplay": {
+        "protocol": "selfplay",
+        "conversations": CONVERSATIONS // 3,
+        "selfplay": {"max_turns": 6, "closing": "student"},
+    },
+}
+
+
+def write_job(path: Path, kind: str, url: str, shape: str, **changes: Any) -> Path:
+    job = {
+        "name": "t",
+        "seed": 5,
+        "space": "education_dialogue",
+        "backends": {"default": backend(kind, url)},
+        "batch": {"poll": "0.2s"},
+        **SHAPES[shape],
+        **changes,
+    }
+    path.write_text(json.dumps(job))
+    return path
+
+
+def tokens(kind: str, url: str) -> list[str]:
+    """What the provider's batches are named, of all that it ever began."""
+    if kind == "openai":
+        headers, path = {"Authorization": "Bearer k"}, "/v1/batches?limit=100"
+    else:
+        headers, path = {"x-goog-api-key": "k"}, "/v1beta/batches?pageSize=1000"
+    with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=10) as answer:
+        said = json.loads(answer.read())
+    if kind == "openai":
+        assert not said.get("has_more")
+        return [batch["metadata"]["edgen"] for batch in said["data"]]
+    listed = said.get("operations") or said.get("batches") or []
+    return [(batch.get("metadata") or batch)["displayName"] for batch in listed]
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize("shape", ["oneshot", "selfplay"])
+async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, kind: str, shape: str) -> None:
+    async with simulator("--batch-seconds", "0.3") as url:
+        job = write_job(tmp_path / "job.yaml", kind, url, shape)
+        batch = await edgen(
+            "generate", job, "-o", tmp_path / "batch", "--via", "batch", "--json", timeout=120
+        )
+        online = await edgen("generate", job, "-o", tmp_path / "online", "--json")
+        named = tokens(kind, url)
+    assert batch.code == online.code, batch.err
+    assert equation(batch.facts)
+    assert files(tmp_path / "batch") == files(tmp_path / "online")
+    assert batch.facts["calls"]["made"] == online.facts["calls"]["made"]
+    made = batches_at(tmp_path / "batch" / "run.db")
+    assert sorted(named) == sorted(batch.token for batch in made)
+    assert set(Counter(batch.round for batch in made).values()) == {1}
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+async def test_killed_at_any_moment_no_batch_is_sent_twice_and_none_is_lost(
+    tmp_path: Path, kind: str
+) -> None:
+    rng = random.Random(kind)
+    folder = tmp_path / "run"
+    async with simulator("--batch-seconds", "0.4", "--latency-ms", "0") as url:
+        job = write_job(tmp_path / "job.yaml", kind, url, "selfplay")
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        kills, where = 0, Counter[str]()
+        while kills < KILLS:
+            process = await start("generate", job, "-o", folder, "--via", "batch", "--json")
+            await asyncio.sleep(rng.uniform(0.2, 2.2))
+            if process.returncode is None:
+                process.kill()
+                kills += 1
+            ended = await end(process)
+            if (folder / "run.db").exists():
+                where.update(batch.state for batch in batches_at(folder / "run.db"))
+            if ended.code == calm.code:
+                # All made, and the kills go on: from the beginning.
+                assert_whole(folder, tmp_path / "calm")
+                shutil.rmtree(folder)
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json", timeout=120)
+        assert ended.code == calm.code, ended.err
+        named = Counter(tokens(kind, url))
+    assert_whole(folder, tmp_path / "calm")
+    assert set(named.values()) == {1}, "a token was used for two batches"
+    assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
+    assert where["sent"], "no kill hit a batch that was out"
+
+
+def assert_whole(folder: Path, calm: Path) -> None:
+    made = batches_at(folder / "run.db")
+    assert {batch.state for batch in made} == {"read"}
+    assert set(Counter(batch.round for batch in made).values()) == {1}, "one submission a round"
+    assert files(folder) == files(calm)
