@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [closing]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
+from bench.closing import OPEN, PERIOD, closing_run
 from bench.measure import ROOT, edgen, machine, run, simulator
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
@@ -144,6 +146,21 @@ def report(folder: Path) -> None:
     )
 
 
+def closing(folder: Path) -> None:
+    """Two minutes each of 200 conversations at once, with a service that answers 429, Retry-After 2, for 10 s of every 30 s."""
+    for latency in (0.1, 0.5, 2.0, 5.0):
+        # What the open time allows: all 200 at once all the time, or what this machine does where that is less.
+        rate = CLOSING_IN_FLIGHT / latency
+        if latency < 0.5:
+            rate = min(rate, closing_run(folder, latency, 30.0, closes=False)[0] / 30)
+        possible = rate * 120 * OPEN / PERIOD
+        answered, refused = closing_run(folder, latency, 120.0)
+        print(
+            f"  {latency:g} s a call: {answered} answers, {answered / possible:.0%} of what the open time allows (at least 60%); "
+            f"{refused} refusals, {refused / (answered + refused):.2%} of the calls (under 5%)"
+        )
+
+
 BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "requests": requests,
     "cost": cost,
@@ -155,6 +172,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "stats": stats,
     "compare": compare,
     "report": report,
+    "closing": closing,
 }
 
 

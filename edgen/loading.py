@@ -70,6 +70,11 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+# A date is a text here, as in JSON.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
 
 
 def read_yaml(text: str, source: str, error: type[FileError], *, max_nodes: int = MAX_NODES) -> Any:

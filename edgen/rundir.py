@@ -147,14 +147,15 @@ class RunDir:
         return path == self.lock or begun or (path.name.startswith(".") and path.name.endswith(".tmp"))
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Iterator[str | None]:
         """Hold the run for this process. Raises LockedError if a live process holds it.
 
         The lock is the operating system's and ends with its holder, however that ends; a file left
-        behind by a dead process locks nothing.
+        behind by a dead process locks nothing. Gives the name of the one that held it before and was
+        killed, None if there is none such.
         """
-        with hold(self.lock, f"{self.path}: another process works on this run", "another run folder"):
-            yield
+        with hold(self.lock, f"{self.path}: another process works on this run", "another run folder") as dead:
+            yield dead
 
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
@@ -210,9 +211,10 @@ class RunDir:
 
 
 @contextlib.contextmanager
-def hold(lock: Path, taken: str, other: str) -> Iterator[None]:
+def hold(lock: Path, taken: str, other: str) -> Iterator[str | None]:
     """Hold a lock file for this process. Raises LockedError, which begins with `taken`, if a live process
-    holds it; `other` is what one can choose with -o instead."""
+    holds it; `other` is what one can choose with -o instead. Gives the name of a holder that was killed:
+    whoever lets go takes its name off the file, so a name that stands there is a dead one's."""
     try:
         file = lock.open("a+b")
     except OSError as problem:
@@ -226,10 +228,16 @@ def hold(lock: Path, taken: str, other: str) -> Iterator[None]:
             ) from None
         except OSError as problem:
             raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
+        dead = holder(lock) if b'"since"' in lock.read_bytes() else None
         file.truncate(0)
-        file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
+        file.write(json.dumps(me).encode())
         file.flush()
-        yield
+        try:
+            yield dead
+        finally:
+            with contextlib.suppress(OSError):
+                file.truncate(0)
 
 
 def run_around(place: Path) -> Path | None:

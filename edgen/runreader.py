@@ -155,6 +155,19 @@ class RunReader:
         return [view.plan.fingerprint for view in self._views.values()]
 
     @property
+    def piece(self) -> tuple[int, int, int] | None:
+        """Where the run is a piece of its job: its first scenario, the one behind its last, and how many the
+        job has."""
+        plans = [view.plan for view in self._views.values()]
+        if any(plan.of is None for plan in plans):
+            return None
+        return (
+            min(plan.first for plan in plans),
+            max(plan.scenarios for plan in plans),
+            max(plan.of or 0 for plan in plans),
+        )
+
+    @property
     def pending(self) -> int:
         """Conversations that are planned and not settled."""
         return sum(view.status.pending for view in self._views.values())
@@ -259,8 +272,8 @@ class RunReader:
 
     def describe(self) -> dict[str, Any]:
         """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
-        whether it is simulated, and which arms were not begun. What was noted has `templates` too, the sha256
-        of each template's text by its use."""
+        whether it is simulated, and which arms were not begun; of a piece of its job also the `range`, as
+        `--range` takes it. What was noted has `templates` too, the sha256 of each template's text by its use."""
         statuses = {arm or self.name: view.status for arm, view in self._views.items()}
         return {
             "job": {**msgspec.to_builtins(self.job), "resolved": _noted(self.rundir, self.job)},
@@ -269,6 +282,7 @@ class RunReader:
                 for arm in self._views
                 if arm is not None
             },
+            **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
             "not_begun": [arm for arm in self.job.arms if arm not in self._views],
             "simulated": self.simulated,
             "planned": {name: status.planned for name, status in statuses.items()},

@@ -43,7 +43,9 @@ def imported(*arguments: str) -> set[str]:
     "command",
     [
         "generate",
+        "estimate",
         "status",
+        "runs",
         "parse",
         "validate",
         "space",
@@ -57,6 +59,7 @@ def imported(*arguments: str) -> set[str]:
         "report",
         "export",
         "pairs",
+        "merge",
     ],
 )
 def test_help_imports_nothing_heavy(command: str) -> None:

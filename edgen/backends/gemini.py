@@ -52,6 +52,7 @@ class GeminiBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
+        self.key = http.key
         self._models = below(base, "v1beta/models")
         self._generate = below(base, f"v1beta/{model_path(config.model)}:generateContent")
         self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
@@ -61,13 +62,14 @@ class GeminiBackend:
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._generate, self._body(request))
+        body = await self._http.post(self._generate, self.body(request))
         reply = read_reply(body)
         if reply is None:
             raise self._http.bad(body)
         return self._http.without_key(reply)
 
-    def _body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
         scale = request.max_tokens_scale
         tail = self._tails.get(scale)
         if tail is None:

@@ -28,6 +28,9 @@ from edgen.config import Sampling
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.model import Reply
 
+# What comes up before a byte of the request has gone out.
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+
 MAX_ANSWER = 32 * 1024 * 1024  # bytes
 
 log = logging.getLogger("edgen")
@@ -47,7 +50,7 @@ def identity(config: Sampling) -> dict[str, Any]:
     return {
         name: value
         for name, value in plain.items()
-        if name not in ("price", "api_key_env") and value not in (None, [], {}, "")
+        if name not in ("price", "api_key_env", "tokenizer") and value not in (None, [], {}, "")
     }
 
 
@@ -189,7 +192,7 @@ class Http:
         self._headers = CIMultiDict(
             {"Accept-Encoding": "identity", "Content-Type": "application/json", **password, **headers}
         )
-        self._key = key
+        self.key = key  # a batch service sends it too
         self._timeout = timeout
         self._connections = connections
         self._classify = classify
@@ -209,11 +212,11 @@ class Http:
 
     def bad(self, body: bytes) -> CallError:
         """The CallError for the body of a 200 that is not what the format promises."""
-        return failure(200, {}, body, classify=self._classify, now=self._now(), key=self._key)
+        return failure(200, {}, body, classify=self._classify, now=self._now(), key=self.key)
 
     def without_key(self, reply: Reply) -> Reply:
         """`reply` with the key, should the server echo it, out of its texts."""
-        return without_key(reply, self._key)
+        return without_key(reply, self.key)
 
     async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
         session = self._session or self._open()
@@ -227,7 +230,9 @@ class Http:
                 response.release()  # an answer not read to its end closes the connection
         except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
             kind, message = explain(error, self._place, self._timeout)
-            raise CallError(kind, clean(message, self._key)) from None
+            raise CallError(
+                kind, clean(message, self.key), unsent=isinstance(error, _NOT_CONNECTED)
+            ) from None
         if answers(response.status, answer):
             return answer
         raise failure(
@@ -236,7 +241,7 @@ class Http:
             answer,
             classify=self._classify,
             now=self._now(),
-            key=self._key,
+            key=self.key,
         )
 
     def _open(self) -> aiohttp.ClientSession:

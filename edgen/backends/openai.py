@@ -53,6 +53,7 @@ class OpenAIBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
+        self.key = http.key
         self._completions = below(base, "chat/completions")
         self._models = below(base, "models")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
@@ -64,13 +65,14 @@ class OpenAIBackend:
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._completions, self._body(request), answers=is_answer)
+        body = await self._http.post(self._completions, self.body(request), answers=is_answer)
         reply = read_reply(body) or read_block(body)
         if reply is None:
             raise self._http.bad(body)
         return self._http.without_key(reply)
 
-    def _body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
         scale = request.max_tokens_scale
         tail = self._tails.get(scale)
         if tail is None:

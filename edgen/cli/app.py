@@ -8,16 +8,20 @@ import typer
 
 from edgen import __version__
 from edgen.cli import (
+    batch,
     compare,
     doctor,
+    estimate,
     export,
     generate,
     init,
+    merge,
     pairs,
     parse,
     preview,
     prompts,
     report,
+    runs,
     simulator,
     space,
     stats,
@@ -57,8 +61,13 @@ app.command("preview", short_help="Show scenarios and rendered prompts; calls no
 app.command("prompts", short_help="List templates, shipped and local, and what each expects.")(
     prompts.command
 )
+app.command("estimate", short_help="Say what a job will cost, before it is started; calls nothing.")(
+    estimate.command
+)
 app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
 app.command("status", short_help="Show how a run stands.")(status.command)
+app.command("runs", short_help="List the runs in a folder: state, counts, cost, age.")(runs.command)
+app.command("merge", short_help="Make one run of pieces of a job, or of several runs of it.")(merge.command)
 app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
 app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(
     compare.command
@@ -70,6 +79,7 @@ app.command("stats", cls=stats.SeveralMeasures, short_help="Measure what a run o
 app.command("report", short_help="Write one page about a run: counts, pictures, examples.")(report.command)
 app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
 app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
+app.add_typer(batch.app, name="batch")
 app.add_typer(space.app, name="space")
 app.command("doctor", short_help="Check keys, endpoint and model; say what to do.")(doctor.command)
 app.command("simulator", short_help="Serve the simulator in OpenAI's and Gemini's formats.")(

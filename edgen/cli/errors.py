@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 
+from edgen.cli.ending import ended
 from edgen.cli.output import note
 from edgen.errors import EdgenError, SignalError
 
@@ -13,30 +16,41 @@ from edgen.errors import EdgenError, SignalError
 def guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
     before = signal.signal(signal.SIGTERM, _terminated)
+    code, text, trace = 0, None, None
     try:
         run()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
     except EdgenError as error:
-        note(f"edgen: {error}")
-        return error.exit_code
+        code, text = error.exit_code, str(error)
     except KeyboardInterrupt:
-        note("edgen: interrupted.")
-        return 130
+        code, text = 130, "interrupted."
     except OSError as error:
+        code, text = 2, f"{error.filename}: {error.strerror}."
         if error.filename is None:
-            traceback.print_exc()
-            return 1
-        note(f"edgen: {error.filename}: {error.strerror}.")
-        return 2
+            code, text, trace = 1, None, traceback.format_exc()
     except MemoryError:
-        note("edgen: the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32).")
-        return 1
+        code = 1
+        text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
     except Exception:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
-        traceback.print_exc()
-        note("edgen: this is a bug in edgen, not in what you did. What was answered is stored.")
-        return 1
+        code, trace = 1, traceback.format_exc()
+        text = "this is a bug in edgen, not in what you did. What was answered is stored."
     finally:
+        _tell(code, text, trace)
         signal.signal(signal.SIGTERM, before)
-    return 0
+    return code
+
+
+def _tell(code: int, text: str | None, trace: str | None) -> None:
+    """Say how it ended, where a log does not say so already."""
+    if ended(code, text, trace):
+        return
+    if trace is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(trace)
+    if text is not None:
+        note(f"edgen: {text}")
 
 
 def _terminated(number: int, _frame: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
+import os
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption
+from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
-from edgen.errors import EdgenError, ShortError, UsageError
+from edgen.errors import EdgenError, ProviderError, ShortError, UsageError
 from edgen.rundir import RunDir
 from edgen.shards import read_manifest
 
@@ -79,12 +79,16 @@ def command(
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
+    watch = Watch(until, for_, log_format, metrics)
     from edgen.engine.load import load_plans
+    from edgen.engine.run import check_part
 
-    manner = Manner(via, write_only, _range(part), Watch(until, for_, log_format, metrics))
+    manner = Manner(via, write_only, scenario_range(part), watch)
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     whole, plans = load_plans(job, overrides)
+    check_part(whole, manner.part)
+    manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
     if resume == "never" and rundir.exists:
         raise UsageError(
@@ -115,7 +119,7 @@ def command(
 
 def _is_report_worthy(error: EdgenError) -> bool:
     """Whether the run itself got somewhere: then its state is printed as well as the error."""
-    return error.exit_code in (3, 4, 5) or error.exit_code > 128
+    return error.exit_code in (0, 3, 4, 5) or error.exit_code > 128
 
 
 def _with_calls_now(facts: dict[str, Any], tallies: Tallies) -> dict[str, Any]:
@@ -138,16 +142,6 @@ class Manner:
     watch: Watch
 
 
-def _range(text: str | None) -> range | None:
-    """`A:B` as a range of scenarios."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d{1,13}):(\d{1,13})", text.strip())
-    if found is None or int(found[1]) >= int(found[2]):
-        raise UsageError(f"--range {text}: expected A:B with A below B, as in --range 0:10000.")
-    return range(int(found[1]), int(found[2]))
-
-
 async def _generate(
     whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
 ) -> None:
@@ -155,22 +149,64 @@ async def _generate(
     `tallies` is filled with what is counted meanwhile."""
     async with contextlib.AsyncExitStack() as stack:
         # All of them before anything is written: a missing key leaves no folder behind.
-        backends = {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
+        backends = await _all_backends(plans, rundir, manner, stack)
         with worded(rundir.path):
             rundir.prepare(arms=bool(whole.arms))
-            with rundir.held():
+            with rundir.held() as dead:
+                if dead is not None:
+                    note(f"edgen: {dead} ended without saying so; its run is gone on with.")
                 if whole.arms:
                     await _make_arms(whole, base, plans, backends, rundir, tallies, manner)
                 else:
                     await _make(plans[None], backends[None], rundir, tallies, manner)
 
 
-def _backends(plan: Plan) -> AbstractAsyncContextManager[dict[str, Backend]]:
+async def _all_backends(
+    plans: Plans, rundir: RunDir, manner: Manner, stack: contextlib.AsyncExitStack
+) -> dict[str | None, dict[str, Backend]]:
+    """The backends of each arm. A run that is finished asks nothing, so it needs no key."""
+    try:
+        return {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
+    except ProviderError:
+        if manner.via != "online" or manner.part is not None:
+            raise
+        keyless = {
+            arm: await stack.enter_async_context(_backends(plan, keyless=True)) for arm, plan in plans.items()
+        }
+        if all(_is_finished(plan, keyless[arm], rundir.of(arm)) for arm, plan in plans.items()):
+            return keyless
+        raise
+
+
+def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    """A plan's backends; `keyless`: with something else for their keys, for who they are alone."""
     from edgen.config import backend_name
 
     job = plan.job
-    names = {backend_name(job, role) for role in plan.roles}
-    return made_backends({name: job.backends[name] for name in sorted(names)}, job.limits)
+    configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+    environ = dict(os.environ)
+    if keyless:
+        named = (getattr(config, "api_key_env", None) for config in configs.values())
+        environ |= {name or "GEMINI_API_KEY": "none" for name in named}
+    return made_backends(configs, job.limits, environ)
+
+
+def _is_finished(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> bool:
+    """Whether all that the plan asks for was made there, under this very form of the job."""
+    from edgen.config import backend_name
+    from edgen.ledger import run_status
+
+    if not rundir.ledger.exists():
+        return False
+    job, status = plan.job, run_status(rundir.ledger)
+    identities = {role: backends[backend_name(job, role)].identity for role in plan.roles}
+    return (
+        status.plan.fingerprint == plan.fingerprint(identities)
+        and status.state(held=False) == "complete"
+        and status.plan.of is None
+        and status.plan.asked == job.conversations * job.replicates
+        and not status.failed
+    )
 
 
 async def _make(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand
+
+from edgen.errors import UsageError
 
 JobArgument = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).", show_default=False)]
 SetOption = Annotated[
@@ -20,6 +23,16 @@ Via = Literal["online", "batch"]
 ViaOption = Annotated[
     Via, typer.Option("--via", help="online: call by call. batch: by the provider's batch service, cheaper.")
 ]
+
+
+def scenario_range(text: str | None) -> range | None:
+    """`A:B` as a range of scenarios."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,13}):(\d{1,13})", text.strip())
+    if found is None or int(found[1]) >= int(found[2]):
+        raise UsageError(f"--range {text}: expected A:B with A below B, as in --range 0:10000.")
+    return range(int(found[1]), int(found[2]))
 
 
 class SeveralWords(TyperCommand):

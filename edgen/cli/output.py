@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -49,8 +50,20 @@ def print_raw(text: str) -> None:
         raise UsageError(f"standard output cannot be written ({problem.strerror}).") from None
 
 
+_notes: Callable[[str], None] | None = None
+
+
+def send_notes(to: Callable[[str], None] | None) -> None:
+    """Have remarks go there, where stderr is a log for a machine; None: to stderr as lines again."""
+    global _notes
+    _notes = to
+
+
 def note(text: str) -> None:
     """A remark to the person, on stderr. Where nobody can read it, the work goes on all the same."""
+    if _notes is not None:
+        _notes(text)
+        return
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(safe(text) + "\n")
         sys.stderr.flush()

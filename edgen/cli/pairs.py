@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
-from edgen.cli.options import JsonOption, SetOption
+from edgen.cli.options import JsonOption, SetOption, Via, ViaOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import reasons
-from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
+from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
+from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.ledger import Ledger, run_status
 from edgen.rundir import RunDir
@@ -60,6 +62,11 @@ def command(
     report: Annotated[
         bool, typer.Option("--report", help="Position and length bias, agreement, calibration.")
     ] = False,
+    via: ViaOption = "online",
+    until: UntilOption = None,
+    for_: ForOption = None,
+    log_format: LogFormatOption = "text",
+    metrics: MetricsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make preference pairs of a run's conversations of one scenario, each label with its evidence.
@@ -69,6 +76,7 @@ def command(
 
     Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
     """
+    watch = Watch(until, for_, log_format, metrics)
     from edgen.runreader import RunReader
 
     _check_options(by, judge, prompt, min_margin, set_ or [], report=report)
@@ -78,15 +86,26 @@ def command(
         with rundir.read(), RunReader(run) as reader:
             _print_report(_report(reader), json=json)
         return
-    with worded(run), rundir.held(), RunReader(run) as reader:
+    with worded(run), rundir.held() as dead, RunReader(run) as reader:
+        if dead is not None:
+            note(f"edgen: {dead} ended without saying so; its run is gone on with.")
+        watch.begin(reader.name, "pairs")
         # The run's own job, with the settings of this command on top.
         job = _with_choices(_job(rundir, set_ or []), min_margin, max_per_scenario)
-        facts, ended = _make(reader, job, by, human, judge, prompt)
+        facts, ended = _make(reader, job, by, human, judge, prompt, Manner(via, watch))
         shown = _report(reader) if report and ended is None else None
     _print_made(facts, shown, json=json)
     if ended is not None:
         raise ended
     _complain(facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the judge is to be asked."""
+
+    via: Via
+    watch: Watch
 
 
 def _check_options(
@@ -143,6 +162,7 @@ def _make(
     human: Path | None,
     judge: str | None,
     template: str | None,
+    manner: Manner,
 ) -> tuple[dict[str, Any], EdgenError | None]:
     """Judge if that is asked for, and write the pairs; returns what there is to tell, and what stopped
     the judge, if something did: then no pairs are written."""
@@ -161,7 +181,8 @@ def _make(
         )
     if by == "oracle":
         config = _judge_config(job, judge)
-        judged, ended = asyncio.run(_judge(reader, job, config, _template(job, reader.rundir, template)))
+        asked = _template(job, reader.rundir, template)
+        judged, ended = asyncio.run(_judge(reader, job, config, asked, manner))
         facts |= judged
         if ended is not None:
             return facts, ended
@@ -241,7 +262,7 @@ def _template(job: Job, rundir: RunDir, named: str | None) -> Prompt:
 
 
 async def _judge(
-    reader: RunReader, job: Job, config: BackendConfig, prompt: Prompt
+    reader: RunReader, job: Job, config: BackendConfig, prompt: Prompt, manner: Manner
 ) -> tuple[dict[str, Any], EdgenError | None]:
     """Ask the judge what was not asked before; returns how all of it stands, and what stopped it."""
     from edgen.config import check
@@ -259,16 +280,17 @@ async def _judge(
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
         asked = {"backend": dict(backend.identity), "compare": job.pairs.compare, "template": template}
         rundir.note_judge(judge.id, {"judge": judge.id, **asked})
-        async with Ledger(ledger_path) as ledger:
+        async with batch_way(job, backends, manner.via) as way, Ledger(ledger_path) as ledger:
             elsewhere = used_elsewhere(rundir, ledger_path)
-            session = Session(judging, backends, ledger, roles=("judge",), elsewhere=elsewhere)
+            session = Session(judging, backends, ledger, roles=("judge",), elsewhere=elsewhere, way=way)
             session.tally.planned = judging.planned
 
             async def work(_display: Display) -> None:
                 await work_through(judging, session)
 
             try:
-                await supervised(session, f"{reader.name} pairs", work, ("judged", "without verdict"))
+                words = ("judged", "without verdict")
+                await supervised(session, f"{reader.name} pairs", work, words, manner.watch)
             except EdgenError as error:
                 ended = error
     facts = run_status(ledger_path).as_json(str(rundir.path), held=False)

@@ -10,10 +10,13 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from edgen.cli.output import note, safe
+from edgen.durations import span
 
 if TYPE_CHECKING:
+    from edgen.cli.watched import Watched
     from edgen.engine.session import AnyDriver
     from edgen.engine.tally import Tally
+    from edgen.events import Event
 
 UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
 _BAR_EVERY = 0.25  # seconds
@@ -22,10 +25,19 @@ _LINE_EVERY = 10.0
 
 @contextlib.asynccontextmanager
 async def progress(
-    tally: Tally, name: str, driver: AnyDriver, words: tuple[str, str] = ("accepted", "rejected")
+    tally: Tally,
+    name: str,
+    driver: AnyDriver,
+    words: tuple[str, str] = ("accepted", "rejected"),
+    watched: Watched | None = None,
 ) -> AsyncIterator[Display]:
-    """Show `tally` while the body runs, and once more at its end; `words` name its two outcomes."""
-    display: Display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, driver)
+    """Show `tally` while the body runs, and once more at its end; `words` name its two outcomes. `watched`: it
+    may have a log to be told in place of a display."""
+    display: Display
+    if watched is not None and watched.logged:
+        display = _Logged(tally, name, driver, watched)
+    else:
+        display = (_Bar if sys.stderr.isatty() else _Lines)(tally, name, driver)
     display.words = words
     display.refresh()
     task = asyncio.create_task(display.follow())
@@ -66,6 +78,10 @@ class Display:
         """Print a remark without breaking the display."""
         note(text)
 
+    def event(self, event: Event) -> None:
+        """Print what the engine says happens."""
+        self.note(event.text)
+
     def refresh(self) -> None:
         """Show, if anybody can see it: a terminal that went away is no reason to stop the work."""
         with contextlib.suppress(*UNREADABLE):
@@ -86,7 +102,7 @@ class Display:
         rate = self.rate()
         if self.stage:
             return self.stage
-        return f"{_duration(self.tally.pending / rate)} left" if rate > 0 and self.tally.pending else ""
+        return f"{span(self.tally.pending / rate)} left" if rate > 0 and self.tally.pending else ""
 
     def figures(self) -> str:
         tally = self.tally
@@ -95,14 +111,14 @@ class Display:
             f"{tally.accepted} {self.words[0]}",
             f"{tally.rejected.total()} {self.words[1]}",
             f"{self.driver.in_flight} in flight",
-            f"{_short(tally.prompt_tokens + tally.completion_tokens)} tokens",
+            f"{short(tally.prompt_tokens + tally.completion_tokens)} tokens",
         ]
         if tally.failed:
             parts.append(f"{tally.failed.total()} failed")
         if tally.retried:
             parts.append(f"{tally.retried} retried")
         if (pause := self.driver.paused_for) > 1:
-            parts.append(f"told to wait {_duration(pause)}")
+            parts.append(f"told to wait {span(pause)}")
         if tally.cost_usd is not None:
             parts.append(f"${tally.cost_usd:.2f}")
         return " · ".join(parts)
@@ -115,6 +131,26 @@ class _Lines(Display):
 
     def close(self) -> None:
         self.show()
+
+
+class _Logged(Display):
+    """Events in a log; see cli/log."""
+
+    def __init__(self, tally: Tally, name: str, driver: AnyDriver, watched: Watched) -> None:
+        super().__init__(tally, name, driver)
+        self._watched = watched
+
+    def say(self, stage: str) -> None:
+        super().say(stage)
+        self.note(stage)
+
+    def event(self, event: Event) -> None:
+        self._watched.pass_on(event)
+
+    async def follow(self) -> None:
+        while True:
+            await asyncio.sleep(self.every)
+            self._watched.progress(self.rate())
 
 
 class _Bar(Display):
@@ -151,7 +187,7 @@ class _Bar(Display):
 
     def note(self, text: str) -> None:
         with contextlib.suppress(*UNREADABLE):
-            self._console.print(text, markup=False, highlight=False)
+            self._console.print(safe(text), markup=False, highlight=False)
 
     def close(self) -> None:
         self.show()
@@ -189,15 +225,9 @@ class Stages:
             sys.stderr.flush()
 
 
-def _short(number: int) -> str:
+def short(number: int) -> str:
+    """A number in three or four characters."""
     for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if number >= size:
             return f"{number / size:.1f}{letter}"
     return str(number)
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"

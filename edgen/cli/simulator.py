@@ -17,11 +17,21 @@ def command(
         str, typer.Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
     ] = "",
     seed: Annotated[int, typer.Option(help="Another seed, other answers to the same requests.")] = 0,
+    batch_seconds: Annotated[
+        float,
+        typer.Option(min=0, max=604_800, help="Seconds that a batch takes, its requests evenly spread."),
+    ] = 2.0,
+    batch_window: Annotated[
+        float, typer.Option(min=0.01, max=604_800, help="Seconds after which a batch expires.")
+    ] = 86_400.0,
     list_faults: Annotated[
         bool, typer.Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
 ) -> None:
     """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
+
+    Both vendors' batches are served too: files up, a batch begun, watched and cancelled, results down. In
+    a batch, an HTTP fault fails one request; batch_create_lost and batch_503 strike the calls about batches.
 
     Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
     loop, two_turns and the like (turns of self-play), judge_first, judge_longer and the like (a judge's
@@ -43,4 +53,5 @@ def command(
     def announce(address: str) -> None:
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
-    asyncio.run(serve(Options(host, port, latency_ms, faults, seed), announce))
+    options = Options(host, port, latency_ms, faults, seed, batch_seconds, batch_window)
+    asyncio.run(serve(options, announce))

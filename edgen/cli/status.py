@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +11,30 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_json, print_line
 from edgen.errors import RunError
-from edgen.ledger import run_status
+from edgen.ledger import OPEN, batches_at, out_at, run_status, unanswered_at
 from edgen.rundir import RunDir
 
 
 def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     json: JsonOption = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow the run until it ends; --json: an object a line.")
+    ] = False,
 ) -> None:
     """Show how a run stands: what was planned, accepted, rejected, failed, and what is pending.
+
+    With --watch it is shown again whenever something changes, until nobody works on the run any more; one that
+    was not begun is waited for.
 
     Example: edgen status outputs/quickstart
     """
     rundir = RunDir(run)
+    if watch:
+        from edgen.cli.follow import follow
+
+        follow(rundir, json=json)
+        return
     if not rundir.exists:  # a ledger alone is a run that was killed before its job was noted
         rundir.require()
     facts = facts_of(rundir, held=rundir.is_held())
@@ -46,19 +58,55 @@ def facts_of(rundir: RunDir, *, held: bool) -> dict[str, Any]:
 
 
 def _judge_facts(ledger: Path) -> dict[str, Any]:
-    facts = run_status(ledger).as_json("", held=False)
-    kept = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
-    return {"judge": ledger.stem, "judged": facts["accepted"], **{key: facts[key] for key in kept}}
+    facts = _ledger_facts(RunDir(ledger.parent), held=False, ledger=ledger)
+    kept = (
+        "planned",
+        "rejected",
+        "failed",
+        "pending",
+        "calls",
+        "tokens",
+        "cost_usd",
+        "unanswered",
+        "batches",
+    )
+    here = {key: facts[key] for key in kept if key in facts}
+    return {"judge": ledger.stem, "judged": facts["accepted"], **here}
+
+
+def _ledger_facts(rundir: RunDir, *, held: bool, ledger: Path | None = None) -> dict[str, Any]:
+    """What one ledger says of its run. `unanswered` is there where calls are charged that have no answer,
+    `batches` where some are out."""
+    ledger = rundir.ledger if ledger is None else ledger
+    facts = run_status(ledger).as_json(str(rundir.path), held=held)
+    tokens, usd = unanswered_at(ledger)
+    if tokens or usd:
+        facts["unanswered"] = {"tokens": tokens, "cost_usd": usd}
+    if out := [batch for batch in batches_at(ledger) if batch.state in OPEN]:
+        facts["batches"] = [
+            {
+                "number": batch.number,
+                "state": batch.state,
+                "backend": batch.backend,
+                "id": batch.remote_id,
+                "requests": out_at(ledger, batch.number),
+                "sent_at": None if batch.sent_at is None else _utc(batch.sent_at),
+            }
+            for batch in out
+        ]
+    return facts
+
+
+def _utc(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _run_facts(rundir: RunDir, *, held: bool) -> dict[str, Any]:
     arms = _arms(rundir)
     if arms is None:
-        return run_status(rundir.ledger).as_json(str(rundir.path), held=held)
+        return _ledger_facts(rundir, held=held)
     each = {
-        name: run_status(arm.ledger).as_json(str(arm.path), held=held and arm.is_held())
-        if arm.ledger.exists()
-        else None
+        name: _ledger_facts(arm, held=held and arm.is_held()) if arm.ledger.exists() else None
         for name, arm in arms.items()
     }
     begun = [facts for facts in each.values() if facts is not None]
@@ -66,7 +114,10 @@ def _run_facts(rundir: RunDir, *, held: bool) -> dict[str, Any]:
         raise RunError(f"{rundir.path}: none of this run's arms was begun; generate it first.")
     states = {"stopped" if facts is None else facts["state"] for facts in each.values()}
     state = next((s for s in ("stopped", "short") if s in states), "complete")
-    total = _added([{k: v for k, v in facts.items() if k not in ("run", "state")} for facts in begun])
+    apart = ("run", "state", "range", "batches")  # what does not add up
+    total = _added([{k: v for k, v in facts.items() if k not in apart} for facts in begun])
+    if len(ranges := {tuple(facts.get("range", {}).items()) for facts in begun}) == 1 and any(ranges):
+        total = {"range": begun[0]["range"], **total}
     return {"run": str(rundir.path), "state": "running" if held else state, **total, "arms": each}
 
 
@@ -102,11 +153,13 @@ def _added(values: list[Any]) -> Any:
 def status_lines(facts: dict[str, Any]) -> list[str]:
     """The status for a person, a line a fact."""
     calls, tokens = facts["calls"], facts["tokens"]
-    cost = "unknown (no price in the job)" if facts["cost_usd"] is None else f"${facts['cost_usd']:.4f}"
+    cost = "unknown (no price in the job)" if calls["made"] else "none yet"
+    if facts["cost_usd"] is not None:
+        cost = f"${facts['cost_usd']:.4f}"
     return [
         f"run        {facts['run']}",
         f"state      {facts['state']}",
-        f"planned    {facts['planned']}",
+        f"planned    {facts['planned']}{_range(facts)}",
         f"accepted   {facts['accepted']}",
         f"rejected   {reasons(facts['rejected'])}",
         f"failed     {reasons(facts['failed'])}",
@@ -114,12 +167,47 @@ def status_lines(facts: dict[str, Any]) -> list[str]:
         f"calls      {_made(calls)}, {calls['replayed']} replayed, {calls['retried']} retried",
         f"tokens     {tokens['prompt']} prompt, {tokens['completion']} completion",
         f"cost       {cost}",
+        *_unanswered_lines(facts),
+        *_batch_lines([facts, *(arm for arm in facts.get("arms", {}).values() if arm is not None)]),
         *(f"arm        {name}: {_arm_line(arm)}" for name, arm in facts.get("arms", {}).items()),
         *(
             f"judge      {judge['judge']}: {judge['judged']} of {judge['planned']} pairs judged, {judge['pending']} pending"
             for judge in facts.get("judges", ())
         ),
     ]
+
+
+def _range(facts: dict[str, Any]) -> str:
+    """Of a piece: which scenarios it has."""
+    part = facts.get("range")
+    return "" if part is None else f" (scenarios {part['first']} to {part['end'] - 1} of {part['of']})"
+
+
+def _unanswered_lines(facts: dict[str, Any]) -> list[str]:
+    """What is charged without an answer: a batch that is out, calls under way, calls that were cut off."""
+    if "unanswered" not in facts:
+        return []
+    lost = facts["unanswered"]
+    money = f", ${lost['cost_usd']:.4f}" if lost["cost_usd"] else ""
+    return [f"unanswered {lost['tokens']:,} tokens{money} at most, charged to the budget"]
+
+
+def _batch_lines(runs: list[dict[str, Any]]) -> list[str]:
+    """The batches that are out, of a run and its arms, in a line."""
+    out = [batch for run in runs for batch in run.get("batches", ())]
+    if not out:
+        return []
+    requests = sum(batch["requests"] for batch in out)
+    sent = min((batch["sent_at"] for batch in out if batch["sent_at"] is not None), default=None)
+    return [
+        f"batches    {len(out)} out: {requests:,} requests, {'not sent' if sent is None else _since(sent)}"
+    ]
+
+
+def _since(moment: str) -> str:
+    local = datetime.fromisoformat(moment).astimezone()
+    today = local.date() == datetime.now().astimezone().date()
+    return f"sent {local:%H:%M}" if today else f"sent {local:%Y-%m-%d %H:%M}"
 
 
 def _made(calls: dict[str, int]) -> str:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from edgen.cli.ending import at_end
+from edgen.cli.output import note, send_notes
+from edgen.errors import LockedError, ShortError
+
+if TYPE_CHECKING:
+    from edgen.cli.deadline import Deadline
+    from edgen.cli.log import Log
+    from edgen.cli.metrics import MetricsFile
+    from edgen.cli.watched import Watched
+    from edgen.engine.session import Session
 
 UntilOption = Annotated[
     str | None,
@@ -28,11 +40,96 @@ MetricsOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
 class Watch:
-    """As the options say."""
+    """As the options say; one for a command, over all that it does. To be made before anything else is, so that
+    what goes wrong then is logged as well.
 
-    until: str | None = None
-    for_: str | None = None
-    log_format: Literal["text", "json"] = "text"
-    metrics: Path | None = None
+    Raises UsageError for options that cannot be followed, StoppedError for a deadline that has gone by.
+    """
+
+    def __init__(
+        self,
+        until: str | None = None,
+        for_: str | None = None,
+        log_format: Literal["text", "json"] = "text",
+        metrics: Path | None = None,
+    ) -> None:
+        self.deadline: Deadline | None = None
+        self.log: Log | None = None
+        self.run: str | None = None
+        self.things: Literal["conversations", "pairs"] = "conversations"
+        self.started = time.time()
+        self._metrics: MetricsFile | None = None
+        self._unwritten = False  # the metrics file, when last tried
+        self._parts: dict[str, Watched] = {}
+        self._stack = contextlib.ExitStack()  # closed at the command's end
+        if log_format == "json":
+            from edgen.cli.log import Log
+
+            self.log = Log()
+            send_notes(self.log.note)
+            self._stack.enter_context(self.log.heard())
+        at_end(self._ended)
+        if metrics is not None:
+            from edgen.cli.metrics import MetricsFile
+
+            self._metrics = MetricsFile(metrics)
+        if until is not None or for_ is not None:
+            from edgen.cli.deadline import Deadline
+
+            self.deadline = Deadline(until, for_)
+
+    def begin(self, run: str, things: Literal["conversations", "pairs"] = "conversations") -> None:
+        """The run's name, and what is made of it."""
+        self.run, self.things = run, things
+        if self.log is not None:
+            self.log.run = run
+
+    def part(self, session: Session, name: str) -> Watched:
+        """What is watched of a session: the run's one, or an arm's, whose name goes on behind the run's."""
+        if name not in self._parts:
+            from edgen.cli.watched import Watched
+
+            arm = name.removeprefix(f"{self.run}.") if name.startswith(f"{self.run}.") else None
+            self._parts[name] = Watched(session, arm, self.log)
+            self._parts[name].begun()
+        return self._parts[name]
+
+    def write_metrics(self, state: str = "running", code: int | None = None) -> None:
+        """Bring the metrics file up to date, if there is to be one; `code`: the command's exit code, at its end."""
+        if self._metrics is None:
+            return
+        from edgen.cli.watched import families
+
+        written = families(self, self._parts.values(), self._metrics.last_success, state, code)
+        problem = self._metrics.write(written)
+        if problem is not None and not self._unwritten:
+            note(
+                f"edgen: {self._metrics.path}: the metrics file cannot be written ({problem}); the run goes on."
+            )
+        self._unwritten = problem is not None
+
+    def _ended(self, code: int, text: str | None, trace: str | None) -> bool:
+        """The command's end: the last line of the log, the last figures; whether there is a log."""
+        state = {ShortError.exit_code: "short", LockedError.exit_code: "running"}.get(code, "stopped")
+        if code == 0 and text is None:  # an end that needs a sentence is no end of the run
+            state = "complete"
+        if code != LockedError.exit_code:  # else the figures are those of whoever holds the run
+            self.write_metrics(state, code)
+        if self.log is None:
+            return False
+        send_notes(None)
+        self._stack.close()
+        facts: dict[str, Any] = {
+            "state": state,
+            "exit_code": code,
+            "seconds": round(time.time() - self.started, 3),
+        }
+        if len(self._parts) == 1:
+            facts |= next(iter(self._parts.values())).figures()
+        elif self._parts:
+            facts["arms"] = {part.arm or name: part.figures() for name, part in self._parts.items()}
+        if trace is not None:
+            facts["traceback"] = trace
+        self.log.tell("end", text, **facts)
+        return True

@@ -7,18 +7,20 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgen.cli.progress import Display, progress
 from edgen.cli.watch import Watch
-from edgen.errors import RunError, StoppedError, UsageError
+from edgen.cli.watched import watching
+from edgen.errors import EdgenError, RunError, StoppedError, UsageError
 
 if TYPE_CHECKING:
     from edgen.backends import Backend
     from edgen.backends.batches import Batches
+    from edgen.cli.deadline import Deadline
     from edgen.cli.options import Via
     from edgen.config import BackendConfig, Job, Limits
     from edgen.engine.rounds import BatchWay
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def made_backends(
-    configs: dict[str, BackendConfig], limits: Limits
+    configs: dict[str, BackendConfig], limits: Limits, environ: Mapping[str, str] = os.environ
 ) -> AsyncIterator[dict[str, Backend]]:
-    """A backend for each configuration, closed in the end."""
+    """A backend for each configuration, closed in the end. Raises ProviderError for a key that `environ` lacks."""
     from edgen.backends import make
 
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
@@ -39,7 +41,7 @@ async def made_backends(
     try:
         for name, config in configs.items():
             backends[name] = make(
-                config, timeout=limits.timeout, connections=limits.in_flight, environ=os.environ
+                config, timeout=limits.timeout, connections=limits.in_flight, environ=environ
             )
         yield backends
     finally:
@@ -96,7 +98,9 @@ async def batch_way(
     services: dict[str, Batches] = {}
     try:
         for name, backend in backends.items():
-            services[name] = batches(job.backends[name], backend, environ=os.environ)
+            services[name] = batches(
+                job.backends[name], backend, environ=os.environ, offline=write_only is not None
+            )
         yield BatchWay(services, write_only)
     finally:
         for service in services.values():
@@ -108,40 +112,88 @@ async def supervised(
     name: str,
     work: Callable[[Display], Awaitable[None]],
     words: tuple[str, str],
-    watch: Watch = Watch(),  # noqa: B008 - frozen
+    watch: Watch | None = None,
 ) -> None:
-    """Do the work with its progress shown; a signal stops it cleanly, a second one at once.
+    """Do the work with its progress shown; a signal or the deadline stops it cleanly, a second signal at once.
 
     `words` are what the two kinds of outcomes are called.
     """
-    from edgen.engine.session import interrupted
-
-    driver = session.driver
-    async with progress(session.tally, name, driver, words) as display:
-
-        def on_signal(number: int) -> None:
-            if driver.stopped is not None:
-                driver.hurry()
-                return
-            running = driver.in_flight
-            driver.stop(interrupted(number))
-            if running:
-                display.note(
-                    f"Stopping: waiting for {running} calls in flight, so that what is paid for is kept "
-                    "(once more: stop at once)."
-                )
-
-        loop = asyncio.get_running_loop()
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        for number in before:
-            loop.add_signal_handler(number, on_signal, number)
+    part = None if watch is None else watch.part(session, name)
+    async with contextlib.AsyncExitStack() as stack:
+        display = await stack.enter_async_context(progress(session.tally, name, session.driver, words, part))
+        session.events.listen(display.event)
+        if watch is not None and part is not None:
+            stack.callback(part.close)
+            await stack.enter_async_context(_meanwhile(watching(watch, part)))
+            if watch.deadline is not None:
+                await stack.enter_async_context(_meanwhile(_keep(watch.deadline, session, display)))
+        stack.enter_context(_signals(session, display))
         try:
             await work(display)
         finally:
             display.stage = ""
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
+
+
+@contextlib.asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have something done beside the body, until that ends. What ends the body counts; else what went wrong
+    beside it, a bug, is raised then."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    except BaseException:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _keep(deadline: Deadline, session: Session, display: Display) -> None:
+    """Stop when the deadline comes. Calls in flight may take as long as any call may."""
+    while (left := deadline.left()) > 0:  # noqa: ASYNC110 - time is what it waits for
+        await asyncio.sleep(min(left, _LOOK_EVERY))
+    _stop(session, display, deadline.reason(), session.limits.timeout)
+
+
+_LOOK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jump
+
+
+@contextlib.contextmanager
+def _signals(session: Session, display: Display) -> Iterator[None]:
+    """While the body runs, the first signal stops the work cleanly and a second one at once."""
+    from edgen.engine.session import interrupted
+
+    def on_signal(number: int) -> None:
+        if session.driver.stopped is not None:
+            session.driver.hurry()
+        else:
+            _stop(session, display, interrupted(number))
+
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+
+def _stop(session: Session, display: Display, reason: EdgenError, grace: float | None = None) -> None:
+    """Begin nothing more. `grace`: seconds that calls in flight are given to end, None for the usual."""
+    if session.driver.stopped is not None:
+        return
+    running = sum(admission.running for admission in session.admissions.values())
+    session.driver.stop(reason, grace)
+    if running:
+        display.note(
+            f"Stopping: waiting for {running} calls in flight, so that what is paid for is kept "
+            "(a signal stops at once)."
+        )
 
 
 def used_elsewhere(whole: RunDir, own: Path) -> Iterable[Charged]:

@@ -50,7 +50,7 @@ class Arm:
     """One run, and how it can be compared.
 
     `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
-    `scenarios` and `replicates` are those planned. `draws` names what its scenarios are drawn by: arms that
+    `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
     share it are paired. `asking` says how the probability is asked for. `earlier`: its ledger
     holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
     """
@@ -59,6 +59,7 @@ class Arm:
     run: str = ""
     fingerprint: str = ""
     scenarios: int
+    first: int = 0
     replicates: int = 1
     outcomes: Callable[[], Iterable[Outcome]]
     turns: Callable[[int, int], tuple[Turn, ...]]

@@ -69,7 +69,7 @@ def _about_scenarios(tables: Sequence[Table], shared: int) -> Iterator[str]:
                 "left out."
             )
     same = [table.arm for table in tables if table.arm.draws == first.draws]
-    if len({(arm.scenarios, arm.replicates) for arm in same}) > 1:
+    if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
         yield (
             f"The arms were not planned alike ({_each(same)}): differences are over the {shared:,} "
             "scenarios that all of these share, each arm's own values over all that it has (in blocks: over "
@@ -94,7 +94,12 @@ def _about_scenarios(tables: Sequence[Table], shared: int) -> Iterator[str]:
 
 
 def _each(arms: Sequence[Arm]) -> str:
-    return ", ".join(f"{a.label}: {a.scenarios:,} x {a.replicates}" for a in arms)
+    return ", ".join(f"{a.label}: {_number_of(a)} x {a.replicates}" for a in arms)
+
+
+def _number_of(arm: Arm) -> str:
+    """How many scenarios an arm has; which, where it does not begin with the first."""
+    return f"{arm.first:,} to {arm.scenarios - 1:,}" if arm.first else f"{arm.scenarios:,}"
 
 
 def _about_answers(tables: Sequence[Table]) -> Iterator[str]:

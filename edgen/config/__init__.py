@@ -1,6 +1,7 @@
 """A job file to a typed Job: unknown keys refused, every problem named with its path.
 
-Keys (API keys, that is) are named by environment variable and never stored. What shapes answers and
+Keys (API keys, that is) are named by environment variable and never stored. A backend that asks a provider's own
+host has the list's price, unless the job gives it one. What shapes answers and
 what does not is kept apart by `shaping`, so that limits, shards and logging may change on a resume.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ from edgen.config.job import (
 )
 from edgen.errors import FileError, JobError, Problem, UsageError
 from edgen.loading import build, nearest, read_text, read_yaml
+from edgen.prices import list_price
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
@@ -79,15 +82,63 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
         raise JobError(source, "a job is a mapping of keys to values, and this file holds none.")
     for override in overrides:
         _override(value, override)
+    if "name" in value:
+        value = {**value, "name": _dated(value["name"], source)}
     job = _checked(value, source)
     arm_jobs(job, source)
     return job
 
 
+def _dated(name: Any, source: str) -> Any:
+    """A job's name with today's date, local, in the place of `{date}`; anything that is no text as it is."""
+    wrong = None
+    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own meaning of braces
+        wrong = "YAML takes braces at the beginning for a mapping; put quotes around: name: '{date}'"
+    elif not isinstance(name, str):
+        return name
+    elif unknown := [field for field in re.findall(r"\{[^{}]*\}?", name) if field != "{date}"]:
+        wrong = f"{unknown[0]} stands for nothing; a name may hold {{date}}, which is today's date as in 2027-01-31"
+    if wrong is not None:
+        raise JobError(source, "1 problem:", (Problem("$.name", wrong),))
+    return name.replace("{date}", datetime.now().astimezone().date().isoformat())
+
+
 def _checked(value: Any, source: str) -> Job:
-    job = build(value, Job, source, JobError)
+    job = _with_list_prices(build(value, Job, source, JobError))
     check(job, source)
     return job
+
+
+def _with_list_prices(job: Job) -> Job:
+    """The job with the list's price for each backend that has none of its own, where there is one."""
+    listed = {name: _listed(backend) for name, backend in job.backends.items() if backend.price is None}
+    filled = {
+        name: msgspec.structs.replace(job.backends[name], price=price)
+        for name, price in listed.items()
+        if price is not None
+    }
+    return msgspec.structs.replace(job, backends={**job.backends, **filled}) if filled else job
+
+
+def _listed(backend: BackendConfig) -> Price | None:
+    """What the provider's list says of a backend's model, at the provider's own host; None elsewhere."""
+    if isinstance(backend, SimulatorConfig):
+        return None
+    if isinstance(backend, GoogleGenerativeAIConfig):
+        host = backend.endpoint
+        address = host if host is None or "//" in host else f"//{host}"
+    else:
+        address = backend.base_url
+    found = list_price(str(backend.__struct_config__.tag), backend.model, address)
+    if found is None:
+        return None
+    return Price(
+        prompt=found.prompt,
+        completion=found.completion,
+        batch=found.batch,
+        date=found.date,
+        source=found.source,
+    )
 
 
 def check(job: Job, source: str) -> None:
@@ -102,6 +153,9 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
     Raises JobError as `load_job` does.
     """
     plain = msgspec.json.decode(msgspec.json.encode(resolved(job)))
+    for name, backend in job.backends.items():
+        if backend.price == _listed(backend):  # an arm's model has a price of its own
+            plain["backends"][name]["price"] = None
     arms = plain.pop("arms")
     jobs = {}
     for name, changes in arms.items():
@@ -198,6 +252,7 @@ def shaping(job: Job) -> dict[str, Any]:
         del plain["branch"]
     for backend in plain["backends"].values():
         backend.pop("price", None)
+        backend.pop("tokenizer", None)
         backend.pop("api_key_env", None)
         backend.pop("latency_ms", None)
     return plain

@@ -47,6 +47,7 @@ class OpenAIConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="o
     model: Text
     base_url: Url = "https://api.openai.com/v1"
     api_key_env: EnvName = "OPENAI_API_KEY"
+    tokenizer: Text | None = None  # a tokenizer.json, for `edgen estimate` to count with
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     extra_body: dict[str, Any] = {}

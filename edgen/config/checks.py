@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import (
     ARM_STRIDE,
     BACKEND_ROLES,
@@ -15,11 +16,14 @@ from edgen.config.job import (
     roles_asked,
 )
 from edgen.errors import Problem
+from edgen.prices import nearest_price
 
 # What would let an answer be longer, or more than one, behind the budget's back.
 _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
+
+_LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear
 
 
 def _keys(body: dict[str, Any]) -> set[str]:
@@ -114,11 +118,42 @@ def _backend_problems(job: Job) -> list[Problem]:
                     "use the backend's max_tokens",
                 )
             )
+        problems += _price_problems(f"$.backends.{role}.price", backend.price)
         if job.limits.max_cost is not None and backend.price is None:
-            problems.append(
-                Problem(
-                    f"$.backends.{role}.price",
-                    "a run under max_cost needs it: {prompt: …, completion: …} in US dollars per million tokens",
-                )
-            )
+            problems.append(Problem(f"$.backends.{role}.price", _price_needed(backend)))
     return problems
+
+
+def _price_problems(path: str, price: Price | None) -> list[Problem]:
+    """Prices that are none for a million tokens: under them a cap would not bind."""
+    given = {} if price is None else {"prompt": price.prompt, "completion": price.completion}
+    return [
+        Problem(
+            f"{path}.{key}",
+            f"${dollars:g} for a million tokens is less than any model costs; is it meant for one token, or for "
+            "a thousand? Write it for a million (0 where answers cost nothing)",
+        )
+        for key, dollars in given.items()
+        if 0 < dollars < _LEAST_PRICE
+    ]
+
+
+def _price_needed(backend: BackendConfig) -> str:
+    """That a price has to be given, with a line to start from."""
+    needed = "a run under max_cost needs it, in US dollars per million tokens; add this line to the backend"
+    near = nearest_price(str(backend.__struct_config__.tag), backend.model)
+    if near is None:
+        return f"{needed}, with its figures (0 where answers cost nothing): price: {{prompt: 0.00, completion: 0.00}}"
+    line = (
+        f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, "
+        f'batch: {near.batch:g}, date: {near.date}, source: "{near.source}"}}'
+    )
+    what = f"{near.model}, the nearest name on the list"
+    if near.model == backend.model:
+        what = "its provider; this host may take another price"
+    return f"{needed}, with its figures (these are those of {what}): {line}"
+
+
+def _dollars(amount: float) -> str:
+    """With two decimals, or as many as it has."""
+    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"

@@ -244,6 +244,7 @@ def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
         run=str(one.run.path),
         fingerprint=view.plan.fingerprint,
         scenarios=view.plan.scenarios,
+        first=view.plan.first,
         replicates=view.plan.replicates,
         outcomes=partial(_outcomes, view),
         turns=partial(_turns, view),

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.engine.line import Line
+from edgen.engine.silence import Silence
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
 from edgen.engine.walk import Ends, Walk
 from edgen.errors import CallError, EdgenError
 from edgen.ledger import Ledger
-from edgen.limits import Admission, AdmissionClosed
+from edgen.limits import Admission, AdmissionClosed, BudgetExhausted
 from edgen.model import Reply, Request
 
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
@@ -70,11 +71,14 @@ class Driver:
     def _admissions(self) -> set[Admission]:
         return {line.admission for line in self._lines.values()}
 
-    def stop(self, reason: EdgenError) -> None:
-        """Admit nothing more; calls in flight may end. The first reason counts."""
+    def stop(self, reason: EdgenError, grace: float | None = None) -> None:
+        """Admit nothing more; calls in flight may end, in `grace` seconds (None: the usual). The first reason
+        counts."""
         if self._reason is not None:
             return
         self._reason = reason
+        if grace is not None:
+            self._grace = grace
         self._stopping.set()
         for admission in self._admissions:
             admission.close()
@@ -93,19 +97,32 @@ class Driver:
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
+        listening = asyncio.create_task(self._listen())
         try:
             either: set[asyncio.Future[Any]] = {everybody, stopping}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not everybody.done():
                 await self._let_end(everybody)
         finally:
-            for task in (*workers, stopping):
+            for task in (*workers, stopping, listening):
                 task.cancel()
-            await asyncio.gather(*workers, stopping, return_exceptions=True)
+            await asyncio.gather(*workers, stopping, listening, return_exceptions=True)
         if everybody.done() and not everybody.cancelled():
             everybody.result()  # a worker's bug, if there was one
+        self._ends.over()
         if self._reason is not None:
             raise self._reason
+
+    async def _listen(self) -> None:
+        """Stop the run at once where a service answers nothing any more."""
+        limits = self._tasks.job.limits
+        silence = Silence(self._lines, limits.give_up_after)
+        clock = asyncio.get_running_loop().time
+        while self._reason is None:
+            await asyncio.sleep(silence.every)
+            if (reason := silence.look(clock())) is not None:
+                self.stop(reason)
+                self.hurry()
 
     async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
         """Wait for the workers' calls in flight, as long as the grace lasts; `hurry` ends it."""
@@ -125,6 +142,10 @@ class Driver:
             except asyncio.CancelledError:
                 if self._reason is None:
                     raise
+                return
+            except BudgetExhausted as error:
+                # What is in flight is paid for: it may take as long as calls may.
+                self.stop(error, self._tasks.job.limits.timeout)
                 return
             except EdgenError as error:
                 self.stop(error)
@@ -184,7 +205,7 @@ class Driver:
     async def _ask(self, line: Line, request: Request, key: bytes) -> Reply:
         """Ask and store. Returns when the answer is on the disk."""
         tally = self.tally
-        answer = await line.ask(request, self._on_retry, self._on_attempt)
+        answer = await line.ask(request, self._on_retry, self._on_attempt, key)
         reply = answer.reply
         await self._ledger.store(
             request.address,
@@ -194,6 +215,7 @@ class Driver:
             answer.tries,
             charged_tokens=answer.charged_tokens,
             cost_usd=answer.cost_usd,
+            held=answer.held,
         )
         self._ends.answered()
         tally.made += 1
@@ -204,8 +226,9 @@ class Driver:
             tally.cost_usd = (tally.cost_usd or 0.0) + answer.cost_usd
         return reply
 
-    def _on_retry(self, _failure: CallError, _wait: float) -> None:
+    def _on_retry(self, failure: CallError, _wait: float) -> None:
         self.tally.retried += 1
+        self.tally.retried_by[str(failure.kind)] += 1
         task = asyncio.current_task()
         if task is not None:
             self._backing_off.add(task)

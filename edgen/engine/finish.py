@@ -5,46 +5,104 @@ All of it is streamed, and made again from the ledger whenever it is asked for.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from edgen import __version__
 from edgen.config import Job
+from edgen.errors import DataError
 from edgen.ledger import Ledger
 from edgen.records import record_id
 from edgen.rundir import RunDir
-from edgen.shards import Counts, write_jsonl_atomic, write_shards
+from edgen.shards import Counts, verify_manifest, write_jsonl_atomic, write_shards
 from edgen.splits import Side, choose
 
 
-def finish(
-    job: Job,
-    rundir: RunDir,
-    ledger: Ledger,
-    fingerprint: str,
-    scenarios: int,
-    side: Side,
-    describe: dict[str, Any],
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has come to, as its files tell it: of the scenarios from `first` on and below `scenarios`.
+
+    `told` is the job as the manifest holds it, plain values; `rejected` and `failed` are counts by reason.
+    """
+
+    job: Job
+    told: dict[str, Any]
+    fingerprint: str
+    template_sha256: str
+    space_sha256: str
+    first: int
+    scenarios: int
+    planned: int
+    accepted: int
+    rejected: Mapping[str, int]
+    failed: Mapping[str, int]
+
+    @property
+    def scope(self) -> tuple[str, int, int, int]:
+        """What of a ledger it is: the arguments of `Ledger.groups`, `records` and `refused`."""
+        return self.fingerprint, self.scenarios, self.job.replicates, self.first
+
+
+async def write_files(
+    made: Made, rundir: RunDir, ledger: Ledger, side: Side | None = None, *, anew: bool = True
 ) -> None:
+    """Write the files of a run; `side` is the test side, where it is chosen for several runs together.
+    Not `anew`: leave them as they are if they stand, and are those of what was made."""
+    mark = _stamp(made, side)
+    if not anew and ledger.fact("written") == mark and await asyncio.to_thread(_stand, rundir):
+        return
+    # Until all of them are there, no mark says that any is.
+    ledger.set_fact("written", "")
+    await ledger.flush()
+    await asyncio.to_thread(_finish, made, rundir, ledger, side)
+    ledger.set_fact("written", mark)
+
+
+def _finish(made: Made, rundir: RunDir, ledger: Ledger, side: Side | None) -> None:
     """Write what was accepted to shards, and the rest, with reasons, to rejected.jsonl."""
-    scope = (fingerprint, scenarios, job.replicates)
     counts = {True: 0, False: 0}
-    for group, count in ledger.groups(*scope):
+    if side is None:
+        side = choose(ledger.groups(*made.scope), made.accepted, made.job.split.test)
+    for group, count in ledger.groups(*made.scope):
         counts[side.is_test(group)] += count
-    with contextlib.closing(ledger.records(*scope)) as records:
+    with contextlib.closing(ledger.records(*made.scope)) as records:
         write_shards(
             rundir.shards,
             ((side.is_test(group), record) for group, record in records),
             Counts(train=counts[False], test=counts[True]),
-            job.shards,
-            describe,
+            made.job.shards,
+            _described(made, simulated=ledger.fact("simulated") == made.fingerprint),
         )
-    write_jsonl_atomic(rundir.rejected, _rejected(job, ledger, scope))
+    write_jsonl_atomic(rundir.rejected, _rejected(made, ledger))
+
+
+def _described(made: Made, *, simulated: bool) -> dict[str, Any]:
+    """What a manifest holds beside its files."""
+    return {
+        "job": made.told,
+        "fingerprint": made.fingerprint,
+        "simulated": simulated,
+        "template_sha256": made.template_sha256,
+        "space_sha256": made.space_sha256,
+        "planned": made.planned,
+        "rejected": dict(sorted(made.rejected.items())),
+        "failed": dict(sorted(made.failed.items())),
+        "edgen": __version__,
+    }
+
+
+def _stand(rundir: RunDir) -> bool:
+    """Whether the finished files are there, whole, as their manifest has them."""
+    try:
+        return rundir.rejected.exists() and not verify_manifest(rundir.shards)
+    except DataError:
+        return False
 
 
 Groups = Callable[[], Iterator[tuple[int, int]]]
@@ -61,11 +119,11 @@ def common_side(groups: Sequence[Groups], share: float) -> Side:
     return choose(((group, sum(count for _, count in counts)) for group, counts in together), total, share)
 
 
-def _rejected(job: Job, ledger: Ledger, scope: tuple[str, int, int]) -> Iterator[bytes]:
-    for scenario, replicate, status, reason, detail, raw in ledger.refused(*scope):
+def _rejected(made: Made, ledger: Ledger) -> Iterator[bytes]:
+    for scenario, replicate, status, reason, detail, raw in ledger.refused(*made.scope):
         yield msgspec.json.encode(
             {
-                "id": record_id(job.name, scenario, replicate),
+                "id": record_id(made.job.name, scenario, replicate),
                 "status": status,
                 "reason": reason,
                 "detail": detail,
@@ -74,18 +132,21 @@ def _rejected(job: Job, ledger: Ledger, scope: tuple[str, int, int]) -> Iterator
         )
 
 
-def stamp(job: Job, fingerprint: str, scenarios: int, accepted: int, ended: int, side: Side | None) -> str:
-    """A name for what `finish` would write: equal stamps, equal files. `side`: None where it is this run's
-    own, which follows from the rest."""
+def _stamp(made: Made, side: Side | None) -> str:
+    """A name for what would be written: equal stamps, equal files. `side`: None where it is this run's own,
+    which follows from the rest."""
+    job = made.job
+    ended = made.accepted + sum(made.rejected.values()) + sum(made.failed.values())
     facts = (
-        fingerprint,
+        made.fingerprint,
         job.name,
-        scenarios,
+        made.scenarios,
         job.replicates,
-        accepted,
+        made.accepted,
         ended,
         job.split,
         job.shards,
         *([] if side is None else [side]),
+        *([made.first] if made.first else []),
     )
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]

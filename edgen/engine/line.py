@@ -1,6 +1,7 @@
 """One backend with what governs calls to it: its key prefix, admission, price.
 
-A call goes: budget reserved, admitted, one attempt, settled; retries go through all of it again.
+A call goes: budget reserved, admitted, noted as being out where there is a budget, one attempt, settled;
+retries go through all of it again.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import msgspec
 from edgen.backends import Backend
 from edgen.config import BackendConfig, Job, Limits, backend_name
 from edgen.errors import CallError, FailureKind, ProviderError
+from edgen.ledger import Out
 from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
 from edgen.model import Reply, Request
 from edgen.retry import RetryPolicy, call_with_retries
 
 CONGESTION = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
-# A service that answered unreadably, or too late, may charge for it all the same.
-_MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT})
+# A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
+_MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
-_PATIENCE = 3  # refusals with Retry-After, and no answer between them, that make the whole line wait
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -37,10 +38,15 @@ def budget_of(limits: Limits) -> Budget | None:
 
 
 def lines(
-    job: Job, backends: Mapping[str, Backend], budget: Budget | None, roles: Iterable[str]
+    job: Job,
+    backends: Mapping[str, Backend],
+    budget: Budget | None,
+    roles: Iterable[str],
+    out: Out | None = None,
 ) -> dict[str, Line]:
     """The line of each role. `backends` are by their names in the job; roles that one backend answers
-    share its line, and lines to one service share its admission."""
+    share its line, and lines to one service share its admission. `out`: where calls under a budget are
+    noted while they are out; None: nowhere."""
     rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
     limits = job.limits
     admissions: dict[Any, Admission] = {}
@@ -56,29 +62,38 @@ def lines(
                     requests_per_minute=limits.requests_per_minute,
                     tokens_per_minute=limits.tokens_per_minute,
                 )
-            made[name] = Line(job.backends[name], backends[name], limits, budget, rng, admissions[service])
+            made[name] = Line(
+                job.backends[name], backends[name], limits, budget, rng, admissions[service], out
+            )
     return {role: made[backend_name(job, role)] for role in roles}
 
 
 class Answer(msgspec.Struct, frozen=True):
     """A reply with how it was got: seconds that its attempt took, network attempts, what it is charged
-    at in tokens (as counted, or the most it can have been) and in US dollars."""
+    at in tokens (as counted, or the most it can have been) and in US dollars. `held`: the id under which it is
+    noted as being out, to be struck out when it is stored."""
 
     reply: Reply
     latency: float
     tries: int
     charged_tokens: int
     cost_usd: float | None
+    held: int | None = None
 
 
 class _Call(msgspec.Struct):
-    """One call on its way: attempts so far, seconds spent waiting for a turn, seconds it then took."""
+    """One call on its way: attempts so far, seconds spent waiting for a turn, seconds it then took; of the attempt
+    that is under way the most it can take, its id in the ledger, and whether it was sent."""
 
     request: Request
+    key: bytes
+    most: tuple[int, float] = (0, 0.0)
+    held: int | None = None
     tries: int = 0
     queued: float = 0.0
     latency: float = 0.0
     sent: bool = False
+    backing_off: bool = False
 
 
 class Line:
@@ -92,6 +107,7 @@ class Line:
         budget: Budget | None,
         rng: random.Random,
         admission: Admission,
+        out: Out | None = None,
     ) -> None:
         self.backend = backend
         self.kind = str(config.__struct_config__.tag)
@@ -100,14 +116,12 @@ class Line:
         self._max_tokens = config.max_tokens
         self._meters_tokens = limits.tokens_per_minute is not None
         self._budget = budget
-        self._policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
+        self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._rng = rng
-        self._give_up_after = limits.give_up_after
-        self._refused_in_a_row = 0
-        self._refused_since = 0.0
-        # Charged to the budget for calls that left no answer: the service may have worked on them.
-        self.lost_tokens = 0
-        self.lost_usd = 0.0
+        self._ledger = out if budget is not None else None
+        self.out = 0  # calls that are in flight, or wait to be tried again
+        self.answers = 0  # so far
+        self.last_failure: CallError | None = None  # since the last answer
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
@@ -118,50 +132,69 @@ class Line:
         return digest.digest()
 
     async def ask(
-        self, request: Request, on_retry: Callable[[CallError, float], None], on_attempt: Callable[[], None]
+        self,
+        request: Request,
+        on_retry: Callable[[CallError, float], None],
+        on_attempt: Callable[[], None],
+        key: bytes = b"",
     ) -> Answer:
-        """The answer, after as many attempts as the policy allows.
+        """The answer, after as many attempts as the policy allows. `key`: the request's, where calls are noted.
 
         Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget cannot take another call.
         """
-        call = _Call(request)
+        call = _Call(request, key)
 
         async def attempt() -> Reply:
             call.tries += 1
+            self._back(call)
             on_attempt()
             return await self._attempt(call)
 
-        reply = await call_with_retries(
-            attempt, self._policy, on_retry=on_retry, rng=self._rng, queued=lambda: call.queued
-        )
-        used = self._used(reply, request)
-        cost = None if self._price is None else self.price_of(*used)
-        return Answer(reply, call.latency, call.tries, sum(used), cost)
+        def retrying(failure: CallError, wait: float) -> None:
+            call.backing_off = True
+            self.out += 1
+            on_retry(failure, wait)
+
+        try:
+            reply = await call_with_retries(
+                attempt, self.policy, on_retry=retrying, rng=self._rng, queued=lambda: call.queued
+            )
+        finally:
+            self._back(call)
+        tokens, cost = self.charge(reply, request)
+        return Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+
+    def _back(self, call: _Call) -> None:
+        """A call does not wait any more to be tried again."""
+        if call.backing_off:
+            call.backing_off = False
+            self.out -= 1
 
     async def _attempt(self, call: _Call) -> Reply:
+        call.sent = False
         if self._budget is None:
             return await self._admitted(call)
-        most = self._most(call.request)
-        reservation = await self._budget.reserve(sum(most), self.price_of(*most))
-        used = (0, 0)
+        most = self.most(call.request)
+        call.most, call.held = (sum(most), self.price_of(*most)), None
+        reservation = await self._budget.reserve(*call.most)
+        lost = (0, 0.0)
         try:
             reply = await self._admitted(call)
-            used = self._used(reply, call.request)
-            return reply
-        except CallError as failure:
-            used = most if failure.kind in _MAYBE_PAID else used
+        except BaseException as problem:
+            if call.sent and _maybe_paid(problem):
+                lost = call.most
+            # Struck out before its budget is free: what the ledger holds never comes to more than the caps.
+            if self._ledger is not None and call.held is not None:
+                self._ledger.strike(call.held, *lost)
+            self._budget.settle(reservation, *lost)
             raise
-        except asyncio.CancelledError:
-            used = most if call.sent else used
-            raise
-        finally:
-            self._budget.settle(reservation, sum(used), self.price_of(*used))
-            if used is most:
-                self.lost_tokens += sum(most)
-                self.lost_usd += self.price_of(*most)
+        # Whoever asked stores the reply before anything else runs: what the others hold is queued after it.
+        tokens, cost = self.charge(reply, call.request)
+        self._budget.settle(reservation, tokens, cost or 0.0)
+        return reply
 
-    def _most(self, request: Request) -> tuple[int, int]:
+    def most(self, request: Request) -> tuple[int, int]:
         """The most prompt and completion tokens that a request can take."""
         room = (self._max_tokens or 0) * request.max_tokens_scale
         return prompt_token_bound(request.messages), room
@@ -169,7 +202,7 @@ class Line:
     def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
         """Prompt and completion tokens of an answer; a service that does not count is taken at its worst."""
         usage = reply.usage
-        return (usage.prompt_tokens, usage.completion_tokens) if usage is not None else self._most(request)
+        return (usage.prompt_tokens, usage.completion_tokens) if usage is not None else self.most(request)
 
     async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
@@ -180,48 +213,61 @@ class Line:
         ticket = await self.admission.admit(tokens)
         started = clock()
         call.queued += started - came
-        verdict, used = Verdict.OTHER, None
-        call.sent = True
+        verdict, used, refused_for = Verdict.OTHER, None, None
+        self.out += 1
         try:
+            if self._ledger is not None:
+                call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
+                started = clock()
+            call.sent = True
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
-            self._refused_in_a_row = 0
+            self.answers += 1
+            self.last_failure = None
             if reply.usage is not None:
                 used = reply.usage.prompt_tokens + reply.usage.completion_tokens
                 self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
             call.latency = clock() - started
             return reply
         except CallError as failure:
+            self.last_failure = failure
             if failure.kind in CONGESTION:
-                verdict = Verdict.CONGESTED
-                self._hold_back(failure)
+                verdict, refused_for = Verdict.CONGESTED, failure.retry_after or None
             raise
         finally:
-            self.admission.settle(ticket, tokens=used, verdict=verdict)
+            self.out -= 1
+            self.admission.settle(ticket, tokens=used, verdict=verdict, retry_after=refused_for)
+            if refused_for is not None:
+                self._heed(refused_for)
 
-    def _hold_back(self, failure: CallError) -> None:
-        """Where the server keeps asking for patience, everybody waits, not just the call it told.
-
-        Raises ProviderError where it asks for more patience than `give_up_after` has.
-        """
-        if not failure.retry_after:
-            return
-        now = asyncio.get_running_loop().time()
-        if self._refused_in_a_row == 0:
-            self._refused_since = now
-        self._refused_in_a_row += 1
-        if self._refused_in_a_row < _PATIENCE:
-            return
-        if max(failure.retry_after, now - self._refused_since) > self._give_up_after:
+    def _heed(self, asked: float) -> None:
+        """Raise ProviderError where the service asks for more patience than `give_up_after` has: `asked` seconds now,
+        or again and again."""
+        patience = self.policy.give_up_after
+        if self.admission.circuit == "open" and max(asked, self.admission.refused_for) > patience:
+            said = self.last_failure.message.rstrip(" .") if self.last_failure is not None else "no"
             raise ProviderError(
-                f"The service only refuses ({failure.message.rstrip(' .')}) and asks to come back in "
-                f"{failure.retry_after:.0f} s; limits.give_up_after is {self._give_up_after:.0f} s. "
+                f"The service only refuses ({said}) and asks to come back in {asked:.0f} s; "
+                f"limits.give_up_after is {patience:.0f} s. "
                 "Start the same command again when it answers: it goes on where it stopped."
             )
-        self.admission.pause(failure.retry_after)
 
-    def price_of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars, by the price that the job gives; 0 without one."""
+    def charge(self, reply: Reply, request: Request, *, batch: bool = False) -> tuple[int, float | None]:
+        """What an answer is charged at: tokens, and US dollars if there is a price."""
+        used = self._used(reply, request)
+        return sum(used), None if self._price is None else self.price_of(*used, batch=batch)
+
+    def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
+        """US dollars to the picodollar, by the price that the job gives; 0 without one."""
         if self._price is None:
             return 0.0
-        return (self._price.prompt * prompt_tokens + self._price.completion * completion_tokens) / 1e6
+        dollars = (self._price.prompt * prompt_tokens + self._price.completion * completion_tokens) / 1e6
+        # In whole picodollars, so that the budget and the ledger come to the same sums.
+        return round(dollars * self._price.batch if batch else dollars, 12)
+
+
+def _maybe_paid(problem: BaseException) -> bool:
+    """Whether a call that was sent and got no reply may have been worked on all the same."""
+    if isinstance(problem, CallError):
+        return problem.kind in _MAYBE_PAID and not problem.unsent
+    return not isinstance(problem, ProviderError)  # else it was refused

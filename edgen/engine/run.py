@@ -1,37 +1,55 @@
 """One run from start to end: rounds of conversations, then the finished files.
 
-The first round is what the job asks for. With `top_up`, each further round plans just as many
-scenarios as are still missing, so that what is made depends on outcomes alone, not on their order.
+The first round is what the job asks for, or the piece of it that this run is. With `top_up`, each further
+round plans just as many scenarios as are still missing, so that what is made depends on outcomes alone, not
+on their order.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
 from edgen import __version__
 from edgen.backends import Backend
-from edgen.config import resolved
-from edgen.engine.finish import finish, stamp
+from edgen.config import Job, resolved
+from edgen.engine.finish import Made, write_files
 from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
-from edgen.engine.rounds import BatchWay
+from edgen.engine.rounds import BatchWay, forget_since
 from edgen.engine.session import Charged, Session
-from edgen.errors import DataError, ShortError
+from edgen.errors import ShortError, UsageError
 from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.rundir import RunDir
-from edgen.shards import verify_manifest
 from edgen.space import dump_space
-from edgen.splits import Side, choose
+from edgen.splits import Side
 
+EVERYTHING = "job"  # the ledger's fact: the job as a manifest holds it
 _HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted: no more are planned
+
+
+def check_part(job: Job, part: range | None) -> None:
+    """Raise UsageError unless a job has these scenarios and can be made in pieces."""
+    if part is None:
+        return
+    if job.top_up:
+        raise UsageError(
+            "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on what "
+            "becomes of all of them. Say --set top_up=false, and ask for some more conversations instead."
+        )
+    if part.stop > job.conversations:
+        raise UsageError(
+            f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends at "
+            f"{job.conversations} at most. More of them: -n."
+        )
 
 
 class Run:
     """A plan, its backends (by their names in the job) and its folder. `execute` does it all; `driver`
-    is there to be stopped. `elsewhere`, `way`: see Session. `part`: the scenarios to make, None for all."""
+    is there to be stopped. `elsewhere`, `way`: see Session. `part`: the scenarios to make, None for all.
+
+    Raises UsageError where the folder holds another piece of the job than is asked for here."""
 
     def __init__(
         self,
@@ -47,18 +65,44 @@ class Run:
         self.plan = plan
         self.rundir = rundir
         self.ledger = ledger
+        check_part(plan.job, part)
+        self._part = _piece(plan.job, part)
+        self._known = _planned_before(ledger)
+        self._check_piece(part)
         self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, way=way)
-        self._part = part
         self.driver = self.session.driver
         self.tally = self.session.tally
-        self.tally.planned = plan.job.conversations * plan.job.replicates
+        self.tally.planned = self._asked
         self.fingerprint = self.session.fingerprint
         self._scenarios = 0  # planned, once all was made
 
+    def _check_piece(self, asked: range | None) -> None:
+        """Raise UsageError unless all that the folder was to hold until now is in what is asked for."""
+        known = self._known
+        if known is None:
+            return
+        there, folder = known.of is not None, self.rundir.path
+        if asked is None and there:
+            raise UsageError(
+                f"{folder}: this run is a piece of its job, scenarios {known.first} to {known.scenarios - 1} of "
+                f"{known.of}. Say --range {known.first}:{known.scenarios} to go on with it, "
+                f"--range 0:{self.plan.job.conversations} to make all of them here, or choose another folder with -o."
+            )
+        if asked is not None and not (asked.start <= known.first and known.scenarios <= asked.stop):
+            held = (
+                f"scenarios {known.first} to {known.scenarios - 1}" if there else "all scenarios of its job"
+            )
+            again = (
+                f"--range {known.first}:{known.scenarios}, or one that it is in," if there else "no --range"
+            )
+            raise UsageError(
+                f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them out. "
+                f"Say {again} to go on with it, or choose another folder for the piece with -o."
+            )
+
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
-        known = self.ledger.fact("plan")
-        before = msgspec.json.decode(known, type=RunPlan).fingerprint if known else self.fingerprint
+        before = self._known.fingerprint if self._known is not None else self.fingerprint
         if before != self.fingerprint and (aside := self.rundir.set_aside()) is not None:
             note(
                 "The job, its template or space, or edgen itself has changed since this run was last worked on: "
@@ -86,6 +130,7 @@ class Run:
             },
         }
         self.rundir.write_job(facts, texts)
+        self.ledger.set_fact(EVERYTHING, msgspec.json.encode(resolved(job)).decode())
 
     async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
         """Make everything, then write the files.
@@ -104,26 +149,38 @@ class Run:
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations) of what was made, by ascending hash."""
-        return self.ledger.groups(self.fingerprint, self._scenarios, self.plan.job.replicates)
+        return self.ledger.groups(self.fingerprint, self._scenarios, self.plan.job.replicates, self._first)
 
     async def write(self, side: Side | None = None) -> None:
         """Write the files of what was made, unless they stand; `side` is the test side, where it is chosen
         for several runs together. Raises ShortError if less was accepted than asked for."""
-        job, tally = self.plan.job, self.tally
-        mark = stamp(job, self.fingerprint, self._scenarios, tally.accepted, tally.ended, side)
-        idle = tally.kept == tally.planned and self.ledger.fact("written") == mark
-        if not (idle and await asyncio.to_thread(self._stand)):
-            # Until all of them are there, no mark says that any is.
-            self.ledger.set_fact("written", "")
-            await self.ledger.flush()
-            await asyncio.to_thread(self._finish, side)
-            self.ledger.set_fact("written", mark)
+        tally = self.tally
+        made = Made(
+            job=self.plan.job,
+            told=resolved(self.plan.job),
+            fingerprint=self.fingerprint,
+            template_sha256=self.plan.template_sha256,
+            space_sha256=self.plan.space_sha256,
+            first=self._first,
+            scenarios=self._scenarios,
+            planned=tally.planned,
+            accepted=tally.accepted,
+            rejected=tally.rejected,
+            failed=tally.failed,
+        )
+        await write_files(made, self.rundir, self.ledger, side, anew=tally.kept != tally.planned)
+        forget_since(self.ledger)
         if tally.accepted < self._asked:
             raise ShortError(self._shortage(of_arms=side is not None))
 
     @property
+    def _first(self) -> int:
+        return 0 if self._part is None else self._part.start
+
+    @property
     def _asked(self) -> int:
-        return self.plan.job.conversations * self.plan.job.replicates
+        job = self.plan.job
+        return (job.conversations if self._part is None else len(self._part)) * job.replicates
 
     async def _rounds(self) -> int:
         """Work until enough is accepted or nothing more is planned; returns the scenarios planned."""
@@ -132,7 +189,7 @@ class Run:
             self._announce(sated.plan.scenarios)
             self.tally.take(sated.accepted, sated.rejected, sated.failed)
             return sated.plan.scenarios
-        first, end, barren = 0, job.conversations, 0
+        first, end, barren = self._first, job.conversations if self._part is None else self._part.stop, 0
         while True:
             self._announce(end)
             before = self.tally.accepted
@@ -161,33 +218,11 @@ class Run:
 
     def _announce(self, scenarios: int) -> None:
         job = self.plan.job
-        planned = scenarios * job.replicates
-        self.session.announce(job.name, scenarios, job.replicates, self._asked, planned)
-
-    def _finish(self, side: Side | None) -> None:
-        """Write the files."""
-        if side is None:
-            side = choose(self.groups(), sum(count for _, count in self.groups()), self.plan.job.split.test)
-        job, tally = self.plan.job, self.tally
-        describe = {
-            "job": resolved(job),
-            "fingerprint": self.fingerprint,
-            "simulated": self.ledger.fact("simulated") == self.fingerprint,
-            "template_sha256": self.plan.template_sha256,
-            "space_sha256": self.plan.space_sha256,
-            "planned": tally.planned,
-            "rejected": dict(sorted(tally.rejected.items())),
-            "failed": dict(sorted(tally.failed.items())),
-            "edgen": __version__,
-        }
-        finish(job, self.rundir, self.ledger, self.fingerprint, self._scenarios, side, describe)
-
-    def _stand(self) -> bool:
-        """Whether the finished files are there, whole, as their manifest has them."""
-        try:
-            return self.rundir.rejected.exists() and not verify_manifest(self.rundir.shards)
-        except DataError:
-            return False
+        planned = (scenarios - self._first) * job.replicates
+        of = None if self._part is None else job.conversations
+        self.session.announce(
+            job.name, scenarios, job.replicates, self._asked, planned, first=self._first, of=of
+        )
 
     def _shortage(self, *, of_arms: bool) -> str:
         tally = self.tally
@@ -199,6 +234,17 @@ class Run:
         more = ""
         if "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
-        elif not (self.plan.job.top_up or of_arms):
+        elif not (self.plan.job.top_up or of_arms or self._part is not None):
             more = " `top_up: true` plans more until enough are accepted."
         return f"{tally.accepted} of {self._asked} conversations were accepted ({reasons}).{again}{more}"
+
+
+def _piece(job: Job, part: range | None) -> range | None:
+    """The part that is asked for; None where it is all of the job."""
+    return None if part is None or part == range(job.conversations) else part
+
+
+def _planned_before(ledger: Ledger) -> RunPlan | None:
+    """What the run was to make when it was last worked on."""
+    known = ledger.fact("plan")
+    return msgspec.json.decode(known, type=RunPlan) if known else None

@@ -20,6 +20,7 @@ class Tally(msgspec.Struct):
     made: int = 0
     replayed: int = 0
     retried: int = 0
+    retried_by: Counter[str] = msgspec.field(default_factory=Counter)  # the same, by what went wrong
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None

@@ -13,6 +13,7 @@ import msgspec
 from edgen.errors import DataError
 from edgen.pairing.model import Candidate, HumanVote
 from edgen.pairing.votes import Votes, read_votes, votes_on
+from edgen.rundir import RunDir
 from edgen.runreader import RunReader, texts_digest
 from edgen.shards import write_jsonl_atomic
 
@@ -48,7 +49,12 @@ def take_votes(reader: RunReader, path: Path) -> int:
 
 def stored_votes(reader: RunReader) -> Votes:
     """The votes that are kept with the run, those on conversations that are gone among them."""
-    path = reader.rundir.votes
+    return read_stored(reader.rundir)
+
+
+def read_stored(rundir: RunDir) -> Votes:
+    """The votes in a run's folder."""
+    path = rundir.votes
     return read_votes(_lines(path), str(path), lambda _identifier: 0) if path.exists() else {}
 
 

@@ -8,9 +8,11 @@ from typing import Any
 from edgen.engine.line import Line
 from edgen.engine.tally import Tally
 from edgen.engine.task import Settled, Spent, Task
-from edgen.errors import FATAL, CallError, EdgenError, FailureKind, ProviderError
+from edgen.errors import FATAL, RETRYABLE, CallError, EdgenError, FailureKind, ProviderError
 from edgen.ledger import Ledger, Outcome
 from edgen.model import Reply, Request, Status
+
+_GONE = 3  # scenarios in a row without an answer at the end of a run: no accident any more
 
 
 class Walk:
@@ -71,6 +73,7 @@ class Ends:
         self._stop_after = stop_after
         # Those that failed since the last answer. What several of one index wait for fails for all of them.
         self._failed_in_a_row: set[int] = set()
+        self._last: CallError | None = None  # of them, where no service answered at all
         self._simulated = False
 
     def answered(self) -> None:
@@ -92,15 +95,25 @@ class Ends:
             self._stop(ProviderError(f"{which}{advice(failure)} {GO_ON}"))
             return
         self._failed_in_a_row.add(index)
+        self._last = failure if failure.kind in RETRYABLE else None
         self._note(index, replicate, walk, Settled(Status.FAILED, str(failure.kind), failure.message))
         if len(self._failed_in_a_row) >= self._stop_after:
-            self._stop(
-                ProviderError(
-                    f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
-                    f"{clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
-                    f"`edgen doctor JOB`. {GO_ON}"
-                )
+            self._give_up(failure)
+
+    def over(self) -> None:
+        """All walks have ended. Several that ended without an answer, and none after them: the service is gone,
+        and there were not enough left to notice it by."""
+        if len(self._failed_in_a_row) >= min(_GONE, self._stop_after) and self._last is not None:
+            self._give_up(self._last)
+
+    def _give_up(self, failure: CallError) -> None:
+        self._stop(
+            ProviderError(
+                f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
+                f"{clause(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
+                f"`edgen doctor JOB`. {GO_ON}"
             )
+        )
 
     def _note(self, index: int, replicate: int, walk: Walk, settled: Settled) -> None:
         outcome = Outcome(

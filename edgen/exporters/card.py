@@ -92,7 +92,7 @@ def card(format_: Format, run: Run, voice: Voice, contents: Contents, stated: St
     lines += ["", "## How it was made", "", *_facts(facts, simulated, voice, format_)]
     lines += [*_labels(contents.evidence), "", *outcomes(facts)]
     lines += ["## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job)), ""]
-    lines += ["## How to make it again", "", *_again(format_)]
+    lines += ["## How to make it again", "", *_again(format_, facts.get("range"))]
     head = front_matter(run.name, format_, contents, bool(simulated), stated)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
@@ -239,13 +239,14 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
-def _again(format_: Format) -> Iterator[str]:
-    """With what of the run's folder, and by which commands."""
+def _again(format_: Format, part: str | None) -> Iterator[str]:
+    """With what of the run's folder, and by which commands. `part`: the range of a piece."""
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
     export = f"edgen export AGAIN --to {format_.name} -o DIR"
-    yield from ("```", "edgen generate RUN/job.yaml -o AGAIN", *pairs, export, "```", "")
+    generate = "edgen generate RUN/job.yaml -o AGAIN" + (f" --range {part}" if part else "")
+    yield from ("```", generate, *pairs, export, "```", "")
     yield (
         "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
         "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."

@@ -50,6 +50,12 @@ def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
     """What whoever uses the data is to know of it."""
+    if "range" in facts:
+        first, _, end = facts["range"].partition(":")
+        yield (
+            f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. Which side of the "
+            "split they are on was chosen among them alone."
+        )
     yield from _lost(facts)
     yield from unfinished(facts)
     yield from _spoken(facts, job)

@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon, read_batches
+from edgen.ledger.merge import Drop, Several, Source, Together
 from edgen.ledger.schema import REPLICATES, check, connect, unit_number, units, worded
-from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
+from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status, unanswered
 from edgen.ledger.view import View
 from edgen.ledger.writer import Writer
 from edgen.model import Address, FinishReason, Reply, Status, Usage
@@ -348,6 +349,17 @@ def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, flo
         connection.close()
 
 
+def unanswered_at(path: Path) -> tuple[int, float]:
+    """(tokens, US dollars) charged for calls without an answer in the ledger at `path`, read only."""
+    connection = connect(path, read_only=True)
+    try:
+        return unanswered(connection)
+    except sqlite3.DatabaseError as problem:
+        raise worded(path, problem) from None
+    finally:
+        connection.close()
+
+
 def run_status(path: Path) -> RunStatus:
     """The status of the ledger at `path`, read only: a run in progress is not disturbed."""
     connection = connect(path, read_only=True)
@@ -364,16 +376,21 @@ __all__ = [
     "REPLICATES",
     "Batch",
     "Counts",
+    "Drop",
     "Ledger",
     "Out",
     "Outcome",
     "Outstanding",
     "RunPlan",
     "RunStatus",
+    "Several",
+    "Source",
+    "Together",
     "View",
     "batches_at",
     "charged_at",
     "out_at",
     "run_status",
+    "unanswered_at",
     "unit_number",
 ]

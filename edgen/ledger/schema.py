@@ -86,17 +86,25 @@ def units(first: int, end: int) -> tuple[int, int]:
     return unit_number(first, 0), unit_number(end, 0)
 
 
-def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sqlite3.Connection:
-    """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger."""
+def connect(
+    path: Path, *, create: bool = False, read_only: bool = False, still: bool = False
+) -> sqlite3.Connection:
+    """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger.
+
+    `still`: nobody writes to it and its log is empty, so that it is read without a trace beside it."""
     if not path.exists() and not create:
         raise RunError(f"{path}: there is no ledger here; is this the folder of a run?")
-    uri = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
+    uri = (
+        still_uri(path)
+        if still
+        else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
+    )
     try:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
     except sqlite3.Error as problem:
         raise RunError(f"{path}: the ledger cannot be opened ({problem}).") from None
     try:
-        _recognise(connection, path, create=create, read_only=read_only)
+        _recognise(connection, path, create=create, read_only=read_only or still)
         connection.execute("PRAGMA cache_size = -4096")
     except sqlite3.DatabaseError as problem:
         connection.close()
@@ -105,6 +113,11 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False) -> sql
         connection.close()
         raise
     return connection
+
+
+def still_uri(path: Path) -> str:
+    """What opens, or attaches, the database at `path` as it is: without a lock, a log or any other file."""
+    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
 
 def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> None:

@@ -141,24 +141,34 @@ def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) 
     """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
     without a cost. Money is summed up in whole picodollars, as the budget does it."""
     tokens, cost, prompt, completion = connection.execute(
-        f"SELECT IFNULL(SUM(charged_tokens), 0), {_pico('cost_usd')}, "
+        f"SELECT IFNULL(SUM(charged_tokens), 0), {_pico('cost_usd')}, "  # noqa: S608 - ours
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
         "FROM replies"
     ).fetchone()
-    lost_tokens, lost_usd = connection.execute(
-        f"SELECT IFNULL(SUM(lost_tokens), 0), {_pico('lost_usd')} FROM sessions"
+    lost_tokens, lost_pico = _unanswered(connection)
+    return tokens + lost_tokens, (cost + lost_pico) / 1e12 + price(prompt, completion)
+
+
+def unanswered(connection: sqlite3.Connection) -> tuple[int, float]:
+    """(tokens, US dollars) that are charged to the run for calls without an answer, at the most they can have
+    taken: those that may have been worked on all the same, and those that are out."""
+    tokens, pico = _unanswered(connection)
+    return tokens, pico / 1e12
+
+
+def _unanswered(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The same, money in picodollars."""
+    lost_tokens, lost_pico = connection.execute(
+        f"SELECT IFNULL(SUM(lost_tokens), 0), {_pico('lost_usd')} FROM sessions"  # noqa: S608
     ).fetchone()
     # What a dead process had under way, and what batches have out, at the most it can be.
-    out_tokens, out_usd = 0, 0
+    out_tokens, out_pico = 0, 0
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
-        out_tokens, out_usd = connection.execute(
-            f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"
+        out_tokens, out_pico = connection.execute(
+            f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"  # noqa: S608
         ).fetchone()
-    return (
-        tokens + lost_tokens + out_tokens,
-        (cost + lost_usd + out_usd) / 1e12 + price(prompt, completion),
-    )
+    return lost_tokens + out_tokens, lost_pico + out_pico
 
 
 def _pico(column: str) -> str:

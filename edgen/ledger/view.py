@@ -113,6 +113,27 @@ class View:
         ):
             yield (unit // REPLICATES, unit % REPLICATES, *rest)
 
+    def spent_by_side(self, closing: int, stop: int) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+        """(index, replicate, usage) of every conversation below index `stop` whose answers were all counted, and
+        asked in one form of the job, in order. The usage is (calls, prompt tokens, completion tokens) of three
+        kinds of steps: even ones, odd ones, and those from `closing` on."""
+        kinds = (
+            f"step < {closing:d} AND step % 2 = 0",
+            f"step < {closing:d} AND step % 2 = 1",
+            f"step >= {closing:d}",
+        )
+        columns = ", ".join(
+            f"SUM({kind}), SUM(prompt_tokens * ({kind})), SUM(completion_tokens * ({kind}))" for kind in kinds
+        )
+        query = (
+            f"SELECT unit, {columns} FROM replies WHERE unit > :behind AND unit < MIN(:stop, {unit_number(stop, 0):d}) "  # noqa: S608 - numbers
+            "AND unit % :wide < :replicates GROUP BY unit "
+            "HAVING COUNT(prompt_tokens + completion_tokens) = COUNT(*) AND COUNT(DISTINCT step * 32 + attempt) = COUNT(*) "
+            "ORDER BY unit LIMIT :page"
+        )
+        for unit, *sums in self._paged(query):
+            yield unit // REPLICATES, unit % REPLICATES, [tuple(sums[i : i + 3]) for i in (0, 3, 6)]
+
     def sessions(self) -> list[dict[str, Any]]:
         """Every session, the first one first: when it started and ended (seconds since the epoch), what it made."""
         names = ("started_at", "ended_at", "edgen", "made", "replayed", "retried", "prompt_tokens",

@@ -12,6 +12,7 @@ import asyncio
 from collections import OrderedDict
 
 from edgen.limits.bucket import Bucket
+from edgen.limits.circuit import Circuit, State
 from edgen.limits.window import Verdict, Window
 
 _BURST_SECONDS = 2.0  # what the buckets hold; see bucket.py for what that means over a minute
@@ -54,7 +55,7 @@ class Admission:
         )
         self._running = 0
         self._admitted = 0
-        self._paused_until = float("-inf")
+        self._circuit = Circuit()
         self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,7 +79,20 @@ class Admission:
     @property
     def paused_for(self) -> float:
         """Seconds until anybody is admitted again; 0 if there is no pause."""
-        return max(0.0, self._paused_until - self._loop.time()) if self._loop is not None else 0.0
+        if self._loop is None or self._circuit.state != "open":
+            return 0.0
+        return max(0.0, self._circuit.until - self._loop.time())
+
+    @property
+    def circuit(self) -> State:
+        """`closed` while calls go as they should, `open` during a pause, `half-open` while probes go."""
+        return "half-open" if self._circuit.state == "open" and not self.paused_for else self._circuit.state
+
+    @property
+    def refused_for(self) -> float:
+        """Seconds since the first refusal that no answer has outweighed; 0 if there is none."""
+        since = self._circuit.refused_since
+        return self._loop.time() - since if self._loop is not None and since is not None else 0.0
 
     async def admit(self, tokens: int) -> Ticket:
         """Wait for a place for a call of about `tokens` tokens, prompt and answer together.
@@ -90,7 +104,7 @@ class Admission:
         loop = self._loop or self._own_loop()
         if not self._waiters and self._running < self._window.size:
             now = loop.time()
-            if self._allowed_at(tokens) <= now:
+            if self._allowed_at(tokens, now) <= now:
                 return self._grant(tokens, now)
         waiter: asyncio.Future[Ticket] = loop.create_future()
         self._waiters[waiter] = tokens
@@ -101,12 +115,18 @@ class Admission:
             self._forget(waiter)
             raise
 
-    def settle(self, ticket: Ticket, *, tokens: int | None, verdict: Verdict) -> None:
-        """Hand a ticket back. `tokens`: what the service counted; None: as asked for."""
+    def settle(
+        self, ticket: Ticket, *, tokens: int | None, verdict: Verdict, retry_after: float | None = None
+    ) -> None:
+        """Hand a ticket back. `tokens`: what the service counted; None: as asked for. `retry_after`: the seconds
+        that it asks to wait where it refused."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
-        latency = self._own_loop().time() - ticket.started
+        now = self._own_loop().time()
+        latency = now - ticket.started
+        if self._circuit.state != "closed" or verdict is not Verdict.OK or self._circuit.troubled:
+            verdict = self._heard(ticket.number, verdict, latency, now, retry_after)
         self._window.settled(ticket.number, verdict, latency, self._running, self._admitted)
         if tokens is not None and self._tokens is not None:
             self._tokens.give_back(ticket.tokens - tokens)
@@ -115,8 +135,24 @@ class Admission:
             self._admit_ready()
 
     def pause(self, seconds: float) -> None:
-        """Admit nobody for that long (Retry-After). Of several pauses the longest holds."""
-        self._paused_until = max(self._paused_until, self._own_loop().time() + seconds)
+        """Admit nobody for that long (Retry-After), and then one first. Of several pauses the longest holds."""
+        self._circuit.pause(self._own_loop().time() + seconds)
+
+    def _heard(
+        self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
+    ) -> Verdict:
+        """Tell the circuit, where it may matter to it; returns what the window is to hear."""
+        circuit, before = self._circuit, self._circuit.state
+        blameless = before != "closed"
+        if verdict is Verdict.OK:
+            circuit.answered(number, latency, now, self._admitted, self._window.size)
+        elif verdict is Verdict.CONGESTED and retry_after is not None:
+            if before != "half-open":
+                self._window.remember(self._running, first=not circuit.troubled)
+            if circuit.refused(number, latency, now, retry_after) and before == "half-open":
+                blameless = self._window.acquit(self._running)
+        # A service that is closed says nothing about how much it takes when it is not.
+        return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
 
     def close(self) -> None:
         """Admit nobody any more. Those who wait are told at once; those admitted are left alone."""
@@ -140,7 +176,7 @@ class Admission:
             waiter, tokens = next(iter(self._waiters.items()))
             if not waiter.done():  # else it was cancelled, and its task has not run yet
                 now = loop.time()
-                allowed_at = self._allowed_at(tokens)
+                allowed_at = self._allowed_at(tokens, now)
                 if allowed_at > now:
                     wake_at = allowed_at
                     break
@@ -148,9 +184,9 @@ class Admission:
             del self._waiters[waiter]
         self._set_timer(wake_at)
 
-    def _allowed_at(self, tokens: int) -> float:
-        """The moment from which pauses and rates let the next call go."""
-        moment = self._paused_until
+    def _allowed_at(self, tokens: int, now: float) -> float:
+        """The moment from which pauses, probes and rates let the next call go."""
+        moment = self._circuit.allowed_at(now, self._window.size)
         if self._requests is not None:
             moment = max(moment, self._requests.ready_at(1.0))
         if self._tokens is not None:
@@ -164,6 +200,8 @@ class Admission:
             self._tokens.take(tokens, now)
         self._running += 1
         self._admitted += 1
+        if self._circuit.counts:
+            self._circuit.sent(self._admitted, now)
         return Ticket(self._admitted, tokens, now)
 
     def _forget(self, waiter: asyncio.Future[Ticket]) -> None:

@@ -81,8 +81,8 @@ class Budget:
         BudgetExhausted when even the whole of what they hold would not do.
         """
         amount = _Amount(tokens, _pico(cost))
-        if not self._waiters and self._fits(self._spent + self._reserved + amount):
-            return self._set_aside(amount)
+        if (reservation := self.try_reserve(tokens, cost)) is not None:
+            return reservation
         if not self._fits(self._spent + amount):
             raise self._exhausted(amount)
         waiter: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
@@ -95,6 +95,21 @@ class Budget:
             else:
                 self._serve_ready()  # the next in line may fit where this one did not
             raise
+
+    def try_reserve(self, tokens: int, cost: float) -> Reservation | None:
+        """Set aside, if it fits now and nobody waits; None otherwise."""
+        amount = _Amount(tokens, _pico(cost))
+        if not self._waiters and self._fits(self._spent + self._reserved + amount):
+            return self._set_aside(amount)
+        return None
+
+    def take(self, tokens: int, cost: float) -> Reservation:
+        """Set aside whether or not it fits: what is under way already."""
+        return self._set_aside(_Amount(tokens, _pico(cost)))
+
+    def exhausted(self, tokens: int, cost: float) -> BudgetExhausted:
+        """Why a call that can use that much is not made: the reason to stop with."""
+        return self._exhausted(_Amount(tokens, _pico(cost)))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Replace a reservation by what was used: tokens and US dollars, zero if nothing was."""

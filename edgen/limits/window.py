@@ -28,6 +28,7 @@ import enum
 _START = 32
 _LIMITING = 0.8  # share of the window in use from which on the window is what limits
 _DECREASE = 0.6  # what a complaint leaves of the calls in flight
+_FEW = 0.125  # share of the window: with so few in flight, no service is full
 _RETURN_TO = 0.85  # share of the window at the last complaint to which growth is quick
 
 
@@ -48,6 +49,8 @@ class Window:
         self._quick_below = float(most)
         self._credit = 0  # answers towards the next step of slow growth
         self._episode = 0  # calls up to this number were admitted before the last decrease
+        self._before: tuple[int, float, int, int] | None = None  # what `remember` keeps
+        self._least = 0  # calls in flight at a refusal since then
         self._epoch = _Epoch(0, self.size)
         self._baseline = _Baseline()
         self._background = _Background()
@@ -71,6 +74,24 @@ class Window:
             self._grow()
         # Afterwards, so that no complaint explains itself.
         self._background.count(verdict is Verdict.CONGESTED, running < full_at * _WELL_BELOW)
+
+    def remember(self, running: int, *, first: bool) -> None:
+        """A refusal that may turn out to say nothing about load, with so many in flight; at the first of a row,
+        keep how it stands."""
+        if first:
+            self._before = (self.size, self._quick_below, self._credit, self._background.full_at)
+            self._least = running
+        self._least = min(self._least, running)
+
+    def acquit(self, running: int) -> bool:
+        """Whether another refusal has nothing to do with load: so few are in flight that nobody is full, or clearly
+        fewer than at those before. Then the service refuses whatever comes, and it stands as remembered again."""
+        if self._before is None:
+            return running == 1
+        if running > max(1, self._before[0] * _FEW, self._least * _WELL_BELOW):
+            return False
+        self.size, self._quick_below, self._credit, self._background.full_at = self._before
+        return True
 
     def _heed(self, advice: Advice, admitted: int) -> None:
         if advice is Advice.SHRINK:

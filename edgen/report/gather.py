@@ -95,7 +95,7 @@ def _part(label: str, reader: RunReader, material: Material, chooser: Chooser, t
     tell(f"reading what was refused{where}")
     return Part(
         label=label,
-        job=msgspec.to_builtins(reader.job),
+        job={**msgspec.to_builtins(reader.job), "piece": reader.piece},
         planned=status.planned,
         accepted=status.accepted,
         rejected=status.rejected,

@@ -280,7 +280,7 @@ def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:
     templates = (resolved.get("prompts") or {}).values() or [job.get("prompt") or ""]
     yield (
         "Scenarios",
-        f"{number(job['conversations'])}, drawn with seed {job['seed']}, design {job['design']}",
+        f"{_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}",
     )
     yield "Conversations of each", number(job["replicates"])
     yield "Space", _stem(resolved.get("space") or job["space"])
@@ -292,6 +292,14 @@ def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:
     )
     yield "Asks", f"at most {number(job['asks'])} until an answer is a conversation"
     yield "Split", f"{percent(job['split']['test'], 0)} test, by {job['split']['by']}"
+
+
+def _scenarios(job: dict[str, Any]) -> str:
+    """How many; of a piece, which."""
+    if piece := job.get("piece"):
+        first, end, of = piece
+        return f"{number(first)} to {number(end - 1)} of {number(of)}"
+    return number(job["conversations"])
 
 
 def _stem(name: str) -> str:

@@ -132,7 +132,7 @@ class _Reading:
             view = reader.views[None]
             outcomes = view.settled()
             settled = next(outcomes, None)
-            for index in range(view.plan.scenarios):
+            for index in range(view.plan.first, view.plan.scenarios):
                 scenario = self._placed(reader.scenario(index))
                 for replicate in range(view.plan.replicates):
                     if settled is None or settled[:2] != (index, replicate):

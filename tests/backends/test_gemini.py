@@ -149,7 +149,7 @@ def test_an_extra_body_that_cannot_be_sent_is_refused(extra: dict[str, Any], sai
 
 @given(st.text(), st.text(), st.integers(0, 2**31 - 1))
 def test_any_prompt_is_written_as_json(text: str, system: str, seed: int) -> None:
-    body = json.loads(local(seed="auto")._body(request(text, system=system, seed=seed)))
+    body = json.loads(local(seed="auto").body(request(text, system=system, seed=seed)))
     assert body == {
         "contents": [{"role": "user", "parts": [{"text": text}]}],
         "systemInstruction": {"parts": [{"text": system}]},

@@ -133,7 +133,7 @@ def test_an_extra_body_that_cannot_be_sent_is_refused(extra: dict[str, Any], sai
 def test_any_prompt_is_written_as_json(text: str, seed: int) -> None:
     config = OpenAIConfig(model='a "model"', base_url="http://localhost/v1", seed="auto", max_tokens=1)
     it = make(config, timeout=1, connections=1, environ={})
-    body = json.loads(it._body(request(text, seed=seed)))  # type: ignore[attr-defined]
+    body = json.loads(it.body(request(text, seed=seed)))  # type: ignore[attr-defined]
     assert body == {
         "model": 'a "model"',
         "messages": [{"role": "user", "content": text}],

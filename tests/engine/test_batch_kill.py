@@ -39,7 +39,7 @@ async def simulator(*options: str) -> AsyncIterator[str]:
             line = " ".join(task.result().decode() for task in done)
             for task in (out, err):
                 task.cancel()
-        yield "http://" + line.partition("http://")[2].split()[0].rstrip("/.,")
+        yield "http://" + line.partition("http://")[2].split("/")[0]
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()

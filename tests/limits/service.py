@@ -34,13 +34,16 @@ class Call:
 class Service:
     """`slots` calls are worked on at once and the rest queue in order; None: all at once.
 
-    Calls beyond `refuse_above` at once are refused within 50 ms. `seconds` may be changed midway.
+    Calls beyond `refuse_above` at once are refused within 50 ms. `seconds` may be changed midway. `shut`: of
+    every so many seconds (the first) those from the second on nothing is taken. `retry_after`: what refusals say.
     """
 
     seconds: Seconds
     slots: int | None = None
     refuse_above: int | None = None
     refuse_share: float = 0.0
+    shut: tuple[float, float] | None = None
+    retry_after: float | None = None
     rng: random.Random = field(default_factory=lambda: random.Random(11))
 
     def __post_init__(self) -> None:
@@ -49,6 +52,8 @@ class Service:
 
     async def answer(self) -> Verdict:
         full = self.refuse_above is not None and self._inside >= self.refuse_above
+        if self.shut is not None and asyncio.get_running_loop().time() % self.shut[0] >= self.shut[1]:
+            full = True
         if full or self.rng.random() < self.refuse_share:
             await asyncio.sleep(0.05)
             return Verdict.CONGESTED
@@ -77,7 +82,10 @@ def busy(
             started = clock()
             verdict = await service.answer()
             calls.append(Call(clock(), clock() - started, verdict, admission.window))
-            admission.settle(ticket, tokens=None, verdict=verdict)
+            retry_after = service.retry_after if verdict is Verdict.CONGESTED else None
+            admission.settle(ticket, tokens=None, verdict=verdict, retry_after=retry_after)
+            if retry_after is not None:  # and others go meanwhile, if they may
+                await asyncio.sleep(retry_after + service.rng.random() / 2)
 
     async def main() -> None:
         admission = Admission(in_flight=in_flight, requests_per_minute=None, tokens_per_minute=None)

@@ -177,3 +177,26 @@ def test_never_above_its_caps_whoever_is_cancelled(seed: int) -> None:
             await budget.reserve(0, 0.0)
 
     run_virtual(main())
+
+
+async def test_who_does_not_wait_gets_what_fits_or_nothing() -> None:
+    budget = Budget(100, None)
+    first = budget.try_reserve(60, 0)
+    assert first is not None
+    assert budget.try_reserve(41, 0) is None
+    waiting = asyncio.create_task(budget.reserve(70, 0))
+    await asyncio.sleep(0)
+    assert budget.try_reserve(1, 0) is None, "somebody waits already"
+    budget.settle(first, 10, 0)
+    budget.settle(await waiting, 0, 0)
+    assert budget.try_reserve(90, 0) is not None
+
+
+async def test_what_is_under_way_already_is_set_aside_whatever_is_left() -> None:
+    budget = Budget(100, None)
+    taken = budget.take(150, 0)
+    assert budget.reserved.tokens == 150
+    assert budget.try_reserve(1, 0) is None
+    budget.settle(taken, 20, 0)
+    assert budget.spent.tokens == 20
+    assert "may take 81" in str(budget.exhausted(81, 0))

@@ -28,10 +28,13 @@ _KINDS = {
 }
 
 
-def batches(config: BackendConfig, backend: Backend, *, environ: Mapping[str, str]) -> Batches:
+def batches(
+    config: BackendConfig, backend: Backend, *, environ: Mapping[str, str], offline: bool = False
+) -> Batches:
     """The batch service of the backend that `config` describes; `backend` is that backend, made.
 
-    Raises InputError for a kind that has none.
+    `offline`: it will only write and read lines, which needs no SDK. Raises InputError for a kind that has none,
+    and where the extra is not installed.
     """
     kind = str(config.__struct_config__.tag)
     if kind not in _KINDS:
@@ -41,7 +44,8 @@ def batches(config: BackendConfig, backend: Backend, *, environ: Mapping[str, st
             "google-generativeai": "The gemini backend has one, for the same models: {type: gemini, model: …}.",
         }
         raise InputError(f"a backend of type {kind} has no batch service. {instead.get(kind, '')}".strip())
-    made: Batches = importlib.import_module(_KINDS[kind]).create(config, backend, environ=environ)
+    module = importlib.import_module(_KINDS[kind])
+    made: Batches = module.create(config, backend, environ=environ, offline=offline)
     return made
 
 
@@ -54,4 +58,14 @@ def line_reader(config: BackendConfig) -> Callable[[bytes], Answered | Unanswere
     return read
 
 
-__all__ = ["Answered", "Batches", "Limits", "Remote", "Unanswered", "batches", "custom_id", "line_reader", "read_custom_id"]
+__all__ = [
+    "Answered",
+    "Batches",
+    "Limits",
+    "Remote",
+    "Unanswered",
+    "batches",
+    "custom_id",
+    "line_reader",
+    "read_custom_id",
+]

@@ -13,14 +13,14 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from edgen.backends.base import Backend
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
 from edgen.backends.batches.sdk import CHUNK, Place, client, members, number, sdk, text, whole
-from edgen.backends.failures import ErrorBody, clean, read_error, without_key
+from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
 from edgen.backends.http import base_address
 from edgen.backends.openai import OpenAIBackend, classify, is_answer, read_block, read_reply
 from edgen.config import OpenAIConfig
@@ -30,7 +30,7 @@ from edgen.model import Request
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_ENDPOINT = "/v1/chat/completions"  # of every line, wherever the service lives
+_ENDPOINT: Final = "/v1/chat/completions"  # of every line, wherever the service lives
 _DAY = 86_400.0
 _PAGE = 100  # batches asked for at a time, the most there is
 _encode = msgspec.json.Encoder().encode
@@ -44,7 +44,7 @@ def create(
     assert isinstance(backend, OpenAIBackend)
     service = OpenAIBatches(config, backend, environ)
     if not offline:
-        service.client  # noqa: B018 - made now, so that what is missing is said before any work
+        _ = service.client  # made now, so that what is missing is said before any work
     return service
 
 
@@ -57,6 +57,7 @@ class OpenAIBatches:
         self._base = base_address(config.base_url)
         self._backend = backend
         self._key = backend.key
+        self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"))
         self._environ = environ
 
     def __repr__(self) -> str:
@@ -74,10 +75,6 @@ class OpenAIBatches:
         made.organization = made.project = None
         return made
 
-    @cached_property
-    def _place(self) -> Place:
-        return Place(self._base, self._key, classify, (sdk("openai", "openai").OpenAIError,))
-
     # -- lines
 
     def line(self, name: str, request: Request) -> bytes:
@@ -91,29 +88,7 @@ class OpenAIBatches:
 
     def read(self, line: bytes) -> Answered | Unanswered | None:
         """What a line of an output or error file says; None if it is none. Never raises."""
-        parts = members(line)
-        name = text(parts.get("custom_id"))
-        if name is None:
-            return None
-        response, error = members(parts.get("response", b"")), parts.get("error", b"null")
-        wrong = read_error(error if members(error) else b'{"error":%b}' % error)
-        if wrong is not None and wrong.code in _NEVER_BEGUN:
-            return Unanswered(name, clean(wrong.message, self._key))
-        status, body = number(response.get("status_code")), response.get("body", b"null")
-        if status is not None and is_answer(status, body):
-            reply = read_reply(body) or read_block(body)
-            if reply is not None:
-                return Answered(name, reply=without_key(reply, self._key))
-        if wrong is not None and read_error(body) is None:
-            body = _encode({"error": _worded(wrong)})
-        failure = self._failure(500 if status is None else status, body)
-        failure.status = status
-        return Answered(name, failure=failure)
-
-    def _failure(self, status: int, body: bytes) -> CallError:
-        from edgen.backends.failures import failure
-
-        return failure(status, {}, body, classify=classify, now=0.0, key=self._key)
+        return read_line(line, self._key)
 
     # -- calls
 
@@ -185,29 +160,112 @@ class OpenAIBatches:
             with contextlib.suppress(Exception):
                 await self.client.close()
 
-    # -- what comes back
+    # -- how a batch stands
 
     def _id(self, made: Any) -> str:
-        found = getattr(made, "id", None)
-        if not isinstance(found, str) or not found:
-            raise CallError(FailureKind.BAD_RESPONSE, f"what {self._place.name} answers has no id")
-        return found
+        return self._place.named(getattr(made, "id", None))
 
     def _remote(self, batch: Any) -> Remote:
-        """OpenAI's batch object. What it does not say, or says of another type than it promises, is left out."""
-        name, status = self._id(batch), getattr(batch, "status", None)
-        outcome = _ENDED.get(status)
-        counts = getattr(batch, "request_counts", None)
+        """OpenAI's batch object. What a server leaves out, or gives another type than it should, is left out."""
+        outcome = _ENDED.get(str(getattr(batch, "status", None)))
         files = (getattr(batch, "output_file_id", None), getattr(batch, "error_file_id", None))
-        done, failed = getattr(counts, "completed", None), getattr(counts, "failed", None)
-        total = getattr(counts, "total", None)
+        counts = getattr(batch, "request_counts", None)
+        done, failed, total = (_count(counts, name) for name in ("completed", "failed", "total"))
         return Remote(
-            id=name,
+            id=self._id(batch),
             state="working" if outcome is None else "ended",
             outcome=outcome,
-            # An id that is empty stands for a file that is not there.
             files=tuple(x for x in files if isinstance(x, str) and x) if outcome else (),
-            done=done + failed if isinstance(done, int) and isinstance(failed, int) else None,
-            total=total if isinstance(total, int) else None,
+            done=None if done is None else done + (failed or 0),
+            total=total,
             failure=self._refusal(getattr(batch, "errors", None)) if outcome == "failed" else None,
         )
+
+    def _refusal(self, errors: Any) -> CallError:
+        """Why a batch was refused as a whole: its kind by the first error, the first few in words."""
+        data = getattr(errors, "data", None)
+        found = [_Refused.of(item) for item in data] if isinstance(data, list) else []
+        if not found:
+            return CallError(FailureKind.SERVER_ERROR, "the batch failed, and the service gave no reason")
+        words = "; ".join(str(one) for one in found[:_WORDED])
+        more = f"; and {len(found) - _WORDED} more" if len(found) > _WORDED else ""
+        return CallError(found[0].kind, clean(words, self._key) + more)
+
+
+class _Refused(msgspec.Struct, frozen=True):
+    """One of the errors that a batch was refused with. `line` counts from 1."""
+
+    code: str
+    message: str
+    line: int | None
+
+    @classmethod
+    def of(cls, item: Any) -> _Refused:
+        code, message, line = (getattr(item, name, None) for name in ("code", "message", "line"))
+        return cls(
+            str(code or ""), str(message or code or "no reason"), line if isinstance(line, int) else None
+        )
+
+    @property
+    def kind(self) -> FailureKind:
+        if self.code in _WHOLE:
+            return _WHOLE[self.code]
+        if _NO_ROOM.search(self.message):
+            return FailureKind.RATE_LIMIT
+        return classify(400, ErrorBody(self.message, self.code))
+
+    def __str__(self) -> str:
+        return self.message if self.line is None else f"line {self.line}: {self.message}"
+
+
+def _count(counts: Any, name: str) -> int | None:
+    found = getattr(counts, name, None)
+    return found if isinstance(found, int) else None
+
+
+# --- lines of results ----------------------------------------------------------------------------
+
+
+def read_line(line: bytes, key: str | None = None) -> Answered | Unanswered | None:
+    """What a line of an output or error file says, without `key`; None if it is none. Never raises."""
+    parts = members(line)
+    name = text(parts.get("custom_id"))
+    if name is None or "body" in parts:  # the line of a request
+        return None
+    response, error = members(parts.get("response", b"")), parts.get("error", b"null")
+    # vLLM's is a bare sentence, or an object with OpenAI's inside.
+    error = b'{"error":%b}' % members(error).get("error", error)
+    wrong = read_error(error)
+    if wrong is not None and wrong.code in _NEVER_BEGUN:
+        return Unanswered(name, clean(wrong.message, key))
+    status, body = number(response.get("status_code")), response.get("body", b"null")
+    if status is not None and is_answer(status, body):
+        reply = read_reply(body) or read_block(body)
+        if reply is not None:
+            return Answered(name, reply=without_key(reply, key))
+    if wrong is not None and read_error(body) is None:
+        body = error
+    broken = failure(500 if status is None else status, {}, body, classify=classify, now=0.0, key=key)
+    if status is None:  # there was no HTTP answer
+        broken = CallError(broken.kind, broken.message)
+    return Answered(name, failure=broken)
+
+
+_ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
+    "completed": "completed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
+# Codes of lines whose request was never worked on.
+_NEVER_BEGUN = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
+# Codes of whole batches that are no fault of their lines.
+_WHOLE = {
+    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # of what may wait in the queue for one model
+    "request_limit_exceeded": FailureKind.RATE_LIMIT,
+    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
+    "server_error": FailureKind.SERVER_ERROR,
+    "internal_error": FailureKind.SERVER_ERROR,
+}
+_NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
+_WORDED = 3  # errors of a batch that are shown

@@ -51,29 +51,43 @@ def sdk(name: str, kind: str) -> ModuleType:
 class Place:
     """A service as the calls to it are explained: where it is, its key, how it words its errors."""
 
-    def __init__(self, base: URL, key: str | None, classify: Classify, errors: tuple[type[Exception], ...]) -> None:
-        self.base = base
+    def __init__(self, base: URL, key: str | None, classify: Classify, errors: tuple[str, str]) -> None:
         self.key = key
-        self.classify = classify
-        self.errors = errors  # the SDK's own, which `calling` catches beside what any SDK can raise
         self.name = f"{base.host}:{base.port}"
+        self._classify = classify
+        self._errors = errors  # the module and the name of the SDK's own, the root of its tree
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
         """The body calls the SDK and nothing else: what it raises comes out as a CallError, but for a disk's OSError."""
-        import httpx2
-
-        common = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, MovedError, TimeoutError)
+        module, name = self._errors
+        own: type[Exception] = getattr(importlib.import_module(module), name)
         # What both SDKs raise for answers that they cannot take apart.
         unread = (ValueError, KeyError, TypeError, AttributeError)
+        all_of_it: tuple[type[Exception], ...] = (own, *_transport(), *unread)
         try:
             yield
-        except (*self.errors, *common, *unread) as error:
+        except all_of_it as error:
             raise explained(error, self) from None
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
-        """The CallError that an HTTP answer stands for which is no success."""
-        return failure(status, headers, body, classify=self.classify, now=time.time(), key=self.key)
+        """The CallError that an answer stands for which is no success, in HTTP or in a line."""
+        return failure(status, headers, body, classify=self._classify, now=time.time(), key=self.key)
+
+    def named(self, name: object) -> str:
+        """The id that the service gave something. Raises CallError if it is none."""
+        if not isinstance(name, str) or not name:
+            raise CallError(
+                FailureKind.BAD_RESPONSE, f"what {self.name} answers is none of a batch service: no id"
+            )
+        return name
+
+
+def _transport() -> tuple[type[Exception], ...]:
+    """What a call that breaks on the way raises."""
+    import httpx2
+
+    return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, MovedError, TimeoutError)
 
 
 def explained(error: Exception, place: Place) -> CallError:
@@ -85,13 +99,17 @@ def explained(error: Exception, place: Place) -> CallError:
     import httpx2
 
     answer = getattr(error, "response", None)  # of openai's APIStatusError and google-genai's APIError
-    if isinstance(answer, httpx2.Response) and answer.is_closed:
-        return place.failure(answer.status_code, answer.headers, answer.content)
+    if isinstance(answer, httpx2.Response):
+        try:
+            body = answer.content
+        except httpx2.ResponseNotRead:
+            body = b""
+        return place.failure(answer.status_code, answer.headers, body)
     status = getattr(error, "code", None)
     if isinstance(status, int):  # google-genai's APIError without its answer
         return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
-    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    kind, message = _broken(cause, place.name)
+    under = error.__cause__  # openai wraps what its HTTP client raises
+    kind, message = _broken(under if isinstance(under, _transport()) else error, place.name)
     return CallError(kind, clean(message, place.key))
 
 
@@ -105,10 +123,16 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
         case httpx2.TimeoutException() | TimeoutError():
             return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
         case httpx2.ProxyError():
-            return FailureKind.CONNECTION, f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY"
+            return (
+                FailureKind.CONNECTION,
+                f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY",
+            )
         case httpx2.ConnectError():
-            why = error or type(error).__name__
-            return FailureKind.CONNECTION, f"no connection to {place} ({why}); is the server up and base_url right?"
+            why = _reason(error)
+            return (
+                FailureKind.CONNECTION,
+                f"no connection to {place} ({why}); is the server up and base_url right?",
+            )
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
             return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"
         case httpx2.HTTPError() | httpx2.InvalidURL() | httpx2.StreamError():
@@ -116,6 +140,21 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
         case _:
             what = f"{type(error).__name__}: {error}"
             return FailureKind.BAD_RESPONSE, f"what {place} answers is none of a batch service ({what})"
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection, as the system says it, which stands somewhere below."""
+    below: BaseException | None = error
+    while below is not None:
+        match below:
+            case ssl.SSLError():
+                return str(below)
+            case OSError(errno=int(number)) if number > 0:
+                return os.strerror(number)
+            case OSError(strerror=str(words)):  # the name of a host that nobody knows
+                return words
+        below = below.__cause__ or below.__context__
+    return str(error) or type(error).__name__
 
 
 class MovedError(Exception):
@@ -171,7 +210,7 @@ class Sink:
 async def whole(to: Path) -> AsyncIterator[Sink]:
     """What the body writes is at `to` when it ends, on the disk; if it does not end well, nothing is."""
     part = to.with_name(f"{to.name}.part")
-    file = await asyncio.to_thread(part.open, "wb")
+    file = part.open("wb")  # not in a thread, which would still make it after a cancellation
     try:
         yield Sink(file)
         await asyncio.to_thread(_settle, file, part, to)
@@ -209,7 +248,11 @@ def members(value: bytes) -> dict[str, bytes]:
         pass
     try:
         read: Any = json.loads(value, strict=False)
-        return {name: json.dumps(member).encode() for name, member in read.items()} if isinstance(read, dict) else {}
+        return (
+            {name: json.dumps(member).encode() for name, member in read.items()}
+            if isinstance(read, dict)
+            else {}
+        )
     except (ValueError, RecursionError):
         return {}
 

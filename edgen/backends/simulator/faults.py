@@ -4,7 +4,9 @@
 that asks for 2 seconds. Content faults shape the answer and follow from the request alone, so the
 same request always meets the same one. Transport faults shape no answer: they are drawn anew each
 time a request is tried, so that trying again can help. At most one fault of each class strikes; a
-content fault that does not fit what is asked for has no effect there.
+content fault that does not fit what is asked for has no effect there. In a batch, a transport fault that
+has an HTTP status is the end of one line; the others mean nothing there. Batch faults strike the calls
+about batches themselves.
 """
 
 from __future__ import annotations
@@ -52,6 +54,13 @@ TRANSPORT: dict[str, tuple[str, float | None]] = {
     "404": ("unknown model", None),
     "quota": ("the quota is used up", None),
 }
+BATCH: dict[str, tuple[str, float | None]] = {
+    "batch_create_lost": (
+        "accepts a batch and drops the connection, once for each; `batch_create_lost=1:5` after 5 seconds",
+        0.0,
+    ),
+    "batch_503": ("a call about batches or their files is refused as overloaded", None),
+}
 
 
 class Fault(NamedTuple):
@@ -63,10 +72,11 @@ class Fault(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """Both classes, each in the order of its names, so that the order of a specification is nothing."""
+    """The classes, each in the order of its names, so that the order of a specification is nothing."""
 
     content: tuple[Fault, ...] = ()
     transport: tuple[Fault, ...] = ()
+    batch: tuple[Fault, ...] = ()
 
 
 NO_FAULTS = Faults()
@@ -74,32 +84,34 @@ NO_FAULTS = Faults()
 
 def parse(spec: str) -> Faults:
     """The faults of a specification; the empty one asks for none. Raises InputError."""
-    content: dict[str, Fault] = {}
-    transport: dict[str, Fault] = {}
+    classes: dict[str, dict[str, Fault]] = {"content": {}, "transport": {}, "batch": {}}
     for part in filter(None, (piece.strip() for piece in spec.split(","))):
         fault = _fault(part)
-        into = transport if fault.name in TRANSPORT else content
+        into = classes[
+            "transport" if fault.name in TRANSPORT else "batch" if fault.name in BATCH else "content"
+        ]
         if fault.name in into:
             raise InputError(f"faults: '{fault.name}' is given twice; give each fault one share.")
         into[fault.name] = fault
-    for kind, chosen in (("content", content), ("transport", transport)):
+    for kind in ("content", "transport"):
+        chosen = classes[kind]
         total = sum(fault.share for fault in chosen.values())
         if total > 1 + 1e-9:
             raise InputError(
                 f"faults: the shares of the {kind} faults add up to {total:g}; they may add up to 1 at most."
             )
-    return Faults(*(tuple(chosen[name] for name in sorted(chosen)) for chosen in (content, transport)))
+    return Faults(*(tuple(chosen[name] for name in sorted(chosen)) for chosen in classes.values()))
 
 
 def _fault(part: str) -> Fault:
     name, equals, rest = (piece.strip() for piece in part.partition("="))
-    if name not in TRANSPORT and name not in CONTENT and name not in defects.NAMES:
+    if name not in known():
         raise InputError(f"faults: there is no fault '{name}'. Known are {', '.join(known())}.")
     share_text, colon, seconds_text = rest.partition(":")
     share = _number(share_text)
     if not equals or share is None or share > 1:
         raise InputError(f"faults: '{part}' needs a share between 0 and 1, as in {name}=0.1.")
-    default = TRANSPORT[name][1] if name in TRANSPORT else None
+    default = (TRANSPORT | BATCH)[name][1] if name in TRANSPORT or name in BATCH else None
     if not colon:
         return Fault(name, share, default)
     seconds = _number(seconds_text)
@@ -120,7 +132,7 @@ def _number(text: str) -> float | None:
 
 def known() -> tuple[str, ...]:
     """Every name that a specification may use."""
-    return (*CONTENT, *defects.NAMES, *TRANSPORT)
+    return (*CONTENT, *defects.NAMES, *TRANSPORT, *BATCH)
 
 
 def canonical(faults: tuple[Fault, ...]) -> str:
@@ -139,10 +151,20 @@ def struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
 
 def transport(faults: Faults, key: bytes, tries: int) -> Fault | None:
     """The transport fault that this request, tried `tries` times before, meets."""
-    if not faults.transport:
+    return _drawn(faults.transport, b"transport", key, tries)
+
+
+def batch(faults: Faults, name: str, key: bytes, tries: int = 0) -> Fault | None:
+    """The batch fault `name`, if the call that `key` stands for meets it when it was tried `tries` times before."""
+    asked = tuple(fault for fault in faults.batch if fault.name == name)
+    return _drawn(asked, name.encode()[:16], key, tries)
+
+
+def _drawn(faults: tuple[Fault, ...], person: bytes, key: bytes, tries: int) -> Fault | None:
+    if not faults:
         return None
-    digest = blake2b(key + tries.to_bytes(8, "big"), digest_size=8, person=b"transport").digest()
-    return struck(faults.transport, int.from_bytes(digest, "big") / 2**64)
+    digest = blake2b(key + tries.to_bytes(8, "big"), digest_size=8, person=person).digest()
+    return struck(faults, int.from_bytes(digest, "big") / 2**64)
 
 
 def described() -> str:
@@ -153,6 +175,8 @@ def described() -> str:
     lines += [f"  {name}: {_sentence(family.__doc__)}" for name, family in defects.FAMILIES.items()]
     lines.append("Transport faults (drawn anew at each try):")
     lines += [f"  {name}: {what}" for name, (what, _) in TRANSPORT.items()]
+    lines.append("Batch faults (served batches only):")
+    lines += [f"  {name}: {what}" for name, (what, _) in BATCH.items()]
     return "\n".join(lines)
 
 

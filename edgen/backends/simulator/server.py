@@ -2,7 +2,8 @@
 
 Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
 the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
-first. Every answer carries the header `x-edgen-simulated: true`.
+first. Every answer carries the header `x-edgen-simulated: true`. Both vendors' batches are served
+beside single calls, and answered alike: what a request is answered does not depend on its way.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import asyncio
 import errno
 import re
 import signal
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,17 +20,14 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from edgen.backends.simulator import faults as fault
-from edgen.backends.simulator import wire_gemini, wire_openai
-from edgen.backends.simulator.text import request_key, respond
-from edgen.backends.simulator.wire import MODEL, BadCall, Call, Refusal, Wire
+from edgen.backends.simulator import gemini_batches, openai_batches, wire_gemini, wire_openai
+from edgen.backends.simulator.answering import Answering
+from edgen.backends.simulator.batches import Store
+from edgen.backends.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 from edgen.errors import InputError
-from edgen.model import Reply
 
-MARK = {"x-edgen-simulated": "true"}
-_JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 _MAX_BODY = 64 * 1024 * 1024
-_REMEMBERED = 100_000  # requests whose repetitions are counted at once
 # Modules, each of which is a Wire.
 _OPENAI: Wire = wire_openai
 _GEMINI: Wire = wire_gemini
@@ -38,13 +35,16 @@ _GEMINI: Wire = wire_gemini
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a server is started with. `port` 0 takes any free one; `faults` as in a job."""
+    """What a server is started with. `port` 0 takes any free one; `faults` as in a job. A batch's requests
+    are answered evenly over `batch_seconds`; after `batch_window` seconds it expires."""
 
     host: str = "127.0.0.1"
     port: int = 8377
     latency_ms: float = 0.0
     faults: str = ""
     seed: int = 0
+    batch_seconds: float = 2.0
+    batch_window: float = 86_400.0
 
 
 class _Route(NamedTuple):
@@ -77,6 +77,7 @@ async def serving(options: Options) -> AsyncIterator[str]:
         yield f"http://{host}:{port}"
     finally:
         await runner.cleanup()
+        await handler.aclose()
 
 
 async def serve(options: Options, announce: Callable[[str], None]) -> None:
@@ -106,29 +107,25 @@ def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) 
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)
 
 
-class _Tally:
-    """How often a request was tried and answered."""
-
-    __slots__ = ("answered", "tried")
-
-    def __init__(self) -> None:
-        self.tried = 0
-        self.answered = 0
-
-
 class _Handler:
     """Answers every request; called by aiohttp."""
 
     def __init__(self, options: Options) -> None:
         self._latency = options.latency_ms / 1000
-        self._faults = fault.parse(options.faults)
-        self._salt = options.seed
-        self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
+        self._answering = Answering(fault.parse(options.faults), options.seed)
+        self._store = Store(self._answering, options.batch_seconds, options.batch_window)
+        self._openai = openai_batches.Service(self._store)
+        self._gemini = gemini_batches.Service(self._store)
+
+    async def aclose(self) -> None:
+        """End all batches and remove their files."""
+        await self._store.aclose()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        route = _route(request.path, google=any(name in request.headers for name in _GOOGLES))
+        google = any(name in request.headers for name in _GOOGLES)
+        route = _route(request.path, google=google)
         if route is None:
-            return _refused(wire_openai.error(404, f"There is nothing at {request.path}."))
+            return await self._batches(request, google=google)
         wire = route.wire
         expected = "POST" if route.action in ("complete", "stream") else "GET"
         if request.method != expected:
@@ -136,9 +133,9 @@ class _Handler:
         if route.action == "root":
             return web.Response(text=_GREETING, headers=MARK)
         if route.action == "models":
-            return web.Response(body=wire.models([MODEL]), headers=_JSON)
+            return web.Response(body=wire.models([MODEL]), headers=JSON)
         if route.action == "model":
-            return web.Response(body=wire.one_model(route.model), headers=_JSON)
+            return web.Response(body=wire.one_model(route.model), headers=JSON)
         body = await request.read()
         try:
             if wire is _GEMINI:
@@ -149,19 +146,24 @@ class _Handler:
             return _refused(wire.error(400, str(problem)))
         return await self._complete(request, call, wire)
 
+    async def _batches(self, request: web.BaseRequest, *, google: bool) -> web.StreamResponse:
+        for service in (self._gemini, self._openai) if google else (self._openai, self._gemini):
+            answer = await service.handle(request)
+            if answer is not None:
+                return _refused(answer) if isinstance(answer, Refusal) else answer
+        return _refused(wire_openai.error(404, f"There is nothing at {request.path}."))
+
     async def _complete(self, request: web.BaseRequest, call: Call, wire: Wire) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
-        key = request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
-        tally = self._tally(key)
-        struck = fault.transport(self._faults, key, tally.tried)
-        tally.tried += 1
+        key = self._answering.key(call)
+        struck = self._answering.strike(key)
         if struck is not None and struck.name == "slow":
             due += struck.seconds or 0.0
             struck = None
         # The answer is made before the wait, not after it: its time counts towards the latency, and
         # requests that came in one burst do not go on coming in bursts.
-        replies = self._replies(call, tally) if struck is None else []
+        replies = self._answering.replies(call, key) if struck is None else []
         if struck is not None and struck.name == "hang":
             await asyncio.Event().wait()  # until the client gives up, which cancels this task
         if (delay := due - loop.time()) > 0:
@@ -170,7 +172,7 @@ class _Handler:
             return _broken(request, struck, call, wire)
         name = key.hex()[:24]
         if not call.stream:
-            return web.Response(body=wire.answer(call, replies, name), headers=_JSON)
+            return web.Response(body=wire.answer(call, replies, name), headers=JSON)
         response = web.StreamResponse(headers=_EVENTS)
         await response.prepare(request)
         for event in wire.events(call, replies, name):
@@ -178,39 +180,12 @@ class _Handler:
         await response.write_eof()
         return response
 
-    def _replies(self, call: Call, tally: _Tally) -> list[Reply]:
-        """As many replies as the call wants choices, the tally counted on."""
-        variation = tally.answered if call.temperature != 0 else 0
-        tally.answered += 1
-        seed = variation if call.seed is None else call.seed
-        return [
-            respond(
-                call.messages,
-                seed=seed + (i << 64),  # further choices take seeds that no caller sends
-                max_tokens=call.max_tokens,
-                faults=self._faults,
-                salt=self._salt,
-                stop=call.stop,
-                json_mode=call.json_mode,
-            )
-            for i in range(call.choices)
-        ]
-
-    def _tally(self, key: bytes) -> _Tally:
-        """The request's tally; the one longest unused makes room for a new one."""
-        tally = self._tallies.get(key)
-        if tally is None:
-            tally = self._tallies[key] = _Tally()
-            if len(self._tallies) > _REMEMBERED:
-                self._tallies.popitem(last=False)
-        else:
-            self._tallies.move_to_end(key)
-        return tally
-
 
 _GREETING = (
     "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and Gemini's "
-    "/v1beta/models/{model}:generateContent. No model is behind it: every answer is simulated.\n"
+    "/v1beta/models/{model}:generateContent, and takes both vendors' batches: /v1/files and /v1/batches, "
+    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent. No model is behind it: every answer is "
+    "simulated.\n"
 )
 _FIXED = {
     "/": _Route("root", _OPENAI),
@@ -257,4 +232,4 @@ def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wir
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    return web.Response(status=refusal.status, body=refusal.body, headers={**_JSON, **refusal.headers})
+    return web.Response(status=refusal.status, body=refusal.body, headers={**JSON, **refusal.headers})

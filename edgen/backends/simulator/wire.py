@@ -11,6 +11,8 @@ from edgen.backends.simulator.faults import Fault
 from edgen.model import Message, Reply
 
 MODEL = "edgen-simulator"
+MARK = {"x-edgen-simulated": "true"}  # on every answer
+JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
 MOST_CHOICES = 128
 
 T = TypeVar("T")

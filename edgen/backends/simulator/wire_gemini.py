@@ -47,7 +47,14 @@ _FINISH: dict[FinishReason, str] = {
     "content_filter": "SAFETY",
     "other": "OTHER",
 }
-_STATUS = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 413: "INVALID_ARGUMENT"}
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    409: "ALREADY_EXISTS",
+    413: "INVALID_ARGUMENT",
+}
 # fault -> (HTTP status, Google's status, message)
 _FAULTS = {
     "429": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (simulated)."),

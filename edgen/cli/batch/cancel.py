@@ -58,7 +58,7 @@ def command(
         print_line("No batch of this run is out.")
     else:
         print_line(
-            f"{total['ended']} batches ended; {total['answered']:,} answers were read and kept. Requests without an "
+            f"{total['ended']} batch{'es' if total['ended'] > 1 else ''} ended; {total['answered']:,} answers were read and kept. Requests without an "
             "answer are asked again by `edgen generate`, online or --via batch."
         )
 

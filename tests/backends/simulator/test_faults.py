@@ -8,6 +8,7 @@ import pytest
 
 from edgen.backends.simulator import defects
 from edgen.backends.simulator.faults import (
+    BATCH,
     CONTENT,
     TRANSPORT,
     Fault,
@@ -27,6 +28,10 @@ def test_specification() -> None:
     faults = parse(" 429=0.1:2.5, refusal = 0.02,503=.05,,slow=0.2")
     assert faults.content == (Fault("refusal", 0.02),)
     assert faults.transport == (Fault("429", 0.1, 2.5), Fault("503", 0.05), Fault("slow", 0.2, 1.0))
+    both = parse("batch_create_lost=1:5,batch_503=1").batch
+    assert both == (Fault("batch_503", 1.0), Fault("batch_create_lost", 1.0, 5.0)), (
+        "each has a share of its own"
+    )
     assert parse("") == parse(" , ") == parse("")
     assert parse("empty=0").content == (Fault("empty", 0.0),)
 
@@ -49,6 +54,7 @@ def test_order_of_a_specification_is_nothing() -> None:
         ("refusal=nan", "needs a share"),
         ("refusal=0.1:3", "takes a share and nothing else"),
         ("500=0.1:3", "takes a share and nothing else"),
+        ("batch_503=0.1:3", "takes a share and nothing else"),
         ("429=0.1:soon", "needs seconds"),
         ("429=0.1:", "needs seconds"),
         ("429=0.1:1e9", "needs seconds"),
@@ -197,4 +203,4 @@ def test_every_name_is_described() -> None:
     text = described()
     for name in known():
         assert f"  {name}: " in text
-    assert set(known()) == {*CONTENT, *TRANSPORT, *defects.NAMES}
+    assert set(known()) == {*CONTENT, *TRANSPORT, *BATCH, *defects.NAMES}

@@ -1,0 +1,15 @@
+"""A batch service for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.backends.batches.service import Service, serving
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    async with serving() as made:
+        yield made

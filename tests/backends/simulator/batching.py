@@ -1,0 +1,75 @@
+"""What the tests of the served batches share: clients, input files, and waiting for an end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import openai
+from google import genai
+from google.genai import types
+
+ENDPOINT: Any = "/v1/chat/completions"
+OPENAI_ENDED = ("completed", "failed", "expired", "cancelled")
+GEMINI_ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
+
+
+def openai_client(address: str) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0, timeout=20)
+
+
+def gemini_client(address: str) -> genai.Client:
+    """One that makes each call once: left to itself, it sends a call again whose connection dropped."""
+    once = types.HttpRetryOptions(attempts=1)
+    return genai.Client(api_key="any", http_options=types.HttpOptions(base_url=address, retry_options=once))
+
+
+def openai_line(number: int, **changes: Any) -> dict[str, Any]:
+    body = {"model": "m", "seed": number, "messages": [{"role": "user", "content": f"hello {number}"}]}
+    return {"custom_id": f"r{number}", "method": "POST", "url": ENDPOINT, "body": body} | changes
+
+
+def gemini_line(number: int) -> dict[str, Any]:
+    contents = [{"role": "user", "parts": [{"text": f"hello {number}"}]}]
+    return {"key": f"r{number}", "request": {"contents": contents, "generationConfig": {"seed": number}}}
+
+
+def jsonl(lines: Iterable[Any]) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def rows(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+async def upload(api: openai.AsyncOpenAI, data: bytes, name: str = "in.jsonl") -> str:
+    return (await api.files.create(file=(name, data), purpose="batch")).id
+
+
+async def create(api: openai.AsyncOpenAI, file: str, **more: Any) -> openai.types.Batch:
+    return await api.batches.create(input_file_id=file, endpoint=ENDPOINT, completion_window="24h", **more)
+
+
+async def ended(api: openai.AsyncOpenAI, id_: str) -> openai.types.Batch:
+    return await until(lambda: api.batches.retrieve(id_), lambda batch: batch.status in OPENAI_ENDED)
+
+
+async def content(api: openai.AsyncOpenAI, id_: str | None) -> list[dict[str, Any]]:
+    assert id_ is not None
+    return rows((await api.files.content(id_)).content)
+
+
+async def gemini_ended(api: Any, name: str) -> types.BatchJob:
+    return await until(lambda: api.batches.get(name=name), lambda job: job.state.value in GEMINI_ENDED)
+
+
+async def until(look: Callable[[], Any], found: Callable[[Any], bool], seconds: float = 20) -> Any:
+    """What `look` sees as soon as it is what was waited for."""
+    end = time.monotonic() + seconds
+    while not found(seen := await look()):
+        assert time.monotonic() < end, seen
+        await asyncio.sleep(0.02)
+    return seen

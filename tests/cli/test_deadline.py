@@ -1,0 +1,159 @@
+"""`--until` and `--for`: the next such moment, whatever the clocks do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgen.engine.finish
+from edgen.cli.deadline import Deadline
+from edgen.errors import StoppedError, UsageError
+from tests.cli.command import Command
+from tests.cli.test_generate import job
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("now", "until", "then"),
+    [
+        ("2026-11-20T22:00", "06:00", "2026-11-21T05:00"),  # the next morning
+        ("2026-11-21T04:59:59", "6:00", "2026-11-21T05:00"),
+        ("2026-11-21T05:00:00", "06:00", "2026-11-22T05:00"),  # now is not the next
+        ("2026-11-21T05:00:30", "06:00", "2026-11-22T05:00"),
+        ("2026-03-28T22:00", "06:00", "2026-03-29T04:00"),  # put forward in that night
+        ("2026-03-28T22:00", "02:30", "2026-03-29T01:00"),  # jumped over: when the clock does
+        ("2026-10-24T21:00", "06:00", "2026-10-25T05:00"),  # put back in that night
+        ("2026-10-24T21:00", "02:30", "2026-10-25T00:30"),  # comes twice: the first
+        ("2026-10-25T00:45", "02:30", "2026-10-25T01:30"),  # ... and the second, from between them
+        ("2026-10-25T01:45", "02:30", "2026-10-26T01:30"),
+        ("2026-11-20T22:00", "00:00", "2026-11-20T23:00"),
+        ("2026-11-20T22:00", "2026-11-21T06:00", "2026-11-21T05:00"),  # local, as it says nothing else
+        ("2026-11-20T22:00", "2026-11-21 06:00+00:00", "2026-11-21T06:00"),
+        ("2026-11-20T22:00", "2026-11-21T06:00Z", "2026-11-21T06:00"),
+    ],
+)
+@pytest.mark.usefixtures("zone")
+def test_the_moment_is_the_next_on_a_clock_on_the_wall(now: str, until: str, then: str) -> None:
+    wall = at(now)
+    assert Deadline(until, None, wall=lambda: wall).left() == at(then) - wall
+
+
+@pytest.mark.parametrize(
+    "text", ["6", "24:00", "06:60", "6am", "", "2026-11-21", "tomorrow", "06:00:00", "9" * 400]
+)
+def test_what_is_no_time_is_told_with_an_example(text: str) -> None:
+    with pytest.raises(UsageError, match="--until 06:00"):
+        Deadline(text, None)
+
+
+@pytest.mark.parametrize("text", ["3", "0s", "", "h", "-3h", "3 weeks", "9999999d", "1e3s"])
+def test_what_is_no_span_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="--for"):
+        Deadline(None, text)
+
+
+def test_a_wall_clock_that_jumps_counts_as_it_then_is() -> None:
+    wall, passed = at("2026-11-20T22:00"), 0.0
+    deadline = Deadline("2026-11-21T06:00Z", None, wall=lambda: wall, passed=lambda: passed)
+    assert deadline.left() == 8 * 3600
+    wall -= 3600  # set back
+    assert deadline.left() == 9 * 3600
+    wall = at("2026-11-21T09:00")  # the machine slept
+    assert deadline.left() < 0
+    assert "--until" in str(deadline.reason())
+
+
+def test_a_span_does_not_heed_the_wall_clock_and_the_earlier_counts() -> None:
+    wall, passed = at("2026-11-20T22:00"), 50.0
+    deadline = Deadline("2026-11-21T06:00Z", "1h30m", wall=lambda: wall, passed=lambda: passed)
+    assert deadline.left() == 5400
+    wall += 7200
+    assert deadline.left() == 5400
+    passed += 5400
+    assert deadline.left() == 0
+    assert "--for 1h30m" in str(deadline.reason())
+
+
+def test_a_moment_that_has_gone_by_begins_nothing(command: Command, tmp_path: Path) -> None:
+    with pytest.raises(StoppedError, match="gone by"):
+        Deadline("2020-01-01T00:00", None)
+    ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--until", "2020-01-01T00:00")
+    assert ended.code == 4
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_stopped_by_its_deadline_goes_on_where_it_stopped(
+    command: Command, tmp_path: Path
+) -> None:
+    backends = {"default": {"type": "simulator", "latency_ms": 300}}
+    path = job(tmp_path, conversations=120, backends=backends, limits={"in_flight": 16})
+    started = time.monotonic()
+    ended = command("generate", path, "-o", tmp_path / "run", "--for", "0.7s", "--until", "23:59", "--json")
+    assert ended.code == 4
+    assert time.monotonic() - started < 3
+    assert "Stopped by --for 0.7s" in ended.err
+    assert "waiting for 16 calls in flight" in ended.err
+    facts = command("status", tmp_path / "run", "--json").out
+    assert '"stopped"' in facts
+    made = 0
+    for _ in range(2):  # what was in flight was kept, and is not asked again
+        ended = command("generate", path, "-o", tmp_path / "run", "--json", "--set", "limits.in_flight=200")
+        assert ended.code == 0, ended.err
+        calls = json.loads(ended.out)["calls"]
+        assert calls["made"] == 120
+        assert calls["now"] <= 120 - 32 - made
+        made = 120 - 32
+    assert calls["now"] == 0
+
+
+def test_all_arms_share_the_deadline(command: Command, tmp_path: Path) -> None:
+    backends = {"default": {"type": "simulator", "latency_ms": 300}}
+    arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+    path = job(tmp_path, conversations=32, backends=backends, limits={"in_flight": 16}, arms=arms)
+    ended = command("generate", path, "-o", tmp_path / "run", "--for", "1s")
+    assert ended.code == 4
+    assert "arm        one: stopped, 32 of 32" in ended.out
+    assert "arm        two: stopped" in ended.out
+    assert command("generate", path, "-o", tmp_path / "run").code == 0
+
+
+def test_writing_files_is_not_cut(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing = edgen.engine.finish.write_shards
+
+    def slow(*arguments: Any) -> None:
+        time.sleep(1.5)
+        writing(*arguments)
+
+    monkeypatch.setattr(edgen.engine.finish, "write_shards", slow)
+    ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--for", "1s")
+    assert ended.code == 0, ended.err
+    assert command("validate", tmp_path / "run").code == 0
+
+
+def test_judging_has_a_deadline_too(command: Command, tmp_path: Path) -> None:
+    backends = {"default": {"type": "simulator"}, "judge": {"type": "simulator", "latency_ms": 400}}
+    path = job(tmp_path, conversations=30, replicates=2, backends=backends, limits={"in_flight": 8})
+    assert command("generate", path, "-o", tmp_path / "run").code == 0
+    asked = ("pairs", tmp_path / "run", "--by", "oracle")
+    ended = command(*asked, "--for", "0.9s")
+    assert ended.code == 4, ended.err
+    assert not (tmp_path / "run" / "pairs" / "pairs.jsonl").exists()
+    assert command(*asked).code == 0

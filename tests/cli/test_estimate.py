@@ -1,0 +1,278 @@
+"""Estimates held against what runs by the embedded simulator really used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgen import resources
+from tests.cli.command import Command
+from tests.test_imports import imported
+
+PRICED = {
+    "type": "simulator",
+    "faults": "refusal=0.05,truncated=0.05",
+    "price": {"prompt": 1.0, "completion": 3.0},
+}
+
+
+def job(folder: Path, name: str, **changes: Any) -> Path:
+    values = {
+        "name": name,
+        "seed": 1,
+        "conversations": 30,
+        "space": "education_dialogue",
+        "prompt": "education_dialogue",
+        "backends": {"default": PRICED},
+        **changes,
+    }
+    if values.get("protocol") == "selfplay":
+        del values["prompt"]
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump({key: value for key, value in values.items() if value is not None}))
+    return path
+
+
+SELFPLAY = {
+    "protocol": "selfplay",
+    "replicates": 2,
+    "branch": {"at": "sampled"},
+    "selfplay": {"closing": "student"},
+}
+
+
+def made(command: Command, path: Path, run: Path, *more: str) -> dict[str, float]:
+    """What a run used, by its own account."""
+    ended = command("generate", path, "-o", run, "--json", *more)
+    assert ended.code in (0, 3), ended.err
+    facts = json.loads(ended.out)
+    return {
+        "calls": facts["calls"]["now"],
+        "prompt": facts["tokens"]["prompt"],
+        "completion": facts["tokens"]["completion"],
+        "usd": facts["cost_usd"],
+    }
+
+
+def estimated(command: Command, path: Path, *more: str | Path) -> dict[str, Any]:
+    ended = command("estimate", path, "--json", *more)
+    assert ended.code == 0, ended.err
+    facts: dict[str, Any] = json.loads(ended.out)
+    return facts
+
+
+def intervals(facts: dict[str, Any]) -> dict[str, dict[str, float]]:
+    return {"calls": facts["calls"], **facts["tokens"], "usd": facts["cost_usd"]}
+
+
+def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
+    found = intervals(facts)
+    return {key: found[key]["low"] <= used[key] <= found[key]["high"] for key in used}
+
+
+@pytest.mark.parametrize(
+    ("kind", "pilot", "planned"), [({}, 25, 80), (SELFPLAY, 8, 16)], ids=["oneshot", "selfplay"]
+)
+def test_the_interval_holds_what_a_run_used(
+    command: Command, tmp_path: Path, kind: dict[str, Any], pilot: int, planned: int
+) -> None:
+    """Twenty jobs, each estimated from an earlier run of other scenarios, and without any."""
+    from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
+    for seed in range(20):
+        here = tmp_path / str(seed)
+        here.mkdir()
+        first = job(here, "pilot", seed=1000 + seed, conversations=pilot, **kind)
+        made(command, first, here / "runs" / "pilot")
+        path = job(here, "big", seed=seed, conversations=planned, **kind)
+        told = estimated(command, path, "--runs", here / "runs")
+        assumed = estimated(command, path, "--runs", here / "none")
+        used = made(command, path, here / "big")
+        assert (told["basis"]["answers"], assumed["basis"]["answers"]) == ("runs", "assumed")
+        for key, holds in held(told, used).items():
+            from_runs[key] += holds
+        assert all(held(assumed, used).values()), (seed, used, intervals(assumed))
+        width = {key: one["high"] / one["low"] for key, one in intervals(told).items()}
+        assert all(value < 2 for value in width.values()), width  # it tells something
+    assert all(count >= 17 for count in from_runs.values()), from_runs
+
+
+def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) -> None:
+    path, runs = job(tmp_path, "grows"), tmp_path / "runs"
+    before = made(command, path, runs / "grows", "-n", "60")
+    facts = estimated(command, path, "-n", "100", "--runs", runs)
+    assert facts["already"]["conversations"] == 60
+    assert facts["already"]["calls"] == before["calls"]
+    assert facts["already"]["cost_usd"] == pytest.approx(before["usd"])
+    assert (facts["conversations"], facts["to_make"]) == (100, 40)
+    after = made(command, path, runs / "grows", "-n", "100")
+    # A run's own account adds tokens up over its sessions, and calls are told of this one.
+    new = {key: after[key] - before[key] for key in ("prompt", "completion", "usd")} | {
+        "calls": after["calls"]
+    }
+    assert all(held(facts, new).values()), (new, intervals(facts))
+    done = estimated(command, path, "-n", "100", "--runs", runs)
+    assert done["to_make"] == 0
+    assert all(one["high"] == 0 for one in intervals(done).values())
+
+
+def test_a_run_of_another_form_is_no_part_of_it(command: Command, tmp_path: Path) -> None:
+    path, runs = job(tmp_path, "changes"), tmp_path / "runs"
+    made(command, path, runs / "changes")
+    facts = estimated(command, path, "--runs", runs, "--set", "seed=99")
+    assert facts["already"]["other_form"]
+    assert (facts["already"]["conversations"], facts["to_make"]) == (0, 30)
+    said = command("estimate", path, "--runs", runs, "--set", "seed=99").out
+    assert "made by another form of this job" in " ".join(said.split())
+
+
+def test_a_run_that_was_stopped(command: Command, tmp_path: Path) -> None:
+    """Conversations that are begun count with what they used; those of a run broken off early tell nothing."""
+    backend = PRICED | {"max_tokens": 400}
+    path = job(tmp_path, "stopped", backends={"default": backend}, conversations=12, **SELFPLAY)
+    runs = tmp_path / "runs"
+    ended = command("generate", path, "-o", runs / "stopped", "--json", "--set", "limits.max_cost=0.05")
+    assert ended.code == 4, ended.err
+    before = json.loads(ended.out)
+    cap = ("--set", "limits.max_cost=0.2")
+    facts = estimated(command, path, "--runs", runs, *cap)
+    there = facts["already"]["conversations"]
+    assert facts["to_make"] == 24 - there
+    (budget,) = facts["budget"]
+    assert budget["charged"] >= before["cost_usd"]
+    assert there / 24 <= budget["share"] <= 1
+    used = made(command, path, runs / "stopped")
+    new = {key: used[key] - before["tokens"][key] for key in ("prompt", "completion")}
+    new["usd"] = used["usd"] - before["cost_usd"]
+    assert all(held(facts, new | {"calls": used["calls"]}).values()), (new, intervals(facts))
+
+
+def test_a_budget_reaches_as_far_as_it_is_said_to(command: Command, tmp_path: Path) -> None:
+    backend = PRICED | {"max_tokens": 600}
+    runs = tmp_path / "runs"
+    made(command, job(tmp_path, "pilot", seed=5, backends={"default": backend}), runs / "pilot")
+    path = job(tmp_path, "capped", backends={"default": backend}, conversations=200)
+    cap = 0.37 * intervals(estimated(command, path, "--runs", runs))["usd"]["expected"]
+    limits = ("--set", f"limits={{max_cost: {cap}, in_flight: 1}}")
+    facts = estimated(command, path, "--runs", runs, *limits)
+    (budget,) = facts["budget"]
+    assert budget["share"] == pytest.approx(0.37, abs=0.001)
+    assert not budget["enough"]
+    assert "covers about 37% of the conversations" in command("estimate", path, "--runs", runs, *limits).out
+    ended = command("generate", path, "-o", tmp_path / "run", "--json", *limits)
+    assert ended.code == 4
+    reached = json.loads(ended.out)
+    assert reached["cost_usd"] <= cap
+    assert (200 - reached["pending"]) / 200 == pytest.approx(0.37, abs=0.06)
+
+
+@pytest.mark.parametrize("kind", [{}, SELFPLAY], ids=["oneshot", "selfplay"])
+def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: dict[str, Any]) -> None:
+    """Every ask is cut off, and asked again with more room."""
+    backend = {**PRICED, "max_tokens": 4, "faults": "truncated=0.9"}
+    path = job(tmp_path, "cut", backends={"default": backend}, conversations=5, **kind)
+    facts = estimated(command, path, "--runs", tmp_path)
+    used = made(command, path, tmp_path / "cut")
+    for key, interval in intervals(facts).items():
+        assert used[key] <= interval["at_most"], key
+        assert interval["high"] <= interval["at_most"], key
+
+
+def test_a_batch_costs_its_share(command: Command, tmp_path: Path) -> None:
+    price = {"prompt": 1.0, "completion": 3.0, "batch": 0.5}
+    path = job(tmp_path, "halved", backends={"default": PRICED | {"price": price}})
+    online, batch = (
+        estimated(command, path, "--runs", tmp_path, "--via", via) for via in ("online", "batch")
+    )
+    assert batch["cost_usd"]["expected"] == pytest.approx(online["cost_usd"]["expected"] / 2, abs=1e-5)
+    assert batch["tokens"] == online["tokens"]
+
+
+def test_arms_are_told_one_by_one_and_together(command: Command, tmp_path: Path) -> None:
+    path = job(tmp_path, "arms", arms={"plain": {}, "json": {"prompt": "education_dialogue_json"}})
+    run = tmp_path / "arms"
+    assert command("generate", path, "-o", run, "-n", "20").code in (0, 3)
+    facts = estimated(command, path, "--runs", tmp_path)
+    assert facts["conversations"] == 60
+    assert facts["already"]["conversations"] == 40
+    for key in ("low", "expected", "high"):
+        assert facts["calls"][key] == pytest.approx(
+            sum(a["calls"][key] for a in facts["arms"].values()), abs=1
+        )
+    rests = {name: [one["run"] for one in arm["basis"]["runs"]] for name, arm in facts["arms"].items()}
+    assert rests == {name: [str(run / "arms" / name)] for name in ("plain", "json")}
+
+
+def test_other_models_and_simulators_are_told_apart(command: Command, tmp_path: Path) -> None:
+    made(command, job(tmp_path, "pilot"), tmp_path / "runs" / "pilot")
+    real = {"type": "openai", "model": "gpt-4o-mini", "max_tokens": 900}
+    facts = estimated(command, job(tmp_path, "real", backends={"default": real}), "--runs", tmp_path / "runs")
+    assert facts["basis"]["answers"] == "assumed"  # a simulator tells nothing about a model
+    assert "o200k_base" in facts["basis"]["prompts"]
+    assert facts["prices"][0]["source"].startswith("https://")
+    assert facts["cost_usd"]["high"] <= facts["cost_usd"]["at_most"]
+    other = {"default": PRICED | {"model": "another"}}
+    facts = estimated(command, job(tmp_path, "other", backends=other), "--runs", tmp_path / "runs")
+    assert (
+        "another model answered there (edgen-simulator): taken within a factor of 2" in facts["basis"]["said"]
+    )
+    assert facts["calls"]["high"] >= 2 * facts["calls"]["expected"] * 0.99
+
+
+def test_a_part_of_the_scenarios(command: Command, tmp_path: Path) -> None:
+    path = job(tmp_path, "part", conversations=100)
+    assert estimated(command, path, "--runs", tmp_path, "--range", "10:30")["conversations"] == 20
+    ended = command("estimate", path, "--range", "100:200")
+    assert ended.code == 2
+    assert "the job plans 100 scenarios, and none of these" in ended.err
+
+
+def test_with_top_up_more_are_planned_for_those_rejected(command: Command, tmp_path: Path) -> None:
+    backend = {"default": PRICED | {"faults": "refusal=0.3"}}
+    runs = tmp_path / "runs"
+    made(command, job(tmp_path, "pilot", seed=3, asks=1, backends=backend), runs / "pilot")
+    path = job(tmp_path, "topped", asks=1, backends=backend, top_up=True, conversations=60)
+    facts = estimated(command, path, "--runs", runs)
+    assert facts["to_make"] > 70
+    used = made(command, path, tmp_path / "topped")
+    assert all(held(facts, used).values()), (used, intervals(facts))
+
+
+def test_it_writes_nothing_and_needs_no_key(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = job(tmp_path, "alone", backends={"default": {"type": "gemini", "model": "gemini-2.5-flash"}})
+    before = sorted(tmp_path.rglob("*"))
+    ended = command("estimate", path)
+    assert ended.code == 0
+    assert sorted(tmp_path.rglob("*")) == before
+    assert "https://ai.google.dev/gemini-api/docs/pricing; 2025-10-31" in " ".join(ended.out.split())
+    assert "may think before it answers" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["quickstart", "selfplay", "experiment"])
+def test_the_shipped_jobs(command: Command, tmp_path: Path, name: str) -> None:
+    ended = command("estimate", resources.folder("jobs") / f"{name}.yaml", "--runs", tmp_path)
+    assert ended.code == 0
+    assert "no price known" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 100
+
+
+def test_broken_and_foreign_runs_tell_nothing(command: Command, tmp_path: Path) -> None:
+    made(command, job(tmp_path, "pilot"), tmp_path / "runs" / "pilot")
+    (tmp_path / "runs" / "pilot" / "run.db").write_bytes(b"no ledger")
+    path = job(tmp_path, "next")
+    assert estimated(command, path, "--runs", tmp_path / "runs")["basis"]["answers"] == "assumed"
+
+
+def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
+    names = imported("estimate", str(resources.folder("jobs") / "selfplay.yaml"), "--runs", str(tmp_path))
+    assert (
+        names & {"numpy", "matplotlib", "rensa", "nltk", "openai", "google.genai", "aiohttp", "bpe_openai"}
+        == set()
+    )

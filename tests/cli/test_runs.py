@@ -1,0 +1,118 @@
+"""`edgen runs`: every run in a folder, a broken one among them; read, and changed in nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from edgen.rundir import RunDir
+from tests.cli.command import Command
+from tests.cli.test_generate import job
+
+
+def listed(command: Command, folder: Path) -> list[dict[str, Any]]:
+    ended = command("runs", folder, "--json")
+    assert ended.code == 0, ended.err
+    runs: list[dict[str, Any]] = json.loads(ended.out)["runs"]
+    return runs
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file but what SQLite's readers share their places in."""
+    files = (p for p in folder.rglob("*") if p.is_file() and not p.name.endswith("-shm"))
+    return {str(p): (p.stat().st_mtime_ns, p.read_bytes()) for p in files}
+
+
+def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> None:
+    price = {"prompt": 1.0, "completion": 2.0}
+    runs = tmp_path / "runs"
+    for name, backend in (("old", {"faults": "garbage=1"}), ("priced", {"price": price}), ("new", {})):
+        path = job(tmp_path, backends={"default": {"type": "simulator", **backend}}, name=name)
+        command("generate", path, "-o", runs / name, "--set", "asks=1")
+    os.utime(runs / "old" / "run.db", (0, time.time() - 3 * 86_400 - 60))
+    os.utime(runs / "priced" / "run.db", (0, time.time() - 7500))
+    (runs / "notes.txt").write_text("mine")
+    (runs / "mine").mkdir()
+    (runs / "mine" / "job.yaml").write_text(path.read_text())  # a job of somebody's own is no run
+    before = contents(runs)
+
+    ended = command("runs", runs)
+    assert ended.code == 0
+    head, *lines = ended.out.splitlines()
+    assert head.split() == ["run", "state", "accepted", "calls", "tokens", "cost", "age", "size"]
+    new, priced, old = (line.split() for line in lines)
+    assert new[:4] == ["new", "complete", "5/5", "5"]
+    assert priced[:3] == ["priced", "complete", "5/5"]
+    assert priced[5].startswith("$0.0")
+    assert priced[6] == "2h05m"
+    assert old[:3] == ["old", "short", "0/5"]
+    assert old[-2] == "3d"
+    assert len({len(line) for line in (head, *lines)}) == 1
+
+    rows = listed(command, runs)
+    assert [row["name"] for row in rows] == ["new", "priced", "old"]
+    assert sum(rows[2]["rejected"].values()) == 5
+    assert rows[0]["bytes"] == sum(p.stat().st_size for p in (runs / "new").rglob("*") if p.is_file())
+    assert contents(runs) == before
+    assert [row["name"] for row in listed(command, runs / "new")] == ["new"]
+
+
+def test_a_broken_run_is_a_row_and_arms_are_one(command: Command, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+    assert command("generate", job(tmp_path, arms=arms), "-o", runs / "arms").code == 0
+    for name, damage in (
+        ("torn", b"SQLite format 3\0" + b"\xff" * 5000),
+        ("odd", b"no ledger"),
+        ("empty", b""),
+    ):
+        shutil.copytree(runs / "arms" / "arms" / "one", runs / name)
+        (runs / name / "run.db").write_bytes(damage)
+    (runs / "gone").symlink_to(tmp_path / "nowhere")
+    ended = command("runs", runs)
+    assert ended.code == 0
+    rows = {row["name"]: row for row in listed(command, runs)}
+    assert set(rows) == {"arms", "torn", "odd", "empty"}
+    assert rows["arms"]["accepted"] == 10
+    for name in ("torn", "odd", "empty"):
+        assert rows[name]["state"] == "unreadable"
+        assert "run.db" in rows[name]["problem"]
+        assert f"{name} " in ended.out
+    assert "ledger" in ended.out
+
+
+def test_a_run_that_goes_on_is_running(command: Command, tmp_path: Path) -> None:
+    assert command("generate", job(tmp_path), "-o", tmp_path / "runs" / "a").code == 0
+    with RunDir(tmp_path / "runs" / "a").held():
+        (row,) = listed(command, tmp_path / "runs")
+    assert row["state"] == "running"
+
+
+def test_no_runs_and_no_folder(command: Command, tmp_path: Path) -> None:
+    ended = command("runs", tmp_path)
+    assert (ended.code, ended.out) == (0, "")
+    assert "no runs" in ended.err
+    for place in (tmp_path / "missing", job(tmp_path)):
+        ended = command("runs", place)
+        assert ended.code == 2
+        assert "edgen runs outputs" in ended.err
+
+
+def test_two_hundred_runs_take_no_two_seconds(command: Command, tmp_path: Path) -> None:
+    assert command("generate", job(tmp_path), "-o", tmp_path / "one").code == 0
+    for number in range(200):
+        folder = tmp_path / "runs" / f"r{number:03}"
+        folder.mkdir(parents=True)
+        for name in ("run.db", "job.yaml"):
+            shutil.copy(tmp_path / "one" / name, folder / name)
+    took = []
+    for _ in range(3):
+        started = time.perf_counter()
+        ended = command("runs", tmp_path / "runs")
+        took.append(time.perf_counter() - started)
+        assert len(ended.out.splitlines()) == 201
+    assert min(took) < 2

@@ -1,0 +1,70 @@
+"""Counting tokens: a model's own vocabulary, a tokenizer.json, and how far off the guess is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tokenizers
+
+from edgen import resources
+from edgen.backends.simulator.text import respond
+from edgen.errors import UsageError
+from edgen.model import Message
+from edgen.tokens import APPROXIMATE, counter
+
+
+@pytest.mark.parametrize(
+    ("model", "vocabulary"),
+    [
+        ("gpt-4o-mini", "o200k_base"),
+        ("gpt-5.4-nano", "o200k_base"),
+        ("o4-mini", "o200k_base"),
+        ("gpt-4-turbo", "cl100k_base"),
+        ("gpt-4", "cl100k_base"),
+        ("llama-3.3-70b", None),
+        ("gpt-400", None),
+    ],
+)
+def test_a_model_is_counted_with_its_own_vocabulary(model: str, vocabulary: str | None) -> None:
+    made, hint = counter("openai", model)
+    assert hint is None
+    assert (vocabulary or "four bytes") in made.how
+    assert (made is APPROXIMATE) is (vocabulary is None)
+
+
+def test_tokens_are_those_that_openai_publishes() -> None:
+    # OpenAI's cookbook, "How to count tokens with tiktoken": the same sentence in both vocabularies.
+    text = "お誕生日おめでとう"
+    assert counter("openai", "gpt-4o")[0].count(text) == 8
+    assert counter("openai", "gpt-4")[0].count(text) == 9
+    assert counter("openai", "gpt-4o")[0].count("<|endoftext|>") > 1  # what a text says, not a control token
+
+
+def test_the_guess_is_within_what_it_states() -> None:
+    exact = counter("openai", "gpt-4o")[0]
+    texts = [path.read_text() for path in sorted(resources.folder("prompts").glob("*.j2"))]
+    prompt = (resources.folder("prompts") / "education_dialogue.j2").read_text()
+    texts += [respond((Message("user", prompt),), seed=seed).text for seed in range(20)]
+    for text in texts:
+        messages = [Message("user", text)]
+        off = APPROXIMATE.prompt(messages) / exact.prompt(messages) - 1
+        assert abs(off) <= APPROXIMATE.error, (off, text[:60])
+
+
+def test_a_tokenizer_json_counts(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"the": 0, "cat": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(path))
+    made, _ = counter("openai", "my-model", path)
+    assert made.count("the cat sat") == 3
+    assert made.how == "tokenizer.json"
+
+
+def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such tokenizer"):
+        counter("openai", "x", tmp_path / "none.json")
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"no tokenizer\.json"):
+        counter("openai", "x", tmp_path / "bad.json")
