@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
+from edgen.cli.making import Manner, make
+from edgen.cli.options import JobArgument, JsonOption, SetOption, ViaOption, scenario_range
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
-from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
-from edgen.errors import EdgenError, ProviderError, ShortError, UsageError
+from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
 from edgen.shards import read_manifest
 
 if TYPE_CHECKING:
-    from edgen.backends import Backend
-    from edgen.cli.progress import Display
-    from edgen.config import Job
     from edgen.engine.plan import Plan
     from edgen.engine.tally import Tally
 
@@ -98,7 +91,7 @@ def command(
     ended: EdgenError | None = None
     tallies: Tallies = {}
     try:
-        asyncio.run(_generate(whole, job.parent, plans, rundir, tallies, manner))
+        asyncio.run(make(whole, job.parent, plans, rundir, tallies, manner))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):
@@ -130,167 +123,6 @@ def _with_calls_now(facts: dict[str, Any], tallies: Tallies) -> dict[str, Any]:
         if own is not None:
             own["calls"]["now"] = made.get(arm, 0)
     return facts
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How the work is to be done. `part`: the scenarios that are to be made, None for all."""
-
-    via: Via
-    write_only: Path | None
-    part: range | None
-    watch: Watch
-
-
-async def _generate(
-    whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
-) -> None:
-    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
-    `tallies` is filled with what is counted meanwhile."""
-    async with contextlib.AsyncExitStack() as stack:
-        # All of them before anything is written: a missing key leaves no folder behind.
-        backends = await _all_backends(plans, rundir, manner, stack)
-        with worded(rundir.path):
-            rundir.prepare(arms=bool(whole.arms))
-            with rundir.held() as dead:
-                if dead is not None:
-                    note(f"edgen: {dead} ended without saying so; its run is gone on with.")
-                if whole.arms:
-                    await _make_arms(whole, base, plans, backends, rundir, tallies, manner)
-                else:
-                    await _make(plans[None], backends[None], rundir, tallies, manner)
-
-
-async def _all_backends(
-    plans: Plans, rundir: RunDir, manner: Manner, stack: contextlib.AsyncExitStack
-) -> dict[str | None, dict[str, Backend]]:
-    """The backends of each arm. A run that is finished asks nothing, so it needs no key."""
-    try:
-        return {arm: await stack.enter_async_context(_backends(plan)) for arm, plan in plans.items()}
-    except ProviderError:
-        if manner.via != "online" or manner.part is not None:
-            raise
-        keyless = {
-            arm: await stack.enter_async_context(_backends(plan, keyless=True)) for arm, plan in plans.items()
-        }
-        if all(_is_finished(plan, keyless[arm], rundir.of(arm)) for arm, plan in plans.items()):
-            return keyless
-        raise
-
-
-def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
-    """A plan's backends; `keyless`: with something else for their keys, for who they are alone."""
-    from edgen.config import backend_name
-
-    job = plan.job
-    configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-    environ = dict(os.environ)
-    if keyless:
-        named = (getattr(config, "api_key_env", None) for config in configs.values())
-        environ |= {name or "GEMINI_API_KEY": "none" for name in named}
-    return made_backends(configs, job.limits, environ)
-
-
-def _is_finished(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> bool:
-    """Whether all that the plan asks for was made there, under this very form of the job."""
-    from edgen.config import backend_name
-    from edgen.ledger import run_status
-
-    if not rundir.ledger.exists():
-        return False
-    job, status = plan.job, run_status(rundir.ledger)
-    identities = {role: backends[backend_name(job, role)].identity for role in plan.roles}
-    return (
-        status.plan.fingerprint == plan.fingerprint(identities)
-        and status.state(held=False) == "complete"
-        and status.plan.of is None
-        and status.plan.asked == job.conversations * job.replicates
-        and not status.failed
-    )
-
-
-async def _make(
-    plan: Plan, backends: dict[str, Backend], rundir: RunDir, tallies: Tallies, manner: Manner
-) -> None:
-    """One run in its folder."""
-    from edgen.engine.run import Run
-    from edgen.ledger import Ledger
-
-    async with (
-        batch_way(plan.job, backends, manner.via, manner.write_only) as way,
-        Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger,
-    ):
-        elsewhere = used_elsewhere(rundir, rundir.ledger)
-        run = Run(plan, backends, rundir, ledger, elsewhere, way=way, part=manner.part)
-        tallies[None] = run.tally
-        run.adopt(note)
-
-        async def work(display: Display) -> None:
-            await run.execute(lambda: display.say("writing files"))
-
-        await supervised(run.session, plan.job.name, work, _WORDS, manner.watch)
-
-
-_WORDS = ("accepted", "rejected")
-
-
-async def _make_arms(
-    whole: Job,
-    base: Path,
-    plans: Plans,
-    backends: dict[str | None, dict[str, Backend]],
-    rundir: RunDir,
-    tallies: Tallies,
-    manner: Manner,
-) -> None:
-    """Arm after arm, each a run; then their files, with one test side for all of them. An arm that falls
-    short does not keep the others from being made."""
-    from edgen.engine.finish import common_side
-    from edgen.engine.load import kept
-    from edgen.engine.run import Run
-    from edgen.ledger import Ledger
-
-    rundir.numbered_arms(arm for arm in plans if arm is not None)
-    rundir.write_job(*kept(whole, base))
-    async with contextlib.AsyncExitStack() as stack:
-        runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
-        for arm, plan in plans.items():
-            own = rundir.of(arm)
-            own.prepare()
-            stack.enter_context(own.held())
-            ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
-            # What the arms before it have used of the budget is counted when its own begins.
-            way = await stack.enter_async_context(
-                batch_way(plan.job, backends[arm], manner.via, manner.write_only)
-            )
-            elsewhere = used_elsewhere(rundir, own.ledger)
-            run = Run(plan, backends[arm], own, ledger, elsewhere, way=way, part=manner.part)
-            tallies[arm] = run.tally
-            run.adopt(note)
-            # Its session ends with its own files, so that what it notes is about itself; else with the others.
-            noted = await stack.enter_async_context(contextlib.AsyncExitStack())
-            await noted.enter_async_context(run.session.noted())
-            runs[arm] = run, noted
-
-            async def drive(_display: Display, run: Run = run) -> None:
-                await run.drive()
-
-            await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
-
-        async def write(display: Display) -> None:
-            display.say("writing files")
-            side = common_side([run.groups for run, _ in runs.values()], whole.split.test)
-            short = []
-            for arm, (run, noted) in runs.items():
-                try:
-                    async with noted:
-                        await run.write(side)
-                except ShortError as error:
-                    short.append(f"{arm}: {error}")
-            if short:
-                raise ShortError(" ".join(short))
-
-        await supervised(run.session, plan.job.name, write, _WORDS, manner.watch)
 
 
 def _print(facts: dict[str, Any], rundir: RunDir, plans: Plans, show: int, *, finished: bool) -> None:

@@ -189,7 +189,7 @@ def _unanswered_lines(facts: dict[str, Any]) -> list[str]:
         return []
     lost = facts["unanswered"]
     money = f", ${lost['cost_usd']:.4f}" if lost["cost_usd"] else ""
-    return [f"unanswered {lost['tokens']:,} tokens{money} at most, charged to the budget"]
+    return [f"unanswered {lost['tokens']:,} tokens{money} at most, charged for calls without a kept answer"]
 
 
 def _batch_lines(runs: list[dict[str, Any]]) -> list[str]:

@@ -91,7 +91,7 @@ class Courier:
     async def _send(self, batch: Batch) -> Batch:
         service, path = self._services[batch.backend], self._ledger.path.parent / batch.file
         async with self._uploads:
-            self._tell(batch, f"uploading {batch.requests:,} requests")
+            self._tell(batch, f"uploading {_requests(batch)}")
             try:
                 file_id = await self._asked(lambda: service.upload(path, batch.token), _TRANSFER)
             except FileNotFoundError:
@@ -129,7 +129,7 @@ class Courier:
 
     async def _begun(self, batch: Batch, remote: Remote) -> Batch:
         batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=time.time())
-        self._tell(batch, f"sent {batch.requests:,} requests as {remote.id}")
+        self._tell(batch, f"sent {_requests(batch)} as {remote.id}")
         return batch
 
     # -- waiting
@@ -285,6 +285,10 @@ async def _within(limit: float) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise CallError(FailureKind.TIMEOUT, f"no answer within {limit:g} s") from None
+
+
+def _requests(batch: Batch) -> str:
+    return f"{batch.requests:,} request{'s' if batch.requests != 1 else ''}"
 
 
 def _mendable(failure: CallError) -> bool:

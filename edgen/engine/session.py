@@ -51,6 +51,7 @@ class Session:
         way: BatchWay | None = None,
     ) -> None:
         budget = budget_of(tasks.job.limits)
+        ledger.take_over()
         self.ledger = ledger
         self.events = Events()
         self.tally = Tally()

@@ -227,11 +227,16 @@ class Ledger:
 
     # -- sessions and facts about the run
 
-    def begin_session(self, pid: int, host: str, edgen: str) -> int:
-        """Note that a process works on the run; returns the session's number. What a dead one had under way is
-        charged to it."""
+    def take_over(self) -> None:
+        """Before anything is asked: what a dead process had under way is charged to its session."""
         try:
             abandon(self._reader)
+        except sqlite3.DatabaseError as problem:
+            raise worded(self._path, problem) from None
+
+    def begin_session(self, pid: int, host: str, edgen: str) -> int:
+        """Note that a process works on the run; returns the session's number."""
+        try:
             cursor = self._reader.execute(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (time.time(), pid, host, edgen),

@@ -388,7 +388,7 @@ def test_a_finished_run_needs_no_key(
 async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
     from edgen.backends.simulator.text import respond
-    from edgen.cli.generate import _backends
+    from edgen.cli.making import _backends
     from edgen.engine.load import load_plans
     from edgen.engine.run import Run
     from edgen.ledger import Ledger

@@ -212,14 +212,22 @@ async def test_what_never_reached_the_service_costs_nothing(tmp_path: Path) -> N
     assert charged(tmp_path / "run") == (0, 0)
 
 
-async def test_connections_that_break_are_charged_at_their_most(tmp_path: Path) -> None:
-    async def breaks(_service: Service, seed: int) -> web.StreamResponse | None:
-        raise ConnectionResetError
+class Breaking(Service):
+    """Takes a request and breaks the connection."""
 
-    async with serve(Service(trouble=breaks)) as service:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        await request.read()
+        self.asked[0] += 1
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+
+async def test_connections_that_break_are_charged_at_their_most(tmp_path: Path) -> None:
+    async with serve(Breaking()) as service:
         backend = {"type": "openai", "model": "m", "base_url": service.url, "max_tokens": 900}
         limits = {"in_flight": 2, "max_tokens": 20_000}
         job = write(tmp_path / "job.yaml", job_text("", backends={"default": backend}, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 4, ended.err
-        assert service.asked.total() * 900 <= charged(tmp_path / "run")[0] <= 20_000
+        assert 0 < service.asked.total() * 900 <= charged(tmp_path / "run")[0] <= 20_000

@@ -1,0 +1,196 @@
+"""How `edgen generate` makes what its plans say: backends, the run's folder held, one run or one for each arm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from edgen.cli.options import Via
+from edgen.cli.output import note
+from edgen.cli.watch import Watch
+from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
+from edgen.errors import ProviderError, ShortError
+from edgen.rundir import RunDir
+
+if TYPE_CHECKING:
+    from edgen.backends import Backend
+    from edgen.cli.progress import Display
+    from edgen.config import Job
+    from edgen.engine.plan import Plan
+    from edgen.engine.rounds import BatchWay
+    from edgen.engine.tally import Tally
+
+    Plans = dict[str | None, Plan]
+    Tallies = dict[str | None, Tally]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the work is to be done. `part`: the scenarios that are to be made, None for all."""
+
+    via: Via
+    write_only: Path | None
+    part: range | None
+    watch: Watch
+
+
+async def make(
+    whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
+) -> None:
+    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
+    `tallies` is filled with what is counted meanwhile."""
+    async with contextlib.AsyncExitStack() as stack:
+        # All of them before anything is written: a missing key leaves no folder behind.
+        equipped = await _all_equipped(plans, rundir, manner, stack)
+        with worded(rundir.path):
+            rundir.prepare(arms=bool(whole.arms))
+            with rundir.held() as dead:
+                if dead is not None:
+                    note(f"edgen: {dead} ended without saying so; its run is gone on with.")
+                if whole.arms:
+                    await _make_arms(whole, base, plans, equipped, rundir, tallies, manner)
+                else:
+                    await _make(plans[None], equipped[None], rundir, tallies, manner)
+
+
+class Equipped(NamedTuple):
+    """What a plan is made with: its backends by their names, and their batch services where it goes by batch."""
+
+    backends: dict[str, Backend]
+    way: BatchWay | None
+
+
+async def _all_equipped(
+    plans: Plans, rundir: RunDir, manner: Manner, stack: contextlib.AsyncExitStack
+) -> dict[str | None, Equipped]:
+    """What each arm is made with. A run that is finished asks nothing, and neither does who only writes request
+    files: these need no key."""
+
+    async def equip(plan: Plan, *, keyless: bool) -> Equipped:
+        backends = await stack.enter_async_context(_backends(plan, keyless=keyless))
+        way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
+        return Equipped(backends, way)
+
+    try:
+        keyless = manner.write_only is not None
+        return {arm: await equip(plan, keyless=keyless) for arm, plan in plans.items()}
+    except ProviderError:
+        equipped = {arm: await equip(plan, keyless=True) for arm, plan in plans.items()}
+        if manner.part is None and all(
+            _is_finished(plan, equipped[arm].backends, rundir.of(arm)) for arm, plan in plans.items()
+        ):
+            return equipped
+        raise
+
+
+def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    """A plan's backends; `keyless`: with something else for their keys, for who they are alone."""
+    from edgen.config import backend_name
+
+    job = plan.job
+    configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+    environ = dict(os.environ)
+    if keyless:
+        named = (getattr(config, "api_key_env", None) for config in configs.values())
+        environ |= {name or "GEMINI_API_KEY": "none" for name in named}
+    return made_backends(configs, job.limits, environ)
+
+
+def _is_finished(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> bool:
+    """Whether all that the plan asks for was made there, under this very form of the job."""
+    from edgen.config import backend_name
+    from edgen.ledger import run_status
+
+    if not rundir.ledger.exists():
+        return False
+    job, status = plan.job, run_status(rundir.ledger)
+    identities = {role: backends[backend_name(job, role)].identity for role in plan.roles}
+    return (
+        status.plan.fingerprint == plan.fingerprint(identities)
+        and status.state(held=False) == "complete"
+        and status.plan.of is None
+        and status.plan.asked == job.conversations * job.replicates
+        and not status.failed
+    )
+
+
+async def _make(plan: Plan, equipped: Equipped, rundir: RunDir, tallies: Tallies, manner: Manner) -> None:
+    """One run in its folder."""
+    from edgen.engine.run import Run
+    from edgen.ledger import Ledger
+
+    backends, way = equipped
+    async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
+        elsewhere = used_elsewhere(rundir, rundir.ledger)
+        run = Run(plan, backends, rundir, ledger, elsewhere, way=way, part=manner.part)
+        tallies[None] = run.tally
+        run.adopt(note)
+
+        async def work(display: Display) -> None:
+            await run.execute(lambda: display.say("writing files"))
+
+        await supervised(run.session, plan.job.name, work, _WORDS, manner.watch)
+
+
+_WORDS = ("accepted", "rejected")
+
+
+async def _make_arms(
+    whole: Job,
+    base: Path,
+    plans: Plans,
+    equipped: dict[str | None, Equipped],
+    rundir: RunDir,
+    tallies: Tallies,
+    manner: Manner,
+) -> None:
+    """Arm after arm, each a run; then their files, with one test side for all of them. An arm that falls
+    short does not keep the others from being made."""
+    from edgen.engine.finish import common_side
+    from edgen.engine.load import kept
+    from edgen.engine.run import Run
+    from edgen.ledger import Ledger
+
+    rundir.numbered_arms(arm for arm in plans if arm is not None)
+    rundir.write_job(*kept(whole, base))
+    async with contextlib.AsyncExitStack() as stack:
+        runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
+        for arm, plan in plans.items():
+            own = rundir.of(arm)
+            own.prepare()
+            stack.enter_context(own.held())
+            ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
+            # What the arms before it have used of the budget is counted when its own begins.
+            backends, way = equipped[arm]
+            elsewhere = used_elsewhere(rundir, own.ledger)
+            run = Run(plan, backends, own, ledger, elsewhere, way=way, part=manner.part)
+            tallies[arm] = run.tally
+            run.adopt(note)
+            # Its session ends with its own files, so that what it notes is about itself; else with the others.
+            noted = await stack.enter_async_context(contextlib.AsyncExitStack())
+            await noted.enter_async_context(run.session.noted())
+            runs[arm] = run, noted
+
+            async def drive(_display: Display, run: Run = run) -> None:
+                await run.drive()
+
+            await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
+
+        async def write(display: Display) -> None:
+            display.say("writing files")
+            side = common_side([run.groups for run, _ in runs.values()], whole.split.test)
+            short = []
+            for arm, (run, noted) in runs.items():
+                try:
+                    async with noted:
+                        await run.write(side)
+                except ShortError as error:
+                    short.append(f"{arm}: {error}")
+            if short:
+                raise ShortError(" ".join(short))
+
+        await supervised(run.session, plan.job.name, write, _WORDS, manner.watch)

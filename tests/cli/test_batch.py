@@ -1,0 +1,251 @@
+"""`edgen batch list|cancel|read`, --write-only, and what goes wrong with batches, by real processes and servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.ledger import batches_at
+from tests.engine.service import ROOT, edgen, end, files, start
+from tests.engine.test_batch_kill import simulator, tokens, write_job
+
+SLOW = ("--batch-seconds", "600")
+
+
+async def begun(folder: Path, job: Path) -> None:
+    """Start the job by batch, and end the process once its batch is sent."""
+    process = await start("generate", job, "-o", folder, "--via", "batch")
+    async with asyncio.timeout(30):
+        while not any(batch.state == "sent" for batch in batches_at(folder / "run.db")):
+            await asyncio.sleep(0.05)
+    process.terminate()
+    assert (await end(process)).code == 143
+
+
+async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "8") as url:
+        job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot"), tmp_path / "run"
+        await begun(folder, job)
+        listed = await edgen("batch", "list", folder, "--json")
+        assert [(row["number"], row["state"], row["requests"]) for row in listed.facts["batches"]] == [
+            (1, "sent", 24)
+        ]
+        refused = await edgen("generate", job, "-o", folder)
+        assert refused.code == 2
+        assert "edgen batch cancel" in refused.err
+        await asyncio.sleep(1.5)
+        missing = await edgen("batch", "cancel", folder, "7")
+        assert (missing.code, "batch 7" in missing.err) == (2, True)
+        cancelled = await edgen("batch", "cancel", folder, "--json")
+        assert cancelled.code == 0, cancelled.err
+        kept = cancelled.facts["answered"]
+        assert 0 < kept < 24
+        online = await edgen("generate", job, "-o", folder, "--json")
+        assert online.facts["calls"]["now"] == 24 - kept
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        assert online.code == calm.code == 0
+        again = await edgen("batch", "cancel", folder)
+        assert "No batch of this run is out" in again.out
+    assert files(folder) == files(tmp_path / "calm")
+    assert "cancelled" in (await edgen("batch", "list", folder)).out
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+async def test_what_an_expired_batch_left_goes_into_the_next_round(tmp_path: Path, kind: str) -> None:
+    changes = {
+        "batch": {"poll": "0.2s", "max_requests": 12} | ({"online_after": "6s"} if kind == "openai" else {})
+    }
+    async with simulator("--batch-seconds", "1", "--batch-window", "0.6") as url:
+        job, folder = write_job(tmp_path / "job.yaml", kind, url, "oneshot", **changes), tmp_path / "run"
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        assert len(tokens(kind, url)) == len(batches_at(folder / "run.db"))
+    assert sum(batch.message == "expired" for batch in batches_at(folder / "run.db")) >= 2
+    if kind == "gemini":  # an expired batch of Gemini's leaves nothing, so this can never end well
+        assert ended.code == 5
+        assert "without one answer" in ended.err
+        return
+    assert ended.code == calm.code, ended.err
+    assert files(folder) == files(tmp_path / "calm")
+    assert {batch.message for batch in batches_at(folder / "run.db")} >= {"expired"}
+
+
+async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "20") as url:
+        job, folder = write_job(tmp_path / "job.yaml", "openai", url, "selfplay"), tmp_path / "run"
+        option = "batch={poll: 0.2s, online_after: 3s}"
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json", "--set", option)
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json", "--set", option)
+    assert ended.code == calm.code == 0, ended.err
+    assert files(folder) == files(tmp_path / "calm")
+    assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
+    assert "asked online" in ended.err
+    assert [batch.message for batch in batches_at(folder / "run.db")] == ["cancelled"]
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+async def test_a_create_whose_answer_is_lost_makes_one_batch(tmp_path: Path, kind: str) -> None:
+    async with simulator("--batch-seconds", "0", "--faults", "batch_create_lost=1,batch_503=0.2") as url:
+        job, folder = write_job(tmp_path / "job.yaml", kind, url, "oneshot"), tmp_path / "run"
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+        assert ended.code == 0, ended.err
+        assert len(tokens(kind, url)) == 1
+
+
+async def test_lines_that_fail_are_tried_again(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "0", "--faults", "429=0.2,500=0.2") as url:
+        job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot"), tmp_path / "run"
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.facts["calls"]["made"] == 24
+    assert ended.facts["calls"]["retried"] > 0
+
+
+async def test_a_batch_gone_at_the_provider(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    folder = tmp_path / "run"
+    async with simulator(*SLOW, "--port", port) as url:
+        job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot")
+        await begun(folder, job)
+    async with simulator("--batch-seconds", "0", "--port", port):  # another server, that knows of nothing
+        lost = await edgen("generate", job, "-o", folder, "--via", "batch")
+        assert lost.code == 5
+        assert "not at the provider" in lost.err
+        assert "edgen batch cancel" in lost.err
+        given_up = await edgen("batch", "cancel", folder)
+        assert given_up.code == 0, given_up.err
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+        assert (ended.code, ended.facts["accepted"]) == (0, 24)
+
+
+def job_for_files(tmp_path: Path, kind: str = "openai") -> Path:
+    return write_job(tmp_path / "job.yaml", kind, "http://127.0.0.1:9", "selfplay")
+
+
+async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
+    """What a provider, or `vllm run-batch`, makes of a request file: each line asked online."""
+    import aiohttp
+
+    said = []
+    async with aiohttp.ClientSession() as session:
+        for line in requests.read_text().splitlines():
+            asked: dict[str, Any] = json.loads(line)
+            if kind == "openai":
+                async with session.post(url + asked["url"], json=asked["body"]) as got:
+                    response = {"status_code": got.status, "request_id": "r", "body": await got.json()}
+                said.append({"id": "b", "custom_id": asked["custom_id"], "response": response, "error": None})
+            else:
+                path = "/v1beta/models/gemini-m:generateContent"
+                async with session.post(url + path, json=asked["request"]) as got:
+                    said.append({"key": asked["key"], "response": await got.json()})
+    results.write_text("".join(json.dumps(each) + "\n" for each in reversed(said)))
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path, kind: str) -> None:
+    job, folder, out = job_for_files(tmp_path, kind), tmp_path / "run", tmp_path / "out"
+    async with simulator() as url:
+        for turn in range(10):
+            wrote = await edgen(
+                "generate", job, "-o", folder, "--via", "batch", "--write-only", out, "--json"
+            )
+            assert wrote.code in (0, 3), wrote.err
+            if wrote.facts["pending"] == 0:
+                break
+            (requests,) = [
+                path for path in out.iterdir() if "results" not in path.name and "done" not in path.name
+            ]
+            results = out / f"results-{turn}.jsonl"
+            await answer(requests, results, kind, url)
+            requests.rename(out / f"done-{turn}.jsonl")
+            read = await edgen("batch", "read", folder, results, "--json")
+            assert read.code == 0, read.err
+            assert read.facts["out"] == 0
+            twice = await edgen("batch", "read", folder, results, "--json")
+            assert twice.facts["files"][0]["known"] == read.facts["files"][0]["answered"]
+        else:
+            raise AssertionError("it never came to an end")
+        # The same job online: only the address differs, which no record holds.
+        online = write_job(tmp_path / "online.yaml", kind, url, "selfplay")
+        calm = await edgen("generate", online, "-o", tmp_path / "calm", "--json")
+    assert calm.code == wrote.code
+    shards = {name: text for name, text in files(folder).items() if name != "manifest.json"}
+    assert shards == {
+        name: text for name, text in files(tmp_path / "calm").items() if name != "manifest.json"
+    }
+
+
+async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
+    job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
+    none = await edgen("batch", "read", folder, job)
+    assert none.code == 2
+    wrote = await edgen("generate", job, "-o", folder, "--via", "batch", "--write-only", out)
+    assert (wrote.code, "8 requests are written" in wrote.err) == (0, True), wrote.err
+    (requests,) = out.iterdir()
+    itself = await edgen("batch", "read", folder, requests)
+    assert (itself.code, "request file" in itself.err) == (2, True), itself.err
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"custom_id": "x-1", "response": {"status_code": 200, "body": {}}, "error": null}\n')
+    foreign = await edgen("batch", "read", folder, other)
+    assert (foreign.code, "another run" in foreign.err) == (2, True), foreign.err
+    assert (await edgen("batch", "read", folder, tmp_path / "nothing.jsonl")).code == 2
+    async with simulator() as url:
+        await answer(requests, other, "openai", url)
+    with other.open("ab") as file:
+        file.write(b'{"custom_id": "0-0-0-0-' + b"0" * 32 + b'", "response": null, "error": {"code": "x"}}\n')
+    mixed = await edgen("batch", "read", folder, other, "--json")
+    assert mixed.code == 3
+    assert mixed.facts["files"][0]["answered"] == 8
+    assert mixed.facts["files"][0]["strangers"] == 1
+    gone = await edgen("generate", job, "-o", folder, "--via", "batch", "--write-only", out, "--json")
+    assert gone.facts["calls"]["made"] == 8
+
+
+def limited(size: int, *arguments: str | Path) -> asyncio.Future[Any]:
+    """Run `edgen` where no file may grow past a size: its writes fail as on a full disk."""
+
+    async def run() -> Any:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "edgen", *map(str, arguments),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )  # fmt: skip
+        return await end(process)
+
+    return asyncio.ensure_future(run())
+
+
+async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "0") as url:
+        job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", conversations=300)
+        folder = tmp_path / "run"
+        # The ledger alone stays below this; the results do not.
+        full = await limited(420_000, "generate", job, "-o", folder, "--via", "batch")
+        assert full.code == 4, full.err
+        assert "room" in full.err
+        (batch,) = batches_at(folder / "run.db")
+        assert batch.state == "sent"
+        assert not list((folder / "run.batches").glob("*.results-*"))
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+        assert ended.code == 0, ended.err
+        assert len(tokens("openai", url)) == 1
+
+
+async def test_what_has_no_batch_service_says_what_to_do(tmp_path: Path) -> None:
+    embedded = await edgen(
+        "generate", ROOT / "jobs" / "quickstart.yaml", "-o", tmp_path / "run", "--via", "batch"
+    )
+    assert embedded.code == 2
+    assert "edgen simulator" in embedded.err
+    assert not (tmp_path / "run").exists()
+    odd = await edgen("generate", ROOT / "jobs" / "quickstart.yaml", "--write-only", tmp_path / "out")
+    assert (odd.code, "--via batch" in odd.err) == (2, True)
