@@ -309,7 +309,8 @@ class Rounds:
         batches = list(batches)
         if not batches:
             return
-        if not self._ledger.fact(_SINCE):
+        since = self._ledger.fact(_SINCE)
+        if not since or float(since) > time.time():  # never, or by a clock that was set back since
             self._ledger.set_fact(_SINCE, repr(time.time()))
             await self._ledger.flush()
         courier = Courier(self._tasks.job, self._ledger, self._way.services, self._events, self._take)
@@ -376,7 +377,6 @@ class Rounds:
         since = self._ledger.fact(_SINCE)
         if self._after is None or not since:
             return False
-        # A clock that was set back makes nothing late.
         return time.time() - float(since) >= self._after
 
     def _count_fruitless(self, *, answered: bool, progress: bool) -> None:

@@ -249,3 +249,24 @@ async def test_what_has_no_batch_service_says_what_to_do(tmp_path: Path) -> None
     assert not (tmp_path / "run").exists()
     odd = await edgen("generate", ROOT / "jobs" / "quickstart.yaml", "--write-only", tmp_path / "out")
     assert (odd.code, "--via batch" in odd.err) == (2, True)
+
+
+async def test_judges_and_arms_go_by_batch_too(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "0") as url:
+        shape = {"replicates": 2, "conversations": 6, "arms": {"a": {"asks": 2}, "b": {"asks": 3}}}
+        job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape), tmp_path / "run"
+        made = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
+        assert made.code in (0, 3), made.err
+        judged = await edgen("pairs", folder, "--by", "oracle", "--via", "batch", "--json")
+        assert judged.code in (0, 3), judged.err
+        assert judged.facts["judged"] > 0
+        listed = await edgen("batch", "list", folder, "--json")
+        whose = {row["of"].split()[0] for row in listed.facts["batches"]}
+        assert whose == {"a", "b", "judge"}
+        calm = tmp_path / "calm"
+        assert (await edgen("generate", job, "-o", calm)).code == made.code
+        online = await edgen("pairs", calm, "--by", "oracle", "--json")
+        assert online.facts["pairs"] == judged.facts["pairs"]
+    assert (folder / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
+    for arm in ("a", "b"):
+        assert files(folder / "arms" / arm) == files(calm / "arms" / arm)

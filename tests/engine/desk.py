@@ -40,8 +40,8 @@ class Desk:
     `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are answered; `kind` says
     with which failure a line is answered, None for a reply."""
 
-    def __init__(self, *, requests: int = 50_000, looks: int = 0) -> None:
-        self.limits = Limits(requests=requests, bytes=10**9)
+    def __init__(self, *, requests: int = 50_000, size: int = 10**9, looks: int = 0) -> None:
+        self.limits = Limits(requests=requests, bytes=size)
         self.looks = looks  # times that a batch is looked at before it has ended
         self.files: dict[str, bytes] = {}
         self.begun: dict[str, str] = {}  # id -> token

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,10 @@ async def test_a_round_is_split_by_what_a_batch_can_hold(tmp_path: Path) -> None
     await execute(tmp_path / "run", desk, batch={"poll": "0.02s", "max_requests": 13})
     sizes = [len(lines) for lines in desk.content.values()]
     assert sizes[:3] == [13, 13, 4]
+    small = Desk(size=20_000)
+    await execute(tmp_path / "small", small)
+    assert len(small.files) > 1
+    assert max(map(len, small.files.values())) <= 20_000
 
 
 @pytest.mark.parametrize("accepted", [True, False], ids=["accepted", "refused"])
@@ -216,11 +221,7 @@ async def test_a_batch_that_the_provider_lost_is_not_asked_again_unasked(tmp_pat
 
 async def test_call_by_call_is_refused_while_a_batch_is_out(tmp_path: Path) -> None:
     desk = Desk(looks=10**6)
-    run = asyncio.create_task(execute(tmp_path / "run", desk))
-    while desk.steps.count("state") < 3:
-        await asyncio.sleep(0.01)
-    run.cancel()
-    await asyncio.gather(run, return_exceptions=True)
+    await broken_off(tmp_path / "run", desk)
     with pytest.raises(UsageError, match="--via batch"):
         await execute(tmp_path / "run", None)
     with pytest.raises(UsageError, match="another form"):
@@ -241,6 +242,32 @@ async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
     assert files(tmp_path / "run") == files(tmp_path / "online")
     assert desk.asked.total() == 11
     assert run.tally.made == run_status(tmp_path / "online" / "run.db").counts.made
+
+
+@pytest.mark.parametrize("ahead", [-(10**6), 10**6], ids=["long ago", "in the future"])
+async def test_a_clock_that_jumped_between_two_starts(tmp_path: Path, ahead: float) -> None:
+    """The first batch seems to have been sent days ago, or not yet: late in one case, afresh in the other."""
+    desk, rundir = Desk(looks=10**6), RunDir(tmp_path / "run")
+    batch = {"poll": "0.02s", "online_after": "1h"}
+    await broken_off(rundir.path, desk, batch=batch)
+    async with Ledger(rundir.ledger) as ledger:
+        ledger.set_fact("batches_since", repr(time.time() + ahead))
+    if ahead > 0:
+        desk.looks = 0
+    await execute(rundir.path, desk, batch=batch)
+    assert bool(desk.cancelled) == (ahead < 0)
+    await execute(tmp_path / "online", None, batch=batch)
+    assert files(rundir.path) == files(tmp_path / "online")
+    assert set(desk.asked.values()) <= {1}
+
+
+async def broken_off(folder: Path, desk: Desk, **changes: Any) -> None:
+    """Begin the job, and end when its batch has been looked at."""
+    run = asyncio.create_task(execute(folder, desk, **changes))
+    while desk.steps.count("state") < 3:
+        await asyncio.sleep(0.01)
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_rounds_that_bring_nothing_end_the_run(tmp_path: Path) -> None:
