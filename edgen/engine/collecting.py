@@ -14,7 +14,7 @@ import msgspec
 from edgen.backends.batches import Batches, custom_id
 from edgen.engine.line import Line
 from edgen.ledger import Batch, Ledger
-from edgen.limits import Budget, Reservation
+from edgen.limits import Budget, BudgetExhausted, Reservation
 from edgen.model import Request
 
 _PACE = 500  # requests that may be on their way to the ledger before it is waited for
@@ -59,9 +59,9 @@ class Collector:
         self._requests = 0
         self._held = (0, 0.0)
 
-    async def add(self, request: Request, key: bytes) -> bool:
-        """Write a request to the present file; False where the budget does not cover it. Raises CallError where it
-        cannot be written at all."""
+    async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
+        """Write a request to the present file; what the budget says where it does not cover it. Raises CallError
+        where it cannot be written at all."""
         line = self._service.line(custom_id(request.address, key), request) + b"\n"
         most = self._line.most(request)
         tokens, usd = sum(most), self._line.price_of(*most, batch=True)
@@ -70,7 +70,7 @@ class Collector:
         if self._budget is not None:
             reservation = self._budget.try_reserve(tokens, usd)
             if reservation is None:
-                return False
+                return self._budget.exhausted(tokens, usd)
             self._budget.settle(reservation, 0, 0.0)
         batch, file = await self._opened()
         if self._budget is not None:
@@ -81,7 +81,7 @@ class Collector:
         self._requests += 1
         if self._requests % _PACE == 0:
             await self._ledger.flush()
-        return True
+        return None
 
     async def close(self) -> None:
         """Finish the present file, if there is one."""

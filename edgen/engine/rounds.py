@@ -13,28 +13,28 @@ import time
 from array import array
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgen.backends.batches import Batches
-from edgen.config import Price, backend_name
+from edgen.config import Price
 from edgen.durations import seconds
 from edgen.engine.collecting import Collector
 from edgen.engine.courier import Courier
 from edgen.engine.drive import Driver
 from edgen.engine.line import Line
 from edgen.engine.results import Reading, read_results
+from edgen.engine.sweeping import Failures, Sweep
 from edgen.engine.task import Tasks
-from edgen.engine.walk import GO_ON, Ends, Walk
-from edgen.errors import RETRYABLE, CallError, EdgenError, HandedOver, ProviderError, UsageError
+from edgen.engine.walk import GO_ON, Ends
+from edgen.errors import CallError, EdgenError, HandedOver, ProviderError, UsageError
 from edgen.events import Events
 from edgen.ledger import OPEN, REPLICATES, Batch, Ledger, Outstanding, unit_number
-from edgen.limits import Budget, BudgetExhausted, Reservation
-from edgen.model import Request
+from edgen.limits import Budget, Reservation
 
-_BREATH = 50  # tasks that are walked before others get their turn
 _SINCE = "batches_since"  # fact: when the first batch was sent of those that the run is being made with
 
 
@@ -93,12 +93,9 @@ class Rounds:
         self._stopping = asyncio.Event()
         self._is_online = False
         self._out = 0  # requests that are out
-        # Requests that got errors for answers, in this session: how often, and the last of them.
-        self._failures: dict[bytes, tuple[int, CallError]] = {}
+        self._failures = Failures(tasks.job.limits.attempts)
         self._holds: dict[int, Reservation] = {}
-        self._errors = 0  # lines that held one
         self._fruitless = 0  # rounds in a row that brought nothing
-        self._short: BudgetExhausted | None = None  # what the budget did not cover of this round
         self._check(ledger.out.batches(*OPEN))
 
     def _check(self, out: Sequence[Batch]) -> None:
@@ -174,119 +171,40 @@ class Rounds:
             await self._carry(self._ledger.out.batches(*OPEN))
         first = True
         while not self._late():
-            self._short = None
             made = await self._sweep(pending, number, first=first)
             first = False
             if self._way.write_only is not None:
                 await self._hand_over(made)
             if not made and not pending:
                 return
-            if self._short is not None and not made:
-                raise self._short
-            answered, errors = self.tally.made, self._errors
+            answered, errors = self.tally.made, self._failures.lines
             await self._carry(made)
-            self._count_fruitless(answered=self.tally.made > answered, progress=self._errors > errors)
+            self._count_fruitless(answered=self.tally.made > answered, progress=self._failures.lines > errors)
             number += 1
         if pending:
             self._say(f"{len(pending):,} conversations are asked online from now on (batch.online_after)")
             self._is_online = True
 
-    # -- one round
-
     async def _sweep(self, pending: array[int], number: int, *, first: bool) -> list[Batch]:
-        """Settle what the ledger has all answers for; write what is to be asked. `pending` keeps what is left.
-        Returns the batches made, ready to be sent."""
-        waiting = bool(self._ledger.out.batches(*OPEN))
-        asked: set[bytes] = set()  # in this round, where tasks ask one another's requests
-        collectors: dict[str, Collector] = {}
-        left = 0
-        try:
-            for count, unit in enumerate(pending):
-                if count % _BREATH == 0:
-                    await asyncio.sleep(0)
-                if await self._advance(unit, number, collectors, asked, first=first, waiting=waiting):
-                    pending[left] = unit
-                    left += 1
-            for collector in collectors.values():
-                await collector.close()
-        finally:
-            for collector in collectors.values():
-                collector.abandon()
-        del pending[left:]
-        await self._ledger.flush()
-        return [batch for collector in collectors.values() for batch in collector.made]
+        """One round's requests, written to files; `pending` keeps what waits for them."""
+        sweep = Sweep(
+            self._tasks,
+            self._lines,
+            self._ledger,
+            self._ends,
+            self.tally,
+            self._failures,
+            partial(self._collector, number),
+            first=first,
+            healthy=not self._fruitless,
+        )
+        made = await sweep.run(pending)
+        self._out += sweep.asked
+        if sweep.short is not None and not made:
+            raise sweep.short
+        return made
 
-    async def _advance(
-        self,
-        unit: int,
-        number: int,
-        collectors: dict[str, Collector],
-        asked: set[bytes],
-        *,
-        first: bool,
-        waiting: bool,
-    ) -> bool:
-        """Walk one task as far as the ledger leads; whether it still waits for an answer."""
-        index, replicate = divmod(unit, REPLICATES)
-        walk = Walk(self._tasks.task(index, replicate))
-        known = self._ledger.replies(index, replicate)
-        try:
-            request = walk.start()
-            while request is not None:
-                line = self._lines[request.role]
-                key = line.key(request)
-                reply = known.get(key)
-                if reply is None and self._tasks.shares:
-                    reply = self._ledger.reply(request.address, key)
-                if reply is not None:
-                    self.tally.replayed += first
-                    request = walk.answer(reply, key, line)
-                    continue
-                if (failure := self._given_up(key)) is None:
-                    if key in asked or (waiting and self._ledger.out.has(request.address, key)):
-                        return True
-                    try:
-                        await self._ask(request, key, line, number, collectors)
-                    except CallError as problem:  # it cannot be written as a request
-                        failure = problem
-                    else:
-                        if self._tasks.shares:
-                            asked.add(key)
-                        return True
-                request = walk.fail(failure)
-        except CallError as failure:
-            if not self._fruitless:  # others were answered: it is not the service
-                self._ends.answered()
-            self._ends.fail(index, replicate, walk, failure)
-            return False
-        finally:
-            walk.close()
-        self._ends.settle(index, replicate, walk)
-        return False
-
-    def _given_up(self, key: bytes) -> CallError | None:
-        """The failure of a request that is not to be asked again, None where it is."""
-        tries, failure = self._failures.get(key, (0, None))
-        if failure is None or (failure.kind in RETRYABLE and tries < self._tasks.job.limits.attempts):
-            return None
-        return failure
-
-    async def _ask(
-        self, request: Request, key: bytes, line: Line, number: int, collectors: dict[str, Collector]
-    ) -> None:
-        """Write a request to the file of its backend. Raises CallError where it cannot be written."""
-        name = backend_name(self._tasks.job, request.role)
-        collector = collectors.get(name)
-        if collector is None:
-            collector = collectors[name] = self._collector(name, line, number)
-        if await collector.add(request, key):
-            self._out += 1
-            self.tally.retried += key in self._failures
-        elif self._budget is not None:
-            most = line.most(request)
-            self._short = self._budget.exhausted(sum(most), line.price_of(*most, batch=True))
-
-    def _collector(self, name: str, line: Line, number: int) -> Collector:
+    def _collector(self, number: int, name: str, line: Line) -> Collector:
         job, path = self._tasks.job, self._ledger.path
         return Collector(
             self._ledger,
@@ -363,8 +281,7 @@ class Rounds:
             )
 
     def _failed(self, row: Outstanding, failure: CallError) -> None:
-        self._errors += 1
-        self._failures[row.key] = (self._failures.get(row.key, (0, failure))[0] + 1, failure)
+        self._failures.add(row.key, failure)
 
     async def _end_when_late(self, courier: Courier) -> None:
         while not self._late():  # noqa: ASYNC110
