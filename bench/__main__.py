@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [closing]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -161,6 +161,42 @@ def closing(folder: Path) -> None:
         )
 
 
+def batch(folder: Path) -> None:
+    """10,000 conversations by batch, through the SDK and `edgen simulator`, and the same online."""
+    with simulator("--batch-seconds", "0") as url:
+        backend = f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
+        common = (
+            "generate",
+            QUICKSTART,
+            "-n",
+            "10000",
+            "--set",
+            backend,
+            "--set",
+            "batch.poll=0.2s",
+            "--json",
+        )
+        for via in ("online", "batch"):
+            ours = edgen(*common, "-o", str(folder / via), "--via", via)
+            assert json.loads(ours.output)["accepted"] == 10_000
+            print(f"  {via}: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB")
+    same = all(
+        (folder / "online" / "shards" / path.name).read_bytes() == path.read_bytes()
+        for path in (folder / "batch" / "shards").iterdir()
+    )
+    print(f"  the files are the same: {same}")
+
+
+def merge(folder: Path) -> None:
+    """Two pieces of 50,000 conversations each become one run."""
+    for piece in ("0:50000", "50000:100000"):
+        edgen(
+            "generate", QUICKSTART, "-n", "100000", "--range", piece, "-o", str(folder / piece[:2]), "--json"
+        )
+    ours = edgen("merge", str(folder / "0:"), str(folder / "50"), "-o", str(folder / "whole"), "--json")
+    print(f"  {ours.wall:.1f} s, peak {ours.peak_mb:.0f} MB")
+
+
 BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "requests": requests,
     "cost": cost,
@@ -172,6 +208,8 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "stats": stats,
     "compare": compare,
     "report": report,
+    "batch": batch,
+    "merge": merge,
     "closing": closing,
 }
 
