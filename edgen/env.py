@@ -85,7 +85,7 @@ class EducationEnv:
         """
         if index < 0:
             raise UsageError(f"scenario {index}: they are counted from 0.")
-        self._stage = self._plan.stage(index)
+        self._stage = self._plan.stage(self._plan.scenario(index))
         self._entries = []
         if self._stage.speaker(0) == "Student":
             opening = await self._drive(self._stage.speak(0, self._entries))

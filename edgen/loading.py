@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
@@ -70,7 +72,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-# A date is a text here, as in JSON.
+# A date is a text here, as in JSON: nothing is lost, and a day that is none is for the reader to refuse.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
@@ -85,7 +87,8 @@ def read_yaml(text: str, source: str, error: type[FileError], *, max_nodes: int 
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise error(source, f"it is not valid YAML: {where}{problem.problem}.") from None
+        hint = _BRACES if (problem.context or "").startswith("while parsing a flow") else ""
+        raise error(source, f"it is not valid YAML: {where}{problem.problem}{hint}.") from None
     except yaml.reader.ReaderError as problem:
         raise error(
             source, f"it holds a character that YAML forbids (at {problem.position}); write it as an escape."
@@ -95,6 +98,9 @@ def read_yaml(text: str, source: str, error: type[FileError], *, max_nodes: int 
     except RecursionError:
         raise error(source, "it is nested too deeply.") from None
     return value
+
+
+_BRACES = "; a text that begins with a brace or a bracket goes in quotes, as in '{date}'"
 
 
 def _bound(value: Any, max_nodes: int) -> None:
@@ -261,11 +267,19 @@ _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
 }
+# What a pattern of msgspec's asks for, by its key.
+_SHAPES = {
+    "name": "expected letters, digits, dots, _ and -, a letter or digit first, as in nightly-2027-01-31",
+    "date": "expected a day, as in 2027-01-31",
+    "poll": "expected a time span like 6h, 90m or 45s",
+    "online_after": "expected a time span like 6h, 90m or 45s",
+}
 
 
 def _worded(message: str, value: Any, path: str) -> str:
     """msgspec's sentence in the words of somebody who writes YAML."""
-    private = _PRIVATE.get(path.rsplit(".", 1)[-1])
+    key = path.rsplit(".", 1)[-1]
+    private = _PRIVATE.get(key)
     if private is not None and isinstance(value, str):
         return private
     message = message.split(" - at `")[0]
@@ -281,7 +295,21 @@ def _worded(message: str, value: Any, path: str) -> str:
     }.items():
         message = message.replace(old, new)
     message = message[0].lower() + message[1:]
+    if message == "expected a text, got a mapping":
+        message += _BRACES
+    if "matching regex" in message:
+        message = _SHAPES.get(key, message)
+    if "number, got a text" in message and (plain := _plain_number(value)):
+        message += f"; write {plain}"
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
     shown = repr(value)
     return message if len(shown) > 60 or isinstance(value, dict | list) else f"{message} (it is {shown})"
+
+
+def _plain_number(text: str) -> str | None:
+    """A number that YAML 1.1 takes for a text (1e3, or one in quotes), as YAML reads it; None for any other text."""
+    if not re.fullmatch(r"[+-]?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,2})?", text):
+        return None
+    plain = f"{Decimal(text):f}"
+    return plain if len(plain) <= 20 else f"{float(text):.1e}"

@@ -24,8 +24,8 @@ T = TypeVar("T")
 class RetryPolicy:
     """`attempts` in all, the first included. Times are in seconds.
 
-    No wait is begun that would end more than `give_up_after` after the first attempt began; an
-    attempt that is under way is not cut off. Before attempt n + 1 there is a random wait of up to
+    No wait is begun that would end more than `give_up_after` after the first attempt began. An attempt that is
+    under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before. Before attempt n + 1 there is a random wait of up to
     initial * 2 ** (n - 1), at most `maximum` ("full jitter": M. Brooker, "Exponential Backoff And
     Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a floor, with up to
     `initial` on top, so that those who were told the same do not come back as one.
@@ -51,22 +51,24 @@ async def call_with_retries(
     on_retry: Callable[[CallError, float], None] | None,
     rng: random.Random,
     queued: Callable[[], float] = lambda: 0.0,
+    turned_away: Callable[[], int] = lambda: 0,
 ) -> T:
     """The result of the first attempt that succeeds.
 
     `on_retry` is told each failure that is followed by a wait, and its seconds. Raises the last
     CallError, as it is, when it is none that waiting mends or when attempts or time are used up;
     anything else that `attempt` raises passes through at once. `queued` says how many seconds the
-    attempts have waited for their turn so far: these do not count towards `give_up_after`.
+    attempts have waited for their turn so far: these do not count towards `give_up_after`. `turned_away` says how
+    many attempts met a closed door: these do not count towards `attempts`, nor lengthen the next wait.
     """
     started = asyncio.get_running_loop().time()
     try:
         return await attempt()
     except CallError as error:
         first = error
-    if first.kind not in RETRYABLE or policy.attempts <= 1:
+    if first.kind not in RETRYABLE or policy.attempts <= 1 - turned_away():
         raise first
-    return await _go_on(attempt, first, policy, started, on_retry, rng, queued)
+    return await _go_on(attempt, first, policy, started, on_retry, rng, queued, turned_away)
 
 
 async def _go_on(
@@ -77,17 +79,19 @@ async def _go_on(
     on_retry: Callable[[CallError, float], None] | None,
     rng: random.Random,
     queued: Callable[[], float],
+    turned_away: Callable[[], int],
 ) -> T:
     """The rest, after a first failure. Few calls come here, so tenacity costs the others nothing."""
     clock = asyncio.get_running_loop().time
 
     def wait(state: RetryCallState) -> float:
-        return policy.wait(state.attempt_number, _failure(state).retry_after, rng)
+        counted = max(1, state.attempt_number - turned_away())
+        return policy.wait(counted, _failure(state).retry_after, rng)
 
     def stop(state: RetryCallState) -> bool:
         # tenacity's own stops read time.monotonic, which is not the loop's clock in every loop.
         too_late = clock() - queued() + state.upcoming_sleep > started + policy.give_up_after
-        return too_late or state.attempt_number >= policy.attempts
+        return too_late or state.attempt_number - turned_away() >= policy.attempts
 
     def tell(state: RetryCallState) -> None:
         if on_retry is not None:

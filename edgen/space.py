@@ -14,7 +14,6 @@ import json
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -235,7 +234,7 @@ def _entry(value: Any, path: str, problems: list[Problem]) -> Entry | None:
     return None
 
 
-_YAML_TYPES = {bool: "true or false", int: "a number", float: "a number", date: "a date", datetime: "a date"}
+_YAML_TYPES = {bool: "true or false", int: "a number", float: "a number"}
 
 
 def _salvaged(value: dict[Any, Any]) -> Entry | None:

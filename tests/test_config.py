@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from edgen.config import KNOBS, Job, OpenAIConfig, SimulatorConfig, load_job, parse_job, resolved, shaping
-from edgen.errors import EdgenError, JobError
+from edgen.errors import EdgenError, FileError, JobError
+from edgen.loading import _plain_number
 
 GOOD = """
 name: quickstart
@@ -93,11 +94,17 @@ def test_the_shipped_quickstart_is_a_job() -> None:
         ("limits: {in_flight: 0}", "$.limits.in_flight:"),
         ("limits: {timeout: .inf}", "$.limits.timeout: expected a finite number"),
         ("limits: {requests: 5}", "$.limits.requests: unknown key"),
-        ("limits: {max_cost: 1}", "$.backends.default.price: a run under max_cost needs it"),
+        ("limits: {max_cost: 1}", "$.backends.default.price: a run under max_cost needs the price"),
         (
             "limits: {max_tokens: 100}",
             "$.backends.default.max_tokens: a run under max_cost or max_tokens needs it",
         ),
+        ("limits: {max_cost: 1e3}", "got a text; write 1000 (it is '1e3')"),
+        ("conversations: '1.5e+2'", "write 150"),
+        ("limits: {max_cost: 1e30}", "write 1.0e+30"),
+        ("limits: {max_cost: much}", "$.limits.max_cost: expected a number, got a text (it is 'much')"),
+        ("name: a b", "$.name: expected letters, digits, dots, _ and -, a letter or digit first"),
+        ("batch: {poll: soon}", "$.batch.poll: expected a time span like 6h, 90m or 45s (it is 'soon')"),
         ("split: {test: 1.0}", "$.split.test:"),
         ("split: {by: colour}", "$.split.by:"),
         ("shards: {train: 0}", "$.shards.train:"),
@@ -256,3 +263,22 @@ def test_nothing_goes_behind_a_budgets_back(tmp_path: Path, body: dict[str, obje
     job = yaml.safe_load(GOOD) | {"backends": {"default": backend}, "limits": {"max_tokens": 1000}}
     with pytest.raises(JobError, match="extra_body"):
         load_job(job_file(tmp_path, yaml.safe_dump(job)))
+
+
+def test_an_unquoted_brace_is_told_to_go_in_quotes(tmp_path: Path) -> None:
+    path = job_file(tmp_path, GOOD)
+    with pytest.raises(FileError, match="a text that begins with a brace or a bracket goes in quotes"):
+        load_job(path, ["name={date"])
+    with pytest.raises(JobError, match="got a mapping; a text that begins with a brace"):
+        load_job(path, ["name={}"])
+
+
+def test_a_number_that_yaml_reads_as_a_text_can_be_written_as_told(tmp_path: Path) -> None:
+    """What the message says to write is read, and is the number that was meant."""
+    for text in ("1e3", "2.5e-2", "1e30", "-0", "12345678901234567890"):
+        told = _plain_number(text)
+        assert told is not None
+        assert float(yaml.safe_load(told)) == float(text)
+    for text in ("", "1e999", "e3", "0x10", "1_000", "١٢", "9" * 5000):
+        told = _plain_number(text)
+        assert told is None or float(yaml.safe_load(told)) == float(text)

@@ -110,9 +110,7 @@ def test_an_arm_with_another_model_has_that_models_price() -> None:
     } == {7}
 
 
-@pytest.mark.parametrize(
-    "model", ["gpt-4o-mini-2031-01-01", "gpt-4o-mini", "gemini-2.5-flash-lite", "my-own"]
-)
+@pytest.mark.parametrize("model", ["gpt-4o-mini-2031-01-01", "gpt-4o-mini", "gemini-2.5-flash-lite"])
 def test_the_line_to_add_can_be_added(model: str, tmp_path: Path) -> None:
     kind = "gemini" if "gemini" in model else "openai"
     backend = {"type": kind, "model": model, "base_url": "http://127.0.0.1:1/v1", "max_tokens": 9}
@@ -127,7 +125,26 @@ def test_the_line_to_add_can_be_added(model: str, tmp_path: Path) -> None:
     price = load_job(path).backends["default"].price
     near = nearest_price(kind, model)
     assert price is not None
-    assert (price.prompt, price.date) == ((0.0, None) if near is None else (near.prompt, near.date))
+    assert near is not None
+    assert (price.prompt, price.batch, price.date) == (near.prompt, near.batch, near.date)
+
+
+def test_a_line_without_figures_is_refused_until_they_are_filled_in() -> None:
+    """Else the cap would bind nothing."""
+    backend = {"type": "openai", "model": "my-own", "base_url": "http://127.0.0.1:1/v1", "max_tokens": 9}
+    (problem,) = refused(backend, limits={"max_cost": 1})
+    assert "needs the price of my-own" in problem
+    assert "`batch` is the share of them that a batch job costs" in problem
+    line = re.search(r"price: (\{[^}]*\})$", problem)
+    assert line is not None, problem
+    told = refused({**backend, "price": yaml.safe_load(line[1])}, limits={"max_cost": 1})
+    assert [one.partition(": expected a number")[0] for one in told] == [
+        "$.backends.default.price.prompt", "$.backends.default.price.completion",
+    ]  # fmt: skip
+    filled = yaml.safe_load(line[1].replace("DOLLARS", "0.5"))
+    price = job({**backend, "price": filled}, limits={"max_cost": 1}).backends["default"].price
+    assert price is not None
+    assert (price.prompt, price.completion, price.batch) == (0.5, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +158,7 @@ def test_the_line_to_add_can_be_added(model: str, tmp_path: Path) -> None:
         ("prompt", True, "expected a number, got true or false"),
         ("prompt", 1.5e-7, "less than any model costs; is it meant for one token"),
         ("batch", 2, "expected a number <= 1.0"),
-        ("date", "yesterday", "expected a text matching regex"),
+        ("date", "yesterday", "expected a day, as in 2027-01-31"),
     ],
 )
 def test_a_price_that_is_none(key: str, value: Any, said: str) -> None:

@@ -9,9 +9,11 @@ import tokenizers
 
 from edgen import resources
 from edgen.backends.simulator.text import respond
+from edgen.engine.load import load_plan
+from edgen.engine.rendering import rendered
 from edgen.errors import UsageError
 from edgen.model import Message
-from edgen.tokens import APPROXIMATE, counter
+from edgen.tokens import APPROXIMATE, TOO_FEW, TOO_MANY, counter
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ from edgen.tokens import APPROXIMATE, counter
 )
 def test_a_model_is_counted_with_its_own_vocabulary(model: str, vocabulary: str | None) -> None:
     made, hint = counter("openai", model)
-    assert hint is None
+    assert (hint is None) is (vocabulary is not None)
     assert (vocabulary or "four bytes") in made.how
     assert (made is APPROXIMATE) is (vocabulary is None)
 
@@ -41,15 +43,36 @@ def test_tokens_are_those_that_openai_publishes() -> None:
     assert counter("openai", "gpt-4o")[0].count("<|endoftext|>") > 1  # what a text says, not a control token
 
 
+def test_where_the_vocabulary_is_not_known_what_can_be_done_is_said() -> None:
+    made, hint = counter("openai", "gpt-6-sol")  # on the price list, and its vocabulary is not published
+    assert made is APPROXIMATE
+    assert hint is not None
+    assert "the vocabulary of gpt-6-sol is not known" in hint
+    assert "tokenizer.json" in hint
+    assert "gemini-2.5-flash is not known" in (counter("gemini", "gemini-2.5-flash")[1] or "")
+    assert counter("simulator", "edgen-simulator")[1] is None
+
+
 def test_the_guess_is_within_what_it_states() -> None:
+    """Each way what `how` says was measured, and `error` more than that."""
     exact = counter("openai", "gpt-4o")[0]
     texts = [path.read_text() for path in sorted(resources.folder("prompts").glob("*.j2"))]
     prompt = (resources.folder("prompts") / "education_dialogue.j2").read_text()
     texts += [respond((Message("user", prompt),), seed=seed).text for seed in range(20)]
+    offs = {}
     for text in texts:
         messages = [Message("user", text)]
-        off = APPROXIMATE.prompt(messages) / exact.prompt(messages) - 1
-        assert abs(off) <= APPROXIMATE.error, (off, text[:60])
+        offs[text[:60]] = APPROXIMATE.prompt(messages) / exact.prompt(messages) - 1
+    for name in ("quickstart", "selfplay"):
+        plan = load_plan(resources.folder("jobs") / f"{name}.yaml", [])
+        for index in range(100):
+            for use, prompt_ in rendered(plan, index).items():
+                offs[f"{name} {use} {index}"] = APPROXIMATE.prompt(prompt_) / exact.prompt(prompt_) - 1
+    outside = {name: off for name, off in offs.items() if not -TOO_FEW <= off <= TOO_MANY}
+    assert outside == {}
+    assert max(offs.values()) > TOO_MANY - 0.05  # no more than that is claimed
+    assert APPROXIMATE.error > max(TOO_FEW, TOO_MANY)
+    assert "5% too few to 27% too many" in APPROXIMATE.how
 
 
 def test_a_tokenizer_json_counts(tmp_path: Path) -> None:

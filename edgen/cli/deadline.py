@@ -21,7 +21,7 @@ class Deadline:
     """The earlier of both. `wall` and `passed` are clocks in seconds: since the epoch, and one that never jumps.
 
     The wall clock is read anew at every look, so one that is set, or goes on after the machine slept, counts as
-    it then is. Raises UsageError for what is no time, StoppedError for a moment that has gone by.
+    it then is. Raises UsageError for what is no time.
     """
 
     def __init__(
@@ -32,9 +32,12 @@ class Deadline:
         self._at = None if until is None else _moment(until.strip(), wall())
         self._end = None if for_ is None else passed() + _span(for_)
         self._until, self._for = until, for_
-        if self._at is not None and self._at <= wall():
+
+    def check(self) -> None:
+        """Raise StoppedError where the moment has gone by: to be asked before anything is begun."""
+        if self._at is not None and self._at <= self._wall():
             raise StoppedError(
-                f"--until {until}: that moment has gone by, so nothing was begun. "
+                f"--until {self._until}: that moment has gone by, so nothing was begun. "
                 "Start again with a later one; the run goes on where it stands."
             )
 

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from edgen.cli.ending import ended
 from edgen.cli.output import note
@@ -37,7 +37,8 @@ def guarded(run: Callable[[], object]) -> int:
         code, trace = 1, traceback.format_exc()
         text = "this is a bug in edgen, not in what you did. What was answered is stored."
     finally:
-        _tell(code, text, trace)
+        with _undisturbed():
+            _tell(code, text, trace)
         signal.signal(signal.SIGTERM, before)
     return code
 
@@ -53,5 +54,20 @@ def _tell(code: int, text: str | None, trace: str | None) -> None:
         note(f"edgen: {text}")
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore signals: it ends in a moment anyway, and who waits for it is to be told how."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
 def _terminated(number: int, _frame: object) -> None:
+    signal.signal(
+        number, signal.SIG_IGN
+    )  # one is enough: the next would be raised where this one is being told
     raise SignalError(number, "terminated; what was finished before is there, and nothing is half written.")

@@ -1,11 +1,13 @@
 """`edgen estimate`: what a job will cost, before it is started; calls nothing and writes nothing.
 
 `--json` prints one object: `job`, `via`, `conversations` (wanted), `to_make` (of these, as expected); then, of what is
-still to make, `calls`, `tokens` {`prompt`, `completion`} and `cost_usd` (null where a price is missing), each with `low`,
-`expected`, `high` and, where every backend has max_tokens, `at_most`; `prices` (a backend each: US dollars per million
+still to make and not at the provider already, `calls`, `tokens` {`prompt`, `completion`} and `cost_usd` (null where a price is missing), each with `low`,
+`expected`, `high` and, where every backend has max_tokens, `at_most` (of all that is still to make, if no call is lost);
+`prices` (a backend each: US dollars per million
 tokens, `batch`, `date`, `source`); `basis` {`answers`: runs, assumed or some assumed; `runs`; `prompts`; `said`}; `already`
-{`conversations`, `calls`, `tokens`, `cost_usd`, `other_form`}; `budget`, a cap each {`key`, `cap`, `charged`, `share` of the
-conversations, `enough` at the high end, `certain` at the most}; with arms `arms`, by name, with the same keys.
+{`conversations` of the plan; `calls`, `tokens`, `cost_usd` of the whole run; `out` {`calls`, `tokens`, `cost_usd`}, requests
+at the provider with the most that they can take; `other_form`}; `budget`, a cap each {`key`, `cap`, `charged`, `out` (set
+aside, of `charged`), `share` of the conversations, `enough` at the high end, `enough_at_most`, `binds`}; with arms `arms`, by name, with the same keys.
 """
 
 from __future__ import annotations
@@ -171,6 +173,11 @@ def _already(each: list[Already]) -> dict[str, Any]:
             "completion": round(sum(one.used.completion for one in each)),
         },
         "cost_usd": sum(costs) if costs else None,
+        "out": {
+            "calls": sum(one.out.calls for one in each),
+            "tokens": sum(one.out.tokens for one in each),
+            "cost_usd": round(sum(one.out.usd for one in each), 6),
+        },
         "other_form": any(one.other_form for one in each),
     }
 
@@ -183,12 +190,12 @@ def _lines(name: str, each: dict[str | None, Estimate], caps: list[Budget], via:
     how = "by the provider's batch service" if via == "batch" else "call by call"
     there = facts["already"]
     lines = [
-        f"{name}: {facts['conversations']:,} conversations, {facts['to_make']:,} still to make, {how}",
+        f"{name}: {_counted(facts['conversations'], 'conversation')}, {facts['to_make']:,} still to make, {how}",
         "",
         *_table(facts),
         "",
     ]
-    if there["conversations"] or there["other_form"]:
+    if there["calls"] or there["out"]["calls"] or there["other_form"]:
         lines += _labelled("already", _there(there))
     if "at_most" not in facts["calls"]:
         lines += _labelled("at most", "no limit: a backend without max_tokens answers as long as it likes")
@@ -206,7 +213,7 @@ def _lines(name: str, each: dict[str | None, Estimate], caps: list[Budget], via:
     for number, sentence in enumerate(facts["basis"]["said"]):
         lines += _labelled("" if number else "rests on", sentence)
     for cap in caps:
-        lines += _labelled("budget", _reach(cap))
+        lines += _labelled("budget", _reach(cap, via))
     return lines
 
 
@@ -238,7 +245,18 @@ def _there(facts: dict[str, Any]) -> str:
         return "a run of that name is there, made by another form of this job; what of its answers fits is not known"
     tokens = facts["tokens"]["prompt"] + facts["tokens"]["completion"]
     cost = "" if facts["cost_usd"] is None else f", ${_dollars(facts['cost_usd'])}"
-    return f"{facts['conversations']:,} conversations are there: {facts['calls']:,} calls, {tokens:,} tokens{cost}"
+    count, out = facts["conversations"], facts["out"]
+    said = (
+        f"{_counted(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has used "
+        f"{_counted(facts['calls'], 'call')}, {_counted(tokens, 'token')}{cost} in all"
+    )
+    if out["calls"]:
+        most = f"${_dollars(out['cost_usd'])}" if out["cost_usd"] else _counted(out["tokens"], "token")
+        said += (
+            f"; {_counted(out['calls'], 'request')} {'is' if out['calls'] == 1 else 'are'} at the provider, for "
+            f"{most} at most, and not counted above but under `at most`"
+        )
+    return said
 
 
 def _priced(price: Price | None, via: str) -> str:
@@ -260,21 +278,30 @@ def _in_short(facts: dict[str, Any]) -> str:
         if cost is None
         else f", ${_dollars(cost['expected'])} ({_dollars(cost['low'])} to {_dollars(cost['high'])})"
     )
-    return f"{calls['expected']:,} calls, {tokens:,} tokens{money}"
+    return f"{_counted(calls['expected'], 'call')}, {_counted(tokens, 'token')}{money}"
 
 
-def _reach(cap: Budget) -> str:
-    """How far a cap reaches, in a sentence."""
+def _reach(cap: Budget, via: str) -> str:
+    """How far a cap reaches, in a sentence or two."""
     of = f"{_dollars(cap.cap)}" if cap.key == "max_cost" else f"{cap.cap:,.0f}"
     spent = f"{_dollars(cap.charged)}" if cap.key == "max_cost" else f"{cap.charged:,.0f}"
-    used = f", of which {spent} is used," if cap.charged else ""
-    if cap.certain:
-        return f"limits.{cap.key} {of}{used} covers the most that all of it can use"
+    used = f", of which {spent} is used{' or set aside' if cap.out else ''}," if cap.charged else ""
+    if not cap.binds:
+        return f"limits.{cap.key} {of} binds nothing, since every price is 0"
+    if cap.enough_at_most:
+        return f"limits.{cap.key} {of}{used} covers the most that all of it can use, if no call is lost"
     if cap.enough:
-        return f"limits.{cap.key} {of}{used} covers all of it, at the high end too"
-    if cap.share >= 1:
-        return f"limits.{cap.key} {of}{used} covers all of it as expected, and not at the high end"
-    return f"limits.{cap.key} {of}{used} covers about {cap.share:.0%} of the conversations"
+        reach = "covers all of it, at the high end too"
+    elif cap.share >= 1:
+        reach = "covers all of it as expected, and not at the high end"
+    else:
+        reach = f"covers about {cap.share:.0%} of the conversations"
+    rounds = "; the most of each request is set aside while its batch is out, so it may take several rounds"
+    return f"limits.{cap.key} {of}{used} {reach}{rounds if via == 'batch' else ''}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -79,6 +79,8 @@ def command(
     manner = Manner(via, write_only, scenario_range(part), watch)
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
+    if write_only is not None and write_only.exists() and not write_only.is_dir():
+        raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
     whole, plans = load_plans(job, overrides)
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)

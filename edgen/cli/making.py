@@ -13,7 +13,7 @@ from edgen.cli.options import Via
 from edgen.cli.output import note
 from edgen.cli.watch import Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
-from edgen.errors import ProviderError, ShortError
+from edgen.errors import ShortError
 from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -43,9 +43,15 @@ async def make(
 ) -> None:
     """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
     `tallies` is filled with what is counted meanwhile."""
+    if await _is_finished(whole, plans, rundir, manner.part):
+        for arm in plans:
+            manner.watch.keep(rundir.of(arm), arm)
+        note(f"edgen: {rundir.path}: all is there; nothing to do.")
+        return
+    manner.watch.check_deadline()
     async with contextlib.AsyncExitStack() as stack:
         # All of them before anything is written: a missing key leaves no folder behind.
-        equipped = await _all_equipped(plans, rundir, manner, stack)
+        equipped = await _all_equipped(plans, manner, stack)
         with worded(rundir.path):
             rundir.prepare(arms=bool(whole.arms))
             with rundir.held() as dead:
@@ -65,26 +71,17 @@ class Equipped(NamedTuple):
 
 
 async def _all_equipped(
-    plans: Plans, rundir: RunDir, manner: Manner, stack: contextlib.AsyncExitStack
+    plans: Plans, manner: Manner, stack: contextlib.AsyncExitStack
 ) -> dict[str | None, Equipped]:
-    """What each arm is made with. A run that is finished asks nothing, and neither does who only writes request
-    files: these need no key."""
+    """What each arm is made with. Who only writes request files needs no key."""
+    keyless = manner.write_only is not None
 
-    async def equip(plan: Plan, *, keyless: bool) -> Equipped:
+    async def equip(plan: Plan) -> Equipped:
         backends = await stack.enter_async_context(_backends(plan, keyless=keyless))
         way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
         return Equipped(backends, way)
 
-    try:
-        keyless = manner.write_only is not None
-        return {arm: await equip(plan, keyless=keyless) for arm, plan in plans.items()}
-    except ProviderError:
-        equipped = {arm: await equip(plan, keyless=True) for arm, plan in plans.items()}
-        if manner.part is None and all(
-            _is_finished(plan, equipped[arm].backends, rundir.of(arm)) for arm, plan in plans.items()
-        ):
-            return equipped
-        raise
+    return {arm: await equip(plan) for arm, plan in plans.items()}
 
 
 def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
@@ -100,22 +97,19 @@ def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManag
     return made_backends(configs, job.limits, environ)
 
 
-def _is_finished(plan: Plan, backends: dict[str, Backend], rundir: RunDir) -> bool:
-    """Whether all that the plan asks for was made there, under this very form of the job."""
+async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
+    """Whether nothing is left to do there: then no key is needed, and nothing is written."""
     from edgen.config import backend_name
-    from edgen.ledger import run_status
+    from edgen.engine.finished import is_finished
 
-    if not rundir.ledger.exists():
+    if not all(rundir.of(arm).ledger.exists() for arm in plans):
         return False
-    job, status = plan.job, run_status(rundir.ledger)
-    identities = {role: backends[backend_name(job, role)].identity for role in plan.roles}
-    return (
-        status.plan.fingerprint == plan.fingerprint(identities)
-        and status.state(held=False) == "complete"
-        and status.plan.of is None
-        and status.plan.asked == job.conversations * job.replicates
-        and not status.failed
-    )
+    jobs = {}
+    for arm, plan in plans.items():
+        async with _backends(plan, keyless=True) as backends:
+            identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
+        jobs[arm] = plan.job, plan.fingerprint(identities)
+    return is_finished(whole, jobs, rundir, part)
 
 
 async def _make(plan: Plan, equipped: Equipped, rundir: RunDir, tallies: Tallies, manner: Manner) -> None:

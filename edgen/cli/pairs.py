@@ -90,6 +90,7 @@ def command(
         if dead is not None:
             note(f"edgen: {dead} ended without saying so; its run is gone on with.")
         watch.begin(reader.name, "pairs")
+        watch.check_deadline()
         # The run's own job, with the settings of this command on top.
         job = _with_choices(_job(rundir, set_ or []), min_margin, max_per_scenario)
         facts, ended = _make(reader, job, by, human, judge, prompt, Manner(via, watch))

@@ -120,7 +120,7 @@ class Display:
         if (pause := self.driver.paused_for) > 1:
             parts.append(f"told to wait {span(pause)}")
         if tally.cost_usd is not None:
-            parts.append(f"${tally.cost_usd:.2f}")
+            parts.append(money(tally.cost_usd))
         return " · ".join(parts)
 
 
@@ -231,3 +231,8 @@ def short(number: int) -> str:
         if number >= size:
             return f"{number / size:.1f}{letter}"
     return str(number)
+
+
+def money(usd: float) -> str:
+    """US dollars, to the cent, and below one to a hundredth of it."""
+    return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:.2f}"

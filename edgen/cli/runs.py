@@ -11,8 +11,8 @@ import typer
 
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_line
-from edgen.cli.progress import short
-from edgen.cli.status import facts_of
+from edgen.cli.progress import money, short
+from edgen.cli.status import facts_of, lasts
 from edgen.durations import span
 from edgen.errors import EdgenError, UsageError
 from edgen.rundir import RunDir
@@ -78,7 +78,9 @@ def _row(rundir: RunDir) -> dict[str, Any]:
             "tokens",
             "cost_usd",
         )
-        row |= {key: facts[key] for key in (*kept, "unanswered", "batches") if key in facts}
+        row |= {key: facts[key] for key in (*kept, "out", "unanswered", "batches") if key in facts}
+        if told := lasts(facts):
+            row["last"] = " ".join(told)
     except EdgenError as error:
         row |= {"state": "unreadable", "problem": " ".join(str(error).split())}
     except OSError as error:
@@ -128,7 +130,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         return row["name"], row["state"], "-", "-", "-", "-", age, size
     cost = "no price" if row["calls"]["made"] else "-"
     if row["cost_usd"] is not None:
-        cost = f"${row['cost_usd']:.2f}"
+        cost = money(row["cost_usd"])
     return (
         row["name"],
         row["state"],

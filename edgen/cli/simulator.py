@@ -31,7 +31,8 @@ def command(
     """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
 
     Both vendors' batches are served too: files up, a batch begun, watched and cancelled, results down. In
-    a batch, an HTTP fault fails one request; batch_create_lost and batch_503 strike the calls about batches.
+    a batch, an HTTP fault fails one request; batch_create_lost, batch_503 and batch_slow strike the calls
+    about batches and their files.
 
     Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
     loop, two_turns and the like (turns of self-play), judge_first, judge_longer and the like (a judge's

@@ -11,7 +11,7 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_json, print_line
 from edgen.errors import RunError
-from edgen.ledger import OPEN, batches_at, out_at, run_status, unanswered_at
+from edgen.ledger import OPEN, kept_at, out_at
 from edgen.rundir import RunDir
 
 
@@ -43,9 +43,8 @@ def command(
         return
     for line in status_lines(facts):
         print_line(line)
-    if facts["state"] in ("stopped", "short"):
-        for message in _messages(rundir):
-            print_line(f"last       {message}")
+    for message in lasts(facts):
+        print_line(f"last       {message}")
 
 
 def facts_of(rundir: RunDir, *, held: bool) -> dict[str, Any]:
@@ -67,6 +66,7 @@ def _judge_facts(ledger: Path) -> dict[str, Any]:
         "calls",
         "tokens",
         "cost_usd",
+        "out",
         "unanswered",
         "batches",
     )
@@ -75,14 +75,18 @@ def _judge_facts(ledger: Path) -> dict[str, Any]:
 
 
 def _ledger_facts(rundir: RunDir, *, held: bool, ledger: Path | None = None) -> dict[str, Any]:
-    """What one ledger says of its run. `unanswered` is there where calls are charged that have no answer,
-    `batches` where some are out."""
+    """What one ledger says of its run. Where there is such: `out`, what is set aside for what is out, and
+    `batches`, of them those that are; `unanswered`, what is charged for calls that have no kept answer; `last`,
+    what the last session of a run that is not complete ended with."""
     ledger = rundir.ledger if ledger is None else ledger
-    facts = run_status(ledger).as_json(str(rundir.path), held=held)
-    tokens, usd = unanswered_at(ledger)
-    if tokens or usd:
-        facts["unanswered"] = {"tokens": tokens, "cost_usd": usd}
-    if out := [batch for batch in batches_at(ledger) if batch.state in OPEN]:
+    kept = kept_at(ledger)
+    facts = kept.status.as_json(str(rundir.path), held=held)
+    for name, (tokens, usd) in (("out", kept.out), ("unanswered", kept.unanswered)):
+        if tokens or usd:
+            facts[name] = {"tokens": tokens, "cost_usd": usd}
+    if (last := kept.status.last(held=held)) is not None:
+        facts["last"] = last
+    if out := [batch for batch in kept.batches if batch.state in OPEN]:
         facts["batches"] = [
             {
                 "number": batch.number,
@@ -114,7 +118,7 @@ def _run_facts(rundir: RunDir, *, held: bool) -> dict[str, Any]:
         raise RunError(f"{rundir.path}: none of this run's arms was begun; generate it first.")
     states = {"stopped" if facts is None else facts["state"] for facts in each.values()}
     state = next((s for s in ("stopped", "short") if s in states), "complete")
-    apart = ("run", "state", "range", "batches")  # what does not add up
+    apart = ("run", "state", "range", "batches", "last")  # what does not add up
     total = _added([{k: v for k, v in facts.items() if k not in apart} for facts in begun])
     if len(ranges := {tuple(facts.get("range", {}).items()) for facts in begun}) == 1 and any(ranges):
         total = {"range": begun[0]["range"], **total}
@@ -130,13 +134,11 @@ def _arms(rundir: RunDir) -> dict[str, RunDir] | None:
     return {name: rundir.of(name) for name in load_job(rundir.job).arms}
 
 
-def _messages(rundir: RunDir) -> list[str]:
-    """What the last sessions ended with."""
-    arms = _arms(rundir)
-    if arms is None:
-        message = run_status(rundir.ledger).message
-        return [message] if message else []
-    return [f"{name}: {text}" for name, arm in arms.items() if arm.ledger.exists() for text in _messages(arm)]
+def lasts(facts: dict[str, Any]) -> list[str]:
+    """What the last sessions ended with, of a run that is not complete, and of its arms."""
+    own = [facts["last"]] if "last" in facts else []
+    arms = ((name, arm) for name, arm in facts.get("arms", {}).items() if arm is not None)
+    return own + [f"{name}: {text}" for name, arm in arms for text in lasts(arm)]
 
 
 def _added(values: list[Any]) -> Any:
@@ -155,7 +157,7 @@ def status_lines(facts: dict[str, Any]) -> list[str]:
     calls, tokens = facts["calls"], facts["tokens"]
     cost = "unknown (no price in the job)" if calls["made"] else "none yet"
     if facts["cost_usd"] is not None:
-        cost = f"${facts['cost_usd']:.4f}"
+        cost = _money(facts["cost_usd"])
     return [
         f"run        {facts['run']}",
         f"state      {facts['state']}",
@@ -184,12 +186,22 @@ def _range(facts: dict[str, Any]) -> str:
 
 
 def _unanswered_lines(facts: dict[str, Any]) -> list[str]:
-    """What is charged without an answer: a batch that is out, calls under way, calls that were cut off."""
-    if "unanswered" not in facts:
-        return []
-    lost = facts["unanswered"]
-    money = f", ${lost['cost_usd']:.4f}" if lost["cost_usd"] else ""
-    return [f"unanswered {lost['tokens']:,} tokens{money} at most, charged for calls without a kept answer"]
+    """What is set aside or charged without an answer: what is out, and calls that were cut off."""
+    told = (
+        ("out", "set aside ", "for what is out"),
+        ("unanswered", "unanswered", "charged for calls without a kept answer"),
+    )
+    return [f"{word} {_most(facts[key])} at most, {why}" for key, word, why in told if key in facts]
+
+
+def _most(amount: dict[str, Any]) -> str:
+    money = f", {_money(amount['cost_usd'])}" if amount["cost_usd"] else ""
+    return f"{amount['tokens']:,} tokens{money}"
+
+
+def _money(usd: float) -> str:
+    """US dollars, to a hundredth of a cent."""
+    return f"${usd:.4f}"
 
 
 def _batch_lines(runs: list[dict[str, Any]]) -> list[str]:

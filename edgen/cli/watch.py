@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from edgen.cli.deadline import Deadline
     from edgen.cli.log import Log
     from edgen.cli.metrics import MetricsFile
-    from edgen.cli.watched import Watched
+    from edgen.cli.watched import Figures, Watched
     from edgen.engine.session import Session
+    from edgen.rundir import RunDir
 
 UntilOption = Annotated[
     str | None,
@@ -44,7 +45,7 @@ class Watch:
     """As the options say; one for a command, over all that it does. To be made before anything else is, so that
     what goes wrong then is logged as well.
 
-    Raises UsageError for options that cannot be followed, StoppedError for a deadline that has gone by.
+    Raises UsageError for options that cannot be followed.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Watch:
         self.started = time.time()
         self._metrics: MetricsFile | None = None
         self._unwritten = False  # the metrics file, when last tried
-        self._parts: dict[str, Watched] = {}
+        self._parts: dict[str, Figures] = {}
         self._stack = contextlib.ExitStack()  # closed at the command's end
         if log_format == "json":
             from edgen.cli.log import Log
@@ -85,15 +86,29 @@ class Watch:
         if self.log is not None:
             self.log.run = run
 
+    def check_deadline(self) -> None:
+        """Raise StoppedError where it has gone by; to be asked once something is known to be left to do."""
+        if self.deadline is not None:
+            self.deadline.check()
+
+    def keep(self, rundir: RunDir, arm: str | None) -> None:
+        """Tell of a run, or of an arm, at which nothing is done, as it stands."""
+        if self.log is not None or self._metrics is not None:
+            from edgen.cli.watched import Figures
+            from edgen.ledger import run_status
+
+            self._parts[arm or ""] = Figures(run_status(rundir.ledger), arm)
+
     def part(self, session: Session, name: str) -> Watched:
         """What is watched of a session: the run's one, or an arm's, whose name goes on behind the run's."""
-        if name not in self._parts:
-            from edgen.cli.watched import Watched
+        from edgen.cli.watched import Watched
 
+        part = self._parts.get(name)
+        if not isinstance(part, Watched):
             arm = name.removeprefix(f"{self.run}.") if name.startswith(f"{self.run}.") else None
-            self._parts[name] = Watched(session, arm, self.log)
-            self._parts[name].begun()
-        return self._parts[name]
+            self._parts[name] = part = Watched(session, arm, self.log)
+            part.begun()
+        return part
 
     def write_metrics(self, state: str = "running", code: int | None = None) -> None:
         """Bring the metrics file up to date, if there is to be one; `code`: the command's exit code, at its end."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgen import __version__
 from edgen.cli.metrics import LAST_SUCCESS, Families
-from edgen.ledger import OPEN
+from edgen.engine.tally import Tally
+from edgen.ledger import OPEN, RunStatus
 
 if TYPE_CHECKING:
     from edgen.cli.log import Log
@@ -26,15 +27,101 @@ _RATE_EVERY = 1.0
 _METRICS_EVERY = 5.0
 
 
-class Watched:
-    """`arm` is None where the run has none. Calls, tokens and cost are those of all starts of the run together;
-    what the ledger does not keep (retries by kind, pauses) is this start's."""
+class Figures:
+    """How a run stands, in figures: those that its ledger has. `arm` is None where the run has none.
+
+    `tally` counts the outcomes of the run, and what this start has done; `before` is what other starts did."""
+
+    def __init__(self, status: RunStatus, arm: str | None, tally: Tally | None = None) -> None:
+        self.arm = arm
+        self.before = status.counts
+        if tally is None:
+            tally = Tally(planned=status.planned)
+            tally.take(status.accepted, status.rejected, status.failed)
+        self.tally = tally
+
+    def figures(self) -> dict[str, Any]:
+        """As JSON: those of the run, and under `now` what this start did."""
+        tally, before = self.tally, self.before
+        now: dict[str, Any] = {
+            "calls": {"made": tally.made, "replayed": tally.replayed, "retried": tally.retried},
+            "tokens": {"prompt": tally.prompt_tokens, "completion": tally.completion_tokens},
+            "cost_usd": tally.cost_usd,
+        }
+        return {
+            "planned": tally.planned,
+            "accepted": tally.accepted,
+            "rejected": dict(tally.rejected),
+            "failed": dict(tally.failed),
+            "pending": tally.pending,
+            "calls": {
+                **now["calls"],
+                "made": before.made + tally.made,
+                "retried": before.retried + tally.retried,
+            },
+            "tokens": self._tokens(),
+            "cost_usd": self._cost(),
+            "now": now,
+        }
+
+    def _tokens(self) -> dict[str, int]:
+        return {
+            "prompt": self.before.prompt_tokens + self.tally.prompt_tokens,
+            "completion": self.before.completion_tokens + self.tally.completion_tokens,
+        }
+
+    def _cost(self) -> float | None:
+        known = [cost for cost in (self.before.cost_usd, self.tally.cost_usd) if cost is not None]
+        return round(sum(known), 12) if known else None
+
+    def add_to(self, found: Families, labels: dict[str, str], things: str) -> None:
+        """Add them to a metrics file's."""
+        tally, before = self.tally, self.before
+        add = found.add
+        ended = {
+            "accepted": tally.accepted,
+            "rejected": tally.rejected.total(),
+            "failed": tally.failed.total(),
+        }
+        for outcome, count in (*ended.items(), ("pending", tally.pending)):
+            add(
+                f"edgen_{things}",
+                "gauge",
+                f"{things.capitalize()} by outcome.",
+                count,
+                labels | {"outcome": outcome},
+            )
+        add("edgen_planned", "gauge", f"{things.capitalize()} planned.", tally.planned, labels)
+        add(
+            "edgen_calls_total", "counter", "Calls answered, of all starts.", before.made + tally.made, labels
+        )
+        add("edgen_retried_total", "counter", "Attempts beyond a call's first, of all starts.",
+            before.retried + tally.retried, labels)  # fmt: skip
+        for kind, count in self._tokens().items():
+            add(
+                "edgen_tokens_total",
+                "counter",
+                "Tokens of answers, of all starts.",
+                count,
+                labels | {"kind": kind},
+            )
+        add(
+            "edgen_cost_usd_total",
+            "counter",
+            "US dollars that answers cost, of all starts.",
+            self._cost(),
+            labels,
+        )
+
+
+class Watched(Figures):
+    """A session's. Calls, tokens and cost are those of all starts of the run together; what the ledger does not
+    keep (retries by kind, pauses) is this start's."""
 
     def __init__(self, session: Session, arm: str | None, log: Log | None) -> None:
         self.session = session
-        self.arm = arm
         self._status = session.ledger.status()
-        self.before = self._status.counts
+        super().__init__(self._status, arm, session.tally)
         self.paused = 0.0  # seconds in which a service had asked to wait
         self.last_answer: float | None = None
         self._log = log
@@ -122,19 +209,7 @@ class Watched:
         self._tell("progress", **self.figures(), per_second=round(per_second, 2))
 
     def figures(self) -> dict[str, Any]:
-        """How it stands: the tally of this start, as JSON."""
-        tally = self.session.tally
-        return {
-            "planned": tally.planned,
-            "accepted": tally.accepted,
-            "rejected": dict(tally.rejected),
-            "failed": dict(tally.failed),
-            "pending": tally.pending,
-            "calls": {"made": tally.made, "replayed": tally.replayed, "retried": tally.retried},
-            "tokens": {"prompt": tally.prompt_tokens, "completion": tally.completion_tokens},
-            "cost_usd": tally.cost_usd,
-            "in_flight": self.session.driver.in_flight,
-        }
+        return {**super().figures(), "in_flight": self.session.driver.in_flight}
 
     def _tell(self, event: str, text: str | None = None, /, **facts: Any) -> None:
         if self._log is not None:
@@ -152,59 +227,12 @@ class Watched:
             return
 
     def add_to(self, found: Families, labels: dict[str, str], things: str) -> None:
-        """Add this session's figures."""
-        tally, before = self.session.tally, self.before
-        add = found.add
-        ended = {
-            "accepted": tally.accepted,
-            "rejected": tally.rejected.total(),
-            "failed": tally.failed.total(),
-        }
-        for outcome, count in (*ended.items(), ("pending", tally.pending)):
-            add(
-                f"edgen_{things}",
-                "gauge",
-                f"{things.capitalize()} by outcome.",
-                count,
-                labels | {"outcome": outcome},
-            )
-        add("edgen_planned", "gauge", f"{things.capitalize()} planned.", tally.planned, labels)
-        add(
-            "edgen_calls_total", "counter", "Calls answered, of all starts.", before.made + tally.made, labels
-        )
-        add("edgen_retried_total", "counter", "Attempts beyond a call's first, of all starts.",
-            before.retried + tally.retried, labels)  # fmt: skip
-        for kind, count in sorted(tally.retried_by.items()):
-            add("edgen_retries_total", "counter", "Attempts beyond a call's first, of this start, by what went wrong.",
+        super().add_to(found, labels, things)
+        for kind, count in sorted(self.tally.retried_by.items()):
+            found.add("edgen_retries_total", "counter", "Attempts beyond a call's first, of this start, by what went wrong.",
                 count, labels | {"kind": kind})  # fmt: skip
-        tokens = {
-            "prompt": before.prompt_tokens + tally.prompt_tokens,
-            "completion": before.completion_tokens + tally.completion_tokens,
-        }
-        for kind, count in tokens.items():
-            add(
-                "edgen_tokens_total",
-                "counter",
-                "Tokens of answers, of all starts.",
-                count,
-                labels | {"kind": kind},
-            )
-        if tally.cost_usd is not None or before.cost_usd is not None:
-            cost = (before.cost_usd or 0.0) + (tally.cost_usd or 0.0)
-            add(
-                "edgen_cost_usd_total",
-                "counter",
-                "US dollars that answers cost, of all starts.",
-                cost,
-                labels,
-            )
-        add(
-            "edgen_last_answer_time_seconds",
-            "gauge",
-            "When this start last got an answer.",
-            self.last_answer,
-            labels,
-        )
+        found.add("edgen_last_answer_time_seconds", "gauge", "When this start last got an answer.",
+            self.last_answer, labels)  # fmt: skip
         self._add_flow(found, labels)
 
     def _add_flow(self, found: Families, labels: dict[str, str]) -> None:
@@ -234,7 +262,7 @@ class Watched:
 
 
 def families(
-    watch: Watch, parts: Iterable[Watched], last_success: str | None, state: str, code: int | None
+    watch: Watch, parts: Iterable[Figures], last_success: str | None, state: str, code: int | None
 ) -> Families:
     """All there is to tell, of all parts of the run. `code`: the exit code, once the command has ended."""
     found = Families()

@@ -71,9 +71,10 @@ def worded(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
+        place = problem.filename or path
         if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoppedError(
-                f"{path}: there is no room left on the disk ({problem.strerror}). "
+                f"{place}: there is no room left on the disk ({problem.strerror}). "
                 "Make room and start the same command again."
             ) from None
         if problem.errno in (errno.EMFILE, errno.ENFILE):
@@ -81,7 +82,7 @@ def worded(path: Path) -> Iterator[None]:
                 "this system lets a process open too few files for so many calls at once. Lower it "
                 "(--set limits.in_flight=32) or raise the limit (ulimit -n). What was answered is stored."
             ) from None
-        raise RunError(f"{path}: the run folder cannot be written ({problem.strerror}).") from None
+        raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None
 
 
 @contextlib.asynccontextmanager
@@ -92,14 +93,18 @@ async def batch_way(
     if via == "online":
         yield None
         return
-    from edgen.backends.batches import batches
+    from edgen.backends.batches import PATIENCE, batches
     from edgen.engine.rounds import BatchWay
 
     services: dict[str, Batches] = {}
     try:
         for name, backend in backends.items():
             services[name] = batches(
-                job.backends[name], backend, environ=os.environ, offline=write_only is not None
+                job.backends[name],
+                backend,
+                environ=os.environ,
+                offline=write_only is not None,
+                patience=min(job.limits.give_up_after, PATIENCE),
             )
         yield BatchWay(services, write_only)
     finally:

@@ -140,10 +140,18 @@ def _price_problems(path: str, price: Price | None) -> list[Problem]:
 
 def _price_needed(backend: BackendConfig) -> str:
     """That a price has to be given, with a line to start from."""
-    needed = "a run under max_cost needs it, in US dollars per million tokens; add this line to the backend"
+    needed = (
+        f"a run under max_cost needs the price of {backend.model}, in US dollars per million tokens; add this line to "
+        "the backend"
+    )
     near = nearest_price(str(backend.__struct_config__.tag), backend.model)
     if near is None:
-        return f"{needed}, with its figures (0 where answers cost nothing): price: {{prompt: 0.00, completion: 0.00}}"
+        # Refused until it is filled in: with a price of 0, the cap would bind nothing.
+        return (
+            f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` is the "
+            "share of them that a batch job costs, 0.5 at most providers): "
+            "price: {prompt: DOLLARS, completion: DOLLARS, batch: 1}"
+        )
     line = (
         f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, "
         f'batch: {near.batch:g}, date: {near.date}, source: "{near.source}"}}'

@@ -19,7 +19,9 @@ class Limits(msgspec.Struct, frozen=True):
     requests_per_minute: Annotated[float, Meta(gt=0)] | None = None
     tokens_per_minute: Annotated[float, Meta(gt=0)] | None = None
     attempts: Annotated[int, Meta(ge=1, le=100)] = 6  # network attempts per call
-    give_up_after: Annotated[float, Meta(gt=0)] = 600.0  # seconds per call, waits included
+    give_up_after: Annotated[float, Meta(gt=0)] = (
+        600.0  # seconds after which no call is tried again, and silence ends a run
+    )
     timeout: Annotated[float, Meta(gt=0)] = 120.0  # seconds per attempt
     stop_after_failures: Positive = 25  # failed conversations in a row that stop the run
     max_tokens: Positive | None = None  # tokens the whole run may use

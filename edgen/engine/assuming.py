@@ -10,13 +10,16 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from edgen.config import Job, OpenAIConfig, backend_name, roles_asked
 from edgen.engine.plan import Plan
-from edgen.engine.rendering import rendered
+from edgen.engine.rendering import rendered, rendered_with
 from edgen.engine.usage import Rates, Used, total
 from edgen.limits import prompt_token_bound
+from edgen.model import Scenario
 from edgen.tokens import Counter, counter
 
 RENDERED = 200  # scenarios whose prompts are rendered and counted, at most
@@ -74,16 +77,42 @@ def prompts_of(plan: Plan, units: range, base: Path) -> Prompts:
     rng = random.Random(f"{job.seed}/estimate")  # noqa: S311 - reproducible, not secret
     chosen = units if len(units) <= RENDERED else sorted(rng.sample(units, RENDERED))
     sums: dict[str, int] = {}
-    most: dict[str, int] = {}
+    most = _largest(plan)
     for index in chosen:
         for use, messages in rendered(plan, index).items():
             asked = (job.selfplay.closing or "student") if use == "closing" else use
             sums[use] = sums.get(use, 0) + counters[asked].prompt(messages)
-            most[use] = max(most.get(use, 0), prompt_token_bound(messages))
+            most[use] = max(most[use], prompt_token_bound(messages))
     mean = {use: count / len(chosen) for use, count in sums.items()}
     how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
     error = max(one.error for one in counters.values())
     return Prompts(mean, most, error, how, tuple(hints), len(chosen))
+
+
+def _largest(plan: Plan) -> dict[str, int]:
+    """The most tokens that each prompt of any scenario can be, by what it is for: the first scenario's, and what
+    every dimension's longest value adds to it. That holds where a template does not show one dimension depending
+    on another."""
+    first, space = plan.scenario(0), plan.space
+    base = _bounds(plan, first)
+    most = dict(base)
+    varied: list[list[dict[str, Any]]] = [
+        [{"index": plan.job.conversations - 1}],
+        [{"topic": one.value, "subject": one.subject, "level": one.level} for one in space.topics],
+        [{"student_preference": one.value} for one in space.student_preferences],
+        [{"student_reaction": one.value} for one in space.student_reactions],
+        [{"teacher_preference": one.value} for one in space.teacher_preferences],
+        [{"teacher_reaction": one.value} for one in space.teacher_reactions],
+    ]
+    for choices in varied:
+        found = [_bounds(plan, msgspec.structs.replace(first, **values)) for values in choices]
+        for use, bound in base.items():
+            most[use] += max(0, *(one[use] - bound for one in found))
+    return most
+
+
+def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
+    return {use: prompt_token_bound(messages) for use, messages in rendered_with(plan, scenario).items()}
 
 
 def assumed(job: Job, prompts: Prompts, rates: Rates, replicates: Sequence[int]) -> tuple[Used, Used, Used]:
@@ -172,7 +201,7 @@ def _starts(job: Job, turns: int, level: int) -> list[int]:
 
 
 def at_most(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
-    """The most that one conversation can use, lost calls aside: every ask used, every answer as long as it may
+    """The most that one conversation can use, calls without a counted answer aside: every ask used, every answer as long as it may
     be, and twice as long at each ask, as one that was cut off is asked for again. None without max_tokens."""
     room = {role: job.backends[backend_name(job, role)].max_tokens for role in roles_asked(job)}
     rooms = {role: tokens for role, tokens in room.items() if tokens is not None}

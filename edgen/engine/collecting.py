@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -23,7 +24,7 @@ _PACE = 500  # requests that may be on their way to the ledger before it is wait
 class Collector:
     """One backend's requests of one round. `room` is the most requests of a batch that the job wants.
 
-    `holds` takes what each batch has set aside of the budget, by its number.
+    `folder`: a person's, None for the run's own. `holds` takes what each batch has set aside of the budget, by its number.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Collector:
         fingerprint: str,
         backend: str,
         round_: int,
-        folder: Path,
+        folder: Path | None,
         name: str,
         room: int | None,
         budget: Budget | None,
@@ -47,12 +48,13 @@ class Collector:
         self._fingerprint = fingerprint
         self._backend = backend
         self._round = round_
-        self._folder = folder
+        self._own = folder is None
+        self._folder = folder or folder_of(ledger)
         self._name = name
         self._room = min(service.limits.requests, room or service.limits.requests)
         self._budget = budget
         self._holds = holds
-        self.made: list[Batch] = []  # whole, ready to be sent
+        self.made: list[Batch] = []  # whole: ready to be sent, or written for somebody
         self._batch: Batch | None = None
         self._file: IO[bytes] | None = None
         self._bytes = 0
@@ -75,7 +77,8 @@ class Collector:
         batch, file = await self._opened()
         if self._budget is not None:
             self._hold(self._budget, batch.number, tokens, usd)
-        file.write(line)
+        with _named(self._path(batch)):
+            file.write(line)
         self._ledger.out.put(batch.number, request.address, key, tokens, usd)
         self._bytes += len(line)
         self._requests += 1
@@ -90,9 +93,12 @@ class Collector:
         file, batch = self._file, self._batch
         self._file = self._batch = None
         path, home = self._path(batch), self._ledger.path.parent
-        await asyncio.to_thread(_finish, file, path)
+        with _named(path):
+            await asyncio.to_thread(_finish, file, path)
         place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
-        batch = msgspec.structs.replace(batch, state="ready", requests=self._requests, file=str(place))
+        batch = msgspec.structs.replace(
+            batch, state="ready" if self._own else "written", requests=self._requests, file=str(place)
+        )
         await self._ledger.out.note(batch)
         self._bytes = self._requests = 0
         self.made.append(batch)
@@ -100,7 +106,8 @@ class Collector:
     def abandon(self) -> None:
         """Leave an unfinished file away; its batch counts for nothing from the next start on."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
             with contextlib.suppress(OSError):
                 Path(self._file.name).unlink()
             self._file = None
@@ -110,20 +117,24 @@ class Collector:
 
     async def _opened(self) -> tuple[Batch, IO[bytes]]:
         if self._batch is None or self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            with _named(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
             self._batch = await self._ledger.out.begin(
                 fingerprint=self._fingerprint,
                 backend=self._backend,
-                token=f"edgen-{self._name[:40]}-{secrets.token_hex(8)}",
+                token=new_token(self._name),
                 round_=self._round,
             )
             path = self._path(self._batch)
-            self._file = path.with_name(f".{path.name}.tmp").open("wb")
+            with _named(path):
+                self._file = path.with_name(f".{path.name}.tmp").open("wb")
             self._held = (0, 0.0)
         return self._batch, self._file
 
     def _path(self, batch: Batch) -> Path:
-        return self._folder / f"{batch.number:05d}.{self._backend}.jsonl"
+        """Below the run's folder its number is name enough; a person's folder may hold files of other runs."""
+        name = f"{batch.number:05d}" if self._own else batch.token
+        return self._folder / f"{name}.{self._backend}.jsonl"
 
     def _hold(self, budget: Budget, batch: int, tokens: int, usd: float) -> None:
         """Set aside that much more for a batch: one reservation for all its requests."""
@@ -131,6 +142,25 @@ class Collector:
         if (before := self._holds.pop(batch, None)) is not None:
             budget.settle(before, 0, 0.0)
         self._holds[batch] = budget.take(*self._held)
+
+
+def folder_of(ledger: Ledger) -> Path:
+    """Where the files of a ledger's batches are, beside it."""
+    return ledger.path.with_name(f"{ledger.path.stem}.batches")
+
+
+def new_token(name: str) -> str:
+    """What a batch is known by at the provider, and no other."""
+    return f"edgen-{name[:40]}-{secrets.token_hex(8)}"
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What the system says about a file, with its name: it may be on another disk than the run."""
+    try:
+        yield
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
 
 
 def _finish(file: IO[bytes], path: Path) -> None:

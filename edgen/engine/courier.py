@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import hashlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -24,6 +26,7 @@ import msgspec
 from edgen.backends.batches import Batches, Remote
 from edgen.config import Job
 from edgen.durations import seconds
+from edgen.engine.collecting import new_token
 from edgen.engine.walk import GO_ON, advice, clause
 from edgen.errors import FATAL, RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.events import Events
@@ -34,9 +37,10 @@ T = TypeVar("T")
 
 _FIRST_LOOK = 1.0  # seconds after which a batch is first looked at again
 _LONGER = 1.5  # times as long each time, up to batch.poll
+_AT_LEAST = 0.1  # seconds for a request
 _TRANSFER = 3600.0  # seconds that one file may take
 
-# What is to be done with a result file of a batch; and when none of it will follow.
+# What is to be done with a result file of a batch.
 Take = Callable[[Batch, Path], Awaitable[None]]
 
 
@@ -56,7 +60,16 @@ class Courier:
         self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
         self._ending = asyncio.Event()
         self._uploads = asyncio.Semaphore(2)
-        self.refused: dict[int, int] = {}  # by batch: how often the provider had no room for it
+        self._working: set[int] = set()  # batches that the provider works on
+        self._no_room: dict[
+            int, tuple[int, float]
+        ] = {}  # by batch: refusals in a row, and when the first was
+        self._heard = (
+            0.0  # when the provider last answered, or was first asked after that; of the loop's clock
+        )
+        self._silent = 0  # requests in a row that came to nothing
+        self.lost_tokens = 0  # charged for what will not be answered
+        self.lost_usd = 0.0
 
     def end(self) -> None:
         """Cancel what is out."""
@@ -81,10 +94,16 @@ class Courier:
 
     async def drop(self, batch: Batch, why: str, *, charged: bool = False) -> Batch:
         """Give a batch up; its requests are not out any more. `charged`: the provider may have worked on it."""
-        if charged:
-            _, tokens, usd = self._ledger.out.sums(batch.number)
-            self._ledger.out.lose(tokens, usd)
-        return await self._note(batch, clear=True, state="dropped", message=why)
+        return await self._close(batch, charged=charged, state="dropped", message=why)
+
+    async def _close(self, batch: Batch, *, charged: bool, **changes: Any) -> Batch:
+        """A batch is over. What is left of it unanswered is charged at its most, where it may have been worked on."""
+        _, tokens, usd = self._ledger.out.sums(batch.number) if charged else (0, 0, 0.0)
+        self.lost_tokens += tokens
+        self.lost_usd += usd
+        batch = msgspec.structs.replace(batch, **changes)
+        await self._ledger.out.note(batch, clear=True, lost=(tokens, usd))
+        return batch
 
     # -- sending
 
@@ -104,15 +123,18 @@ class Courier:
 
     async def _create(self, batch: Batch) -> Batch:
         """Have an uploaded file begun, one attempt: what became of a failed one has to be found out first."""
+        service = self._services[batch.backend]
         try:
-            async with _within(self._timeout):
-                remote = await self._services[batch.backend].create(batch.file_id or "", batch.token)
+            remote = await self._once(lambda: service.create(batch.file_id or "", batch.token), self._timeout)
         except CallError as failure:
-            if failure.kind in FATAL or not _mendable(failure):
-                await self._note(batch, state="ready", file_id=None)  # it was refused: nothing was begun
+            if not _mendable(failure):
+                # A gateway may say no to what the service has begun all the same.
+                remote_or_none = await self._asked(lambda: service.find(batch.token))
+                if remote_or_none is not None:
+                    return await self._begun(batch, remote_or_none)
+                await self._note(batch, state="ready", file_id=None)
                 raise self._worded(failure) from None
-            self._count(batch, failure)
-            await asyncio.sleep(self._policy.wait(self.refused[batch.number], failure.retry_after, self._rng))
+            await self._no_room_for(batch, failure)
             return batch  # still `sending`: see whether it was begun all the same
         return await self._begun(batch, remote)
 
@@ -120,7 +142,7 @@ class Courier:
         """After a create whose answer nobody heard: the batch that it made, or the file anew."""
         service, file_id = self._services[batch.backend], batch.file_id
         for last in (False, True):
-            remote = await self._asked(lambda: service.find(batch.token, batch.made_at))
+            remote = await self._asked(lambda: service.find(batch.token))
             if remote is not None:
                 return await self._begun(batch, remote)
             if not last and file_id is not None:
@@ -128,6 +150,7 @@ class Courier:
         return await self._note(batch, state="ready", file_id=None)
 
     async def _begun(self, batch: Batch, remote: Remote) -> Batch:
+        self._no_room.pop(batch.number, None)
         batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=time.time())
         self._tell(batch, f"sent {_requests(batch)} as {remote.id}")
         return batch
@@ -137,24 +160,32 @@ class Courier:
     async def _wait(self, batch: Batch) -> Batch:
         """Look at a batch until it has ended, and read its results."""
         service, remote_id = self._services[batch.backend], batch.remote_id or ""
-        pause, before = min(_FIRST_LOOK, self._poll), None
-        while True:
-            try:
-                remote = await self._asked(lambda: service.state(remote_id), named=True)
-            except _Gone as gone:
-                raise self._lost(batch, gone.failure) from None
-            if remote.state == "ended":
-                return await self._ended(batch, remote)
-            if self._ending.is_set() and batch.state == "sent":
-                batch = await self._note(batch, state="cancelling")
-                await self._asked(lambda: service.cancel(remote_id))
-                self._tell(batch, "cancelling; what is answered by then is kept")
-                pause = min(_FIRST_LOOK, self._poll)
-            if remote.done is not None and remote.done != before:
-                self._tell(batch, f"{remote.done:,} of {batch.requests:,} answered", done=remote.done)
-                before = remote.done
-            await self._sleep(pause, batch)
-            pause = min(self._poll, pause * _LONGER)
+        pause, before, cancelled = min(_FIRST_LOOK, self._poll), None, False
+        try:
+            while True:
+                try:
+                    remote = await self._asked(lambda: service.state(remote_id), named=True)
+                except _Gone as gone:
+                    raise self._lost(batch, gone.failure) from None
+                if remote.state == "ended":
+                    self._working.discard(batch.number)
+                    return await self._ended(batch, remote)
+                self._working.add(batch.number)
+                # Also where it is `cancelling` already: whether a killed process got that far is not known.
+                if not cancelled and (self._ending.is_set() or batch.state == "cancelling"):
+                    if batch.state != "cancelling":
+                        batch = await self._note(batch, state="cancelling")
+                    await self._asked(lambda: service.cancel(remote_id))
+                    cancelled = True
+                    self._tell(batch, "cancelling; what is answered by then is kept")
+                    pause = min(_FIRST_LOOK, self._poll)
+                if remote.done is not None and remote.done != before:
+                    self._tell(batch, f"{remote.done:,} of {batch.requests:,} answered", done=remote.done)
+                    before = remote.done
+                await self._sleep(pause, batch)
+                pause = min(self._poll, pause * _LONGER)
+        finally:
+            self._working.discard(batch.number)
 
     async def _sleep(self, pause: float, batch: Batch) -> None:
         """Wait, but no longer than until all is to end."""
@@ -165,23 +196,43 @@ class Courier:
             await asyncio.wait_for(self._ending.wait(), pause)
 
     async def _ended(self, batch: Batch, remote: Remote) -> Batch:
-        folder = (self._ledger.path.parent / batch.file).parent
-        service = self._services[batch.backend]
-        for number, file_id in enumerate(remote.files, 1):
-            path = folder / f"{batch.number:05d}.results-{number}.jsonl"
-            if not path.exists():  # one that is there is whole: a process was killed while it read it
-                try:
-                    await self._asked(partial(service.download, file_id, path), _TRANSFER, named=True)
-                except _Gone as gone:
-                    raise self._lost(batch, gone.failure) from None
-            await self._take(batch, path)
-        if remote.outcome == "failed":
+        """Fetch and read the results of a batch that has ended, whatever the end was."""
+        if remote.outcome == "failed" and not remote.files:
             return await self._refused(batch, remote)
+        for number, file_id in enumerate(remote.files, 1):
+            await self._fetch(batch, number, file_id)
+        # A line that was never worked on is said to be so. What is not said at all may have been paid for; an
+        # expired batch is not.
         left, *_ = self._ledger.out.sums(batch.number)
-        batch = await self._note(batch, clear=True, state="read", message=remote.outcome)
-        unanswered = f", {left:,} of its requests unanswered" if left else ""
+        charged = remote.outcome != "expired"
+        if left and remote.outcome == "completed" and left == batch.requests:
+            await self._close(
+                batch, charged=True, state="read", message="completed, without one readable answer"
+            )
+            raise ProviderError(
+                f"batch {batch.number} ({batch.remote_id}) is completed, and its results answer none of its "
+                f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page of the "
+                f"batch, and the files in {self._folder(batch)}. {GO_ON}"
+            )
+        batch = await self._close(batch, charged=charged, state="read", message=remote.outcome)
+        unanswered = f", {left:,} of its requests without an answer" if left else ""
         self._tell(batch, f"{remote.outcome}{unanswered}", outcome=remote.outcome)
         return batch
+
+    async def _fetch(self, batch: Batch, number: int, file_id: str) -> None:
+        """Download a result file, unless it is there, and have it read."""
+        service = self._services[batch.backend]
+        mark = hashlib.sha256(file_id.encode()).hexdigest()[:8]
+        path = self._folder(batch) / f"{batch.number:05d}.results-{number}-{mark}.jsonl"
+        if not path.exists():  # one that is there is whole: a process was killed while it read it
+            try:
+                await self._asked(partial(service.download, file_id, path), _TRANSFER, named=True)
+            except _Gone as gone:
+                raise self._lost(batch, gone.failure) from None
+        await self._take(batch, path)
+
+    def _folder(self, batch: Batch) -> Path:
+        return (self._ledger.path.parent / batch.file).parent
 
     async def _refused(self, batch: Batch, remote: Remote) -> Batch:
         """The provider took none of it: for want of room, which may come, or for good."""
@@ -189,22 +240,31 @@ class Courier:
         if not _mendable(failure):
             await self.drop(batch, f"refused: {failure.message}")
             raise self._worded(failure, f"batch {batch.number} was refused as a whole: ")
-        self._count(batch, failure)
-        tries = self.refused[batch.number]
         self._tell(
             batch, f"no room for it yet ({failure.message}); it is sent again", failure=str(failure.kind)
         )
-        await asyncio.sleep(max(self._poll, self._policy.wait(tries, failure.retry_after, self._rng)))
-        token = f"{batch.token.partition('~')[0]}~{tries}"
-        return await self._note(batch, state="ready", token=token, file_id=None, remote_id=None)
+        # Another token: the provider knows the old one by a batch that failed.
+        token = new_token(batch.token.removeprefix("edgen-").rpartition("-")[0])
+        batch = await self._note(batch, state="ready", token=token, file_id=None, remote_id=None)
+        await self._no_room_for(batch, failure, self._poll)
+        return batch
+
+    async def _no_room_for(self, batch: Batch, failure: CallError, least: float = 0.0) -> None:
+        """Wait after a refusal that may pass. While others of ours are worked on, that is no wonder; by itself it is
+        borne as long as limits.give_up_after. Raises ProviderError."""
+        now = asyncio.get_running_loop().time()
+        tries, since = self._no_room.get(batch.number, (0, now))
+        if self._working - {batch.number}:
+            since = now
+        self._no_room[batch.number] = (tries + 1, since)
+        wait = max(least, self._policy.wait(min(tries + 1, 6), failure.retry_after, self._rng))
+        if now - since + wait > self._policy.give_up_after or (
+            not least and tries + 1 >= self._policy.attempts
+        ):
+            raise self._worded(failure, f"batch {batch.number} was not taken: ", _SMALLER)
+        await asyncio.sleep(wait)
 
     # -- what all steps share
-
-    def _count(self, batch: Batch, failure: CallError) -> None:
-        """Count a refusal that may pass. Raises ProviderError when there were too many."""
-        self.refused[batch.number] = self.refused.get(batch.number, 0) + 1
-        if self.refused[batch.number] >= self._policy.attempts:
-            raise self._worded(failure, f"batch {batch.number} was not taken: ", _SMALLER)
 
     async def _asked(
         self, attempt: Callable[[], Awaitable[T]], within: float | None = None, *, named: bool = False
@@ -213,21 +273,44 @@ class Courier:
 
         Raises ProviderError; where the request is about something `named` that is not there, _Gone.
         """
-
-        async def bounded() -> T:
-            async with _within(within or self._timeout):
-                return await attempt()
-
         try:
-            return await call_with_retries(bounded, self._policy, on_retry=self._on_retry, rng=self._rng)
+            return await call_with_retries(
+                lambda: self._once(attempt, within or self._timeout),
+                dataclasses.replace(self._policy, give_up_after=self._patience()),
+                on_retry=self._on_retry,
+                rng=self._rng,
+            )
         except CallError as failure:
             if named and failure.kind is FailureKind.NOT_FOUND:
                 raise _Gone(failure) from None
             raise self._worded(failure) from None
 
+    async def _once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
+        """One attempt, bounded by `within` seconds and, where it is no transfer, by what limits.give_up_after leaves
+        since the provider was last heard of. Raises CallError."""
+        clock = asyncio.get_running_loop().time
+        limit = within if within == _TRANSFER else max(_AT_LEAST, min(within, self._patience()))
+        try:
+            async with _within(limit):
+                result = await attempt()
+        except CallError as failure:
+            self._silent = self._silent + 1 if failure.kind in _UNHEARD else 0
+            if failure.kind not in _UNHEARD:
+                self._heard = clock()
+            raise
+        self._heard, self._silent = clock(), 0
+        return result
+
+    def _patience(self) -> float:
+        """Seconds that the provider may still be silent. They count from the first request that came to nothing."""
+        now = asyncio.get_running_loop().time()
+        if self._silent == 0:
+            self._heard = now
+        return max(0.0, self._heard + self._policy.give_up_after - now)
+
     def _on_retry(self, failure: CallError, wait: float) -> None:
         self._events.tell(
-            "retries", f"batch service: {clause(failure)}; again in {wait:.0f} s", kind=str(failure.kind)
+            "note", f"batch service: {clause(failure)}; again in {wait:.0f} s", kind=str(failure.kind)
         )
 
     def _worded(self, failure: CallError, what: str = "", hint: str = "") -> ProviderError:
@@ -262,6 +345,7 @@ class Courier:
         )
 
 
+_UNHEARD = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _SMALLER = "Smaller batches may fit: --set batch.max_requests=1000."
 
 

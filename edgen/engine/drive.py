@@ -109,14 +109,14 @@ class Driver:
             await asyncio.gather(*workers, stopping, listening, return_exceptions=True)
         if everybody.done() and not everybody.cancelled():
             everybody.result()  # a worker's bug, if there was one
-        self._ends.over()
+        self._ends.over(silent=any(line.begun > 1 for line in self._lines.values()))
         if self._reason is not None:
             raise self._reason
 
     async def _listen(self) -> None:
         """Stop the run at once where a service answers nothing any more."""
         limits = self._tasks.job.limits
-        silence = Silence(self._lines, limits.give_up_after)
+        silence = Silence(self._lines, limits)
         clock = asyncio.get_running_loop().time
         while self._reason is None:
             await asyncio.sleep(silence.every)

@@ -32,25 +32,37 @@ _TOP_UP = 1.1  # scenarios planned for each that is wanted, at most, where no ru
 _HOPELESS = 0.02  # a share of accepted conversations below which nobody plans on
 
 
+class Out(msgspec.Struct, frozen=True):
+    """Requests in batches that are out, and the most that they can take."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
 class Already(msgspec.Struct, frozen=True):
-    """What the run has: conversations that stand, and what all its calls came to."""
+    """What the run has: conversations of the plan that stand, and what all its calls came to, whether or not they
+    were for the plan."""
 
     conversations: int = 0
     accepted: int = 0
     used: Used = Used()
     cost_usd: float | None = None
     partly: Used = Used()  # of conversations that are begun and not ended
+    out: Out = Out()  # requests of the plan at the provider
     other_form: bool = False  # a run of that name is there, made by another form of the job
 
 
 class Estimate(msgspec.Struct, frozen=True):
     """What a plan will use from here on. `conversations` are those wanted, `to_make` those still to be made, as
-    expected; `most` is the most they can use, None without max_tokens; `basis` says in words what it rests on."""
+    expected; `uses` is what they use apart from what is at the provider already, which is `out`; `most` is the most
+    that all of them can use, None without max_tokens; `basis` says in words what it rests on."""
 
     job: Job
     conversations: int
     to_make: float
     uses: Range
+    out: Range
     most: Used | None
     priced: bool
     prompts: Prompts
@@ -86,16 +98,22 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
     if most is not None:
         most = most.times(to_make[2])
         uses = Range(*(Used(*map(min, level, most)) for level in uses))
+    out, new = uses.less(already.partly).parted(already.out.calls)
     return Estimate(
         job=job,
         conversations=wanted,
         to_make=to_make[1],
-        uses=uses.less(already.partly),
+        uses=new,
+        out=out,
         most=most,
         priced=rates.priced,
         prompts=prompts,
         runs=runs,
-        basis=(*_basis(job, prompts, runs), *said),
+        basis=(
+            *_basis(job, prompts, runs),
+            *said,
+            *(_of_most(job) if most is not None and most.calls else ()),
+        ),
         already=already,
     )
 
@@ -146,7 +164,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[Precedent, ...]) -> tuple[str
     how = f"{prompts.how}, within {prompts.error:.0%}"
     if not runs:
         said = [
-            f"prompts: those of {prompts.rendered:,} scenarios rendered and counted ({how})",
+            f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
             "answers: assumed, since no earlier run of this template tells; so the interval is wide",
         ]
         if models := thinks(job):
@@ -158,7 +176,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[Precedent, ...]) -> tuple[str
     names = ", ".join(str(run.path) for run in runs[:3]) + (
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
-    said = [f"prompts and answers: what {count:,} scenarios of this template used in {names}"]
+    said = [f"prompts and answers: what {_scenarios(count)} of this template used in {names}"]
     said.append("the interval holds the total of new ones 95 times in 100, if they are like those")
     others = dict.fromkeys(run.other_model for run in runs if run.other_model)
     if others:
@@ -174,6 +192,22 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[Precedent, ...]) -> tuple[str
     return tuple(said)
 
 
+def _scenarios(count: int) -> str:
+    return f"{count:,} scenario{'' if count == 1 else 's'}"
+
+
+def _of_most(job: Job) -> tuple[str, ...]:
+    """What the most that all can use means, and what it leaves out."""
+    asks = f"each answer asked for {job.asks} times" if job.asks > 1 else "each answer asked for once"
+    doubled = ", with twice the room after each that was cut off" if job.asks > 1 else ""
+    planned = " (of those planned at the high end)" if job.top_up else ""
+    return (
+        f"at most{planned}: {asks} and as long as max_tokens lets it be{doubled}; what comes on top are calls that "
+        f"are lost (a timeout, a kill), charged at their most and tried up to {job.limits.attempts} times, and "
+        "answers whose tokens the service does not count",
+    )
+
+
 def _already(plan: Plan, run: RunDir, units: range, rates: Rates) -> Already:
     """What the run in its folder has of the plan."""
     if not run.job.exists() or not run.ledger.exists():
@@ -186,7 +220,17 @@ def _already(plan: Plan, run: RunDir, units: range, rates: Rates) -> Already:
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
         partly = total(_begun(view, plan, units, rates))
-    return Already(stands.total(), stands[True], used, counts.cost_usd, partly)
+        out = _out(view, plan, units)
+    return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
+
+
+def _out(view: View, plan: Plan, units: range) -> Out:
+    """What of the plan is at the provider."""
+    sums = Out()
+    for index, replicate, calls, tokens, usd in view.out():
+        if index in units and replicate < plan.job.replicates:
+            sums = Out(sums.calls + calls, sums.tokens + tokens, sums.usd + usd)
+    return sums
 
 
 def _standing(view: View, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
@@ -210,15 +254,18 @@ def _begun(view: View, plan: Plan, units: range, rates: Rates) -> Iterator[Used]
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """How far a cap reaches: what is charged against it already, and the share of all conversations that are
-    there or can be made with the rest, as expected. `enough`: at the interval's high end, and at the most."""
+    """How far a cap reaches: what is charged against it already, of that what is set aside for requests that are
+    out, and the share of all conversations that are there or can be made with the rest, as expected. `enough`: at the
+    interval's high end; `enough_at_most`: at the most, if no call is lost. `binds`: not all it counts is free."""
 
     key: str
     cap: float
     charged: float
+    out: float
     share: float
     enough: bool
-    certain: bool
+    enough_at_most: bool
+    binds: bool
 
 
 def budgets(job: Job, estimates: Mapping[str | None, Estimate], whole: RunDir, via: Way) -> list[Budget]:
@@ -226,9 +273,13 @@ def budgets(job: Job, estimates: Mapping[str | None, Estimate], whole: RunDir, v
     each = list(estimates.values())
     if not each:
         return []
-    uses = total(one.uses.expected for one in each), total(one.uses.high for one in each)
-    most = None if any(one.most is None for one in each) else total(one.most for one in each if one.most)
     rates = [Rates(one.job, via) for one in each]
+    whole_uses = [one.uses.plus(one.out) for one in each]
+    uses = total(one.expected for one in whole_uses), total(one.high for one in whole_uses)
+    out_usd = sum(one.already.out.usd for one in each)
+    out_tokens = float(sum(one.already.out.tokens for one in each))
+    free = all(rate.free for rate in rates)
+    most = None if any(one.most is None for one in each) else total(one.most for one in each if one.most)
     spent = [
         charged_at(path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates))
         for path in whole.ledgers()
@@ -236,13 +287,13 @@ def budgets(job: Job, estimates: Mapping[str | None, Estimate], whole: RunDir, v
     there = sum(one.already.conversations for one in each)
     planned = there + sum(one.to_make for one in each)
     found = []
-    for key, cap, charged, of in (
-        ("max_cost", job.limits.max_cost, sum(usd for _, usd in spent), lambda used: used.usd),
-        ("max_tokens", job.limits.max_tokens, float(sum(tokens for tokens, _ in spent)), _tokens),
+    for key, cap, charged, out, of in (
+        ("max_cost", job.limits.max_cost, sum(usd for _, usd in spent), out_usd, lambda used: used.usd),
+        ("max_tokens", job.limits.max_tokens, float(sum(tokens for tokens, _ in spent)), out_tokens, _tokens),
     ):
         if cap is None or not planned:
             continue
-        left = max(cap - charged, 0.0)
+        left = max(cap - charged + out, 0.0)  # `uses` has those that are out, so they do not count twice
         expected = of(uses[0])
         reach = min(left / expected, 1.0) if expected else 1.0
         found.append(
@@ -250,9 +301,11 @@ def budgets(job: Job, estimates: Mapping[str | None, Estimate], whole: RunDir, v
                 key=key,
                 cap=float(cap),
                 charged=charged,
+                out=out,
                 share=(there + reach * (planned - there)) / planned,
                 enough=left >= of(uses[1]),
-                certain=most is not None and left >= of(most),
+                enough_at_most=most is not None and left >= of(most),
+                binds=key != "max_cost" or not free,
             )
         )
     return found

@@ -54,8 +54,8 @@ async def write_files(
 ) -> None:
     """Write the files of a run; `side` is the test side, where it is chosen for several runs together.
     Not `anew`: leave them as they are if they stand, and are those of what was made."""
-    mark = _stamp(made, side)
-    if not anew and ledger.fact("written") == mark and await asyncio.to_thread(_stand, rundir):
+    mark = written_mark(made, side)
+    if not anew and ledger.fact("written") == mark and await asyncio.to_thread(stand, rundir):
         return
     # Until all of them are there, no mark says that any is.
     ledger.set_fact("written", "")
@@ -97,7 +97,7 @@ def _described(made: Made, *, simulated: bool) -> dict[str, Any]:
     }
 
 
-def _stand(rundir: RunDir) -> bool:
+def stand(rundir: RunDir) -> bool:
     """Whether the finished files are there, whole, as their manifest has them."""
     try:
         return rundir.rejected.exists() and not verify_manifest(rundir.shards)
@@ -132,7 +132,7 @@ def _rejected(made: Made, ledger: Ledger) -> Iterator[bytes]:
         )
 
 
-def _stamp(made: Made, side: Side | None) -> str:
+def written_mark(made: Made, side: Side | None) -> str:
     """A name for what would be written: equal stamps, equal files. `side`: None where it is this run's own,
     which follows from the rest."""
     job = made.job

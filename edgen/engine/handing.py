@@ -14,7 +14,6 @@ from edgen.backends.batches import Answered, Batches, Unanswered, line_reader
 from edgen.config import BackendConfig, Job, Price, load_job
 from edgen.engine.courier import Courier, LostBatch
 from edgen.engine.results import Reading, ReadLine, read_results
-from edgen.errors import CallError
 from edgen.events import Events
 from edgen.ledger import OPEN, Batch, Ledger, Outstanding, batches_at
 from edgen.rundir import RunDir
@@ -61,7 +60,6 @@ async def give_up(
             lambda _row: job.backends[batch.backend].price,
             sent_at=batch.sent_at,
             reading=reading,
-            failed=_ignored,
         )
 
     courier = Courier(job, ledger, services, events, take)
@@ -80,10 +78,6 @@ async def give_up(
             await courier.drop(batch, str(lost), charged=True)
             events.tell("note", f"batch {batch.number} is given up: {lost}")
     return reading
-
-
-def _ignored(_row: Outstanding, _failure: CallError) -> None:
-    """It is asked again by the next round, whatever went wrong."""
 
 
 def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
@@ -105,7 +99,7 @@ async def read_file(ledger: Ledger, job: Job, path: Path) -> Reading:
 
     reading = Reading()
     read = reader_of(made_for.values())
-    await read_results(path, read, ledger, price, sent_at=None, reading=reading, failed=_ignored)
+    await read_results(path, read, ledger, price, sent_at=None, reading=reading)
     for batch in ledger.out.batches("written"):
         if ledger.out.sums(batch.number)[0] == 0:
             await ledger.out.note(

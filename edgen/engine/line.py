@@ -7,6 +7,7 @@ retries go through all of it again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -15,16 +16,17 @@ from typing import Any
 import msgspec
 
 from edgen.backends import Backend
-from edgen.config import BackendConfig, Job, Limits, backend_name
+from edgen.config import BackendConfig, Job, Limits, Price, backend_name
 from edgen.errors import CallError, FailureKind, ProviderError
 from edgen.ledger import Out
 from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
 from edgen.model import Reply, Request
 from edgen.retry import RetryPolicy, call_with_retries
 
-CONGESTION = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
+REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
+CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
 # A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
-_MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
+MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -81,15 +83,21 @@ class Answer(msgspec.Struct, frozen=True):
     held: int | None = None
 
 
+class _Dearer(Exception):  # noqa: N818 - it says what happened, and is no fault
+    """While a call waited for its turn it was seen that calls can take more than was set aside for it."""
+
+
 class _Call(msgspec.Struct):
-    """One call on its way: attempts so far, seconds spent waiting for a turn, seconds it then took; of the attempt
-    that is under way the most it can take, its id in the ledger, and whether it was sent."""
+    """One call on its way: attempts so far, those of them that a closed service refused, seconds spent waiting for a
+    turn, seconds it then took; of the attempt that is under way the most it can take, its id in the ledger, and
+    whether it was sent."""
 
     request: Request
     key: bytes
     most: tuple[int, float] = (0, 0.0)
     held: int | None = None
     tries: int = 0
+    turned_away: int = 0
     queued: float = 0.0
     latency: float = 0.0
     sent: bool = False
@@ -121,6 +129,11 @@ class Line:
         self._ledger = out if budget is not None else None
         self.out = 0  # calls that are in flight, or wait to be tried again
         self.answers = 0  # so far
+        self.begun = 0  # calls since the last answer, each at its first attempt
+        self._beyond = (
+            0,
+            0,
+        )  # prompt and completion tokens, the most that the service counted beyond a bound
         self.last_failure: CallError | None = None  # since the last answer
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
@@ -158,7 +171,12 @@ class Line:
 
         try:
             reply = await call_with_retries(
-                attempt, self.policy, on_retry=retrying, rng=self._rng, queued=lambda: call.queued
+                attempt,
+                self.policy,
+                on_retry=retrying,
+                rng=self._rng,
+                queued=lambda: call.queued,
+                turned_away=lambda: call.turned_away,
             )
         finally:
             self._back(call)
@@ -175,9 +193,15 @@ class Line:
         call.sent = False
         if self._budget is None:
             return await self._admitted(call)
+        while True:
+            with contextlib.suppress(_Dearer):
+                return await self._within(self._budget, call)
+
+    async def _within(self, budget: Budget, call: _Call) -> Reply:
+        """One attempt, with the most that it can take set aside."""
         most = self.most(call.request)
         call.most, call.held = (sum(most), self.price_of(*most)), None
-        reservation = await self._budget.reserve(*call.most)
+        reservation = await budget.reserve(*call.most)
         lost = (0, 0.0)
         try:
             reply = await self._admitted(call)
@@ -187,17 +211,29 @@ class Line:
             # Struck out before its budget is free: what the ledger holds never comes to more than the caps.
             if self._ledger is not None and call.held is not None:
                 self._ledger.strike(call.held, *lost)
-            self._budget.settle(reservation, *lost)
+            budget.settle(reservation, *lost)
             raise
+        self._learn(reply, call.request)
         # Whoever asked stores the reply before anything else runs: what the others hold is queued after it.
         tokens, cost = self.charge(reply, call.request)
-        self._budget.settle(reservation, tokens, cost or 0.0)
+        budget.settle(reservation, tokens, cost or 0.0)
         return reply
 
     def most(self, request: Request) -> tuple[int, int]:
-        """The most prompt and completion tokens that a request can take."""
-        room = (self._max_tokens or 0) * request.max_tokens_scale
-        return prompt_token_bound(request.messages), room
+        """The most prompt and completion tokens that a request can take, as far as is known: what the service has
+        counted beyond the bounds, it may count again."""
+        prompt, room = self._bounds(request)
+        return prompt + self._beyond[0], room + self._beyond[1]
+
+    def _bounds(self, request: Request) -> tuple[int, int]:
+        return prompt_token_bound(request.messages), (self._max_tokens or 0) * request.max_tokens_scale
+
+    def _learn(self, reply: Reply, request: Request) -> None:
+        """Heed that a service counts more than the bounds: a hidden prompt, say, or thoughts."""
+        if (usage := reply.usage) is not None:
+            prompt, room = self._bounds(request)
+            more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
+            self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
     def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
         """Prompt and completion tokens of an answer; a service that does not count is taken at its worst."""
@@ -216,14 +252,18 @@ class Line:
         verdict, used, refused_for = Verdict.OTHER, None, None
         self.out += 1
         try:
+            if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
+                used = 0
+                raise _Dearer
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
             call.sent = True
+            self.begun += call.tries == 1
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
             self.answers += 1
-            self.last_failure = None
+            self.begun, self.last_failure = 0, None
             if reply.usage is not None:
                 used = reply.usage.prompt_tokens + reply.usage.completion_tokens
                 self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
@@ -232,25 +272,30 @@ class Line:
         except CallError as failure:
             self.last_failure = failure
             if failure.kind in CONGESTION:
-                verdict, refused_for = Verdict.CONGESTED, failure.retry_after or None
+                verdict = Verdict.CONGESTED
+                refused_for = failure.retry_after or (0.0 if failure.kind in REFUSALS else None)
             raise
         finally:
             self.out -= 1
             self.admission.settle(ticket, tokens=used, verdict=verdict, retry_after=refused_for)
-            if refused_for is not None:
+            if refused_for is not None and self.admission.circuit != "closed":
+                call.turned_away += 1
                 self._heed(refused_for)
 
     def _heed(self, asked: float) -> None:
         """Raise ProviderError where the service asks for more patience than `give_up_after` has: `asked` seconds now,
         or again and again."""
-        patience = self.policy.give_up_after
-        if self.admission.circuit == "open" and max(asked, self.admission.refused_for) > patience:
-            said = self.last_failure.message.rstrip(" .") if self.last_failure is not None else "no"
-            raise ProviderError(
-                f"The service only refuses ({said}) and asks to come back in {asked:.0f} s; "
-                f"limits.give_up_after is {patience:.0f} s. "
-                "Start the same command again when it answers: it goes on where it stopped."
-            )
+        patience, refused_for = self.policy.give_up_after, self.admission.refused_for
+        if self.admission.circuit != "open" or max(asked, refused_for) <= patience:
+            return
+        said = self.last_failure.message.rstrip(" .") if self.last_failure is not None else "no"
+        how = (
+            f"and asks to come back in {asked:.0f} s" if asked > patience else f"for {refused_for:.0f} s now"
+        )
+        raise ProviderError(
+            f"The service only refuses ({said}) {how}; limits.give_up_after is {patience:g} s. "
+            "Start the same command again when it answers: it goes on where it stopped."
+        )
 
     def charge(self, reply: Reply, request: Request, *, batch: bool = False) -> tuple[int, float | None]:
         """What an answer is charged at: tokens, and US dollars if there is a price."""
@@ -259,15 +304,20 @@ class Line:
 
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
         """US dollars to the picodollar, by the price that the job gives; 0 without one."""
-        if self._price is None:
-            return 0.0
-        dollars = (self._price.prompt * prompt_tokens + self._price.completion * completion_tokens) / 1e6
-        # In whole picodollars, so that the budget and the ledger come to the same sums.
-        return round(dollars * self._price.batch if batch else dollars, 12)
+        return cost_of(self._price, prompt_tokens, completion_tokens, batch=batch)
+
+
+def cost_of(price: Price | None, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
+    """US dollars for tokens, 0 without a price; in whole picodollars, so that the budget and the ledger come to the
+    same sums."""
+    if price is None:
+        return 0.0
+    dollars = (price.prompt * prompt_tokens + price.completion * completion_tokens) / 1e6
+    return round(dollars * price.batch if batch else dollars, 12)
 
 
 def _maybe_paid(problem: BaseException) -> bool:
     """Whether a call that was sent and got no reply may have been worked on all the same."""
     if isinstance(problem, CallError):
-        return problem.kind in _MAYBE_PAID and not problem.unsent
+        return problem.kind in MAYBE_PAID and not problem.unsent
     return not isinstance(problem, ProviderError)  # else it was refused

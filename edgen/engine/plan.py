@@ -15,7 +15,7 @@ import msgspec
 from edgen import __version__
 from edgen.config import Job, roles_asked, shaping
 from edgen.engine.task import Answered, Settled, Spent, Task
-from edgen.model import Conversation, Rejection, RejectionReason, Usage
+from edgen.model import Conversation, Rejection, RejectionReason, Scenario, Usage
 from edgen.prompting import Prompt
 from edgen.protocols import Result, Rules, protocol
 from edgen.records import Provenance, encode, make_record
@@ -74,11 +74,11 @@ class Plan:
         group = group_hash(self.job.split.by, self.job.seed, scenario)
         return Task(self._start(scenario, replicate, self.prompts, self._rules), group, settled)
 
-    def stage(self, index: int) -> Stage:
+    def stage(self, scenario: Scenario) -> Stage:
         """Both agents of a scenario, as selfplay has them."""
         from edgen.protocols.stage import Stage
 
-        return Stage(self.scenario(index), self.prompts, self._rules)
+        return Stage(scenario, self.prompts, self._rules)
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys, the

@@ -26,6 +26,14 @@ class Range(NamedTuple):
     def widened(self, factor: float) -> Range:
         return Range(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
+    def parted(self, calls: float) -> tuple[Range, Range]:
+        """What so many of the calls use, and what the others do, each call taken to use alike."""
+        shares = [min(calls / level.calls, 1.0) if level.calls else 0.0 for level in self]
+        pairs = list(zip(self, shares, strict=True))
+        return Range(*(level.times(p) for level, p in pairs)), Range(
+            *(level.times(1 - p) for level, p in pairs)
+        )
+
     def less(self, there: Used) -> Range:
         """Without what is there already, and never below nothing."""
         return Range(

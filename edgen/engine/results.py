@@ -15,17 +15,18 @@ import msgspec
 
 from edgen.backends.batches import Answered, Unanswered, read_custom_id
 from edgen.config import Price
-from edgen.errors import CallError
+from edgen.engine.line import MAYBE_PAID, cost_of
 from edgen.ledger import Ledger, Outstanding
 from edgen.model import Reply
 
+_BREATH = 200  # lines that are read before others get their turn
 _GROUP = 256  # replies that are on their way to the disk at once
 
 ReadLine = Callable[[bytes], Answered | Unanswered | None]
 
 
 class Reading(msgspec.Struct):
-    """What one file, or several, came to: lines by what became of them. `tokens` and `usd` are what its replies are
+    """What one file, or several, came to: lines by what became of them. `tokens` and `usd` are what they are
     charged at; `stranger` is the first id that is about nothing this run asked."""
 
     answered: int = 0
@@ -60,14 +61,15 @@ async def read_results(
     *,
     sent_at: float | None,
     reading: Reading,
-    failed: Callable[[Outstanding, CallError], None],
 ) -> None:
-    """Read one file into the ledger and `reading`. `price`: of the backend that a request was meant for; `failed` is
-    told of requests that got an error for an answer. Raises OSError where the file cannot be read."""
+    """Read one file into the ledger and `reading`. `price`: of the backend that a request was meant for. Raises
+    OSError where the file cannot be read."""
     storing: list[Awaitable[None]] = []
     taken: set[int] = set()  # struck out, and perhaps not yet on the disk
     with path.open("rb") as file:
-        for line in _lines(file):
+        for count, line in enumerate(_lines(file)):
+            if count % _BREATH == 0:
+                await asyncio.sleep(0)
             said = read(line)
             if said is None:
                 reading.unreadable += 1
@@ -78,13 +80,16 @@ async def read_results(
             taken.add(row.id)
             if isinstance(said, Unanswered):
                 reading.unanswered += 1
-                ledger.out.strike(row.id)
+                ledger.out.returned(row, None)
             elif said.reply is None:
                 failure = said.failure
                 assert failure is not None, "a line holds a reply or a failure"
                 reading.failed[str(failure.kind)] += 1
-                ledger.out.strike(row.id)
-                failed(row, failure)
+                lost = failure.kind in MAYBE_PAID
+                ledger.out.returned(row, failure, lost=lost)
+                if lost:
+                    reading.tokens += row.tokens
+                    reading.usd += row.usd
             else:
                 storing.append(_store(ledger, row, said.reply, price(row), sent_at, reading))
             if len(storing) >= _GROUP:
@@ -104,7 +109,7 @@ def _row(name: str, ledger: Ledger, taken: set[int], reading: Reading) -> Outsta
         rows = ledger.out.find(*place)
         if rows and rows[0].id not in taken:
             return rows[0]
-        if rows or ledger.out.answered(*place):
+        if rows or ledger.out.is_back(*place):
             reading.known += 1
             return None
     reading.strangers += 1
@@ -125,7 +130,7 @@ def _store(
     tokens, usd = row.tokens, row.usd
     if usage is not None:
         tokens = usage.prompt_tokens + usage.completion_tokens
-        usd = 0.0 if price is None else batch_cost(price, usage.prompt_tokens, usage.completion_tokens)
+        usd = cost_of(price, usage.prompt_tokens, usage.completion_tokens, batch=True)
         reading.prompt_tokens += usage.prompt_tokens
         reading.completion_tokens += usage.completion_tokens
     reading.answered += 1
@@ -141,8 +146,3 @@ def _store(
         cost_usd=None if price is None else usd,
         held=row.id,
     )
-
-
-def batch_cost(price: Price, prompt_tokens: int, completion_tokens: int) -> float:
-    """US dollars for tokens that went by batch."""
-    return price.batch * (price.prompt * prompt_tokens + price.completion * completion_tokens) / 1e6

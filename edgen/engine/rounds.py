@@ -27,14 +27,15 @@ from edgen.engine.courier import Courier
 from edgen.engine.drive import Driver
 from edgen.engine.line import Line
 from edgen.engine.results import Reading, read_results
-from edgen.engine.sweeping import Failures, Sweep
+from edgen.engine.sweeping import Sweep
 from edgen.engine.task import Tasks
 from edgen.engine.walk import GO_ON, Ends
-from edgen.errors import CallError, EdgenError, HandedOver, ProviderError, UsageError
+from edgen.errors import EdgenError, HandedOver, ProviderError, UsageError
 from edgen.events import Events
 from edgen.ledger import OPEN, REPLICATES, Batch, Ledger, Outstanding, unit_number
-from edgen.limits import Budget, Reservation
+from edgen.limits import Budget, BudgetExhausted, Reservation
 
+_WORTH = 4  # a round that a budget cuts to less than one part in so many of the largest such one is not sent
 _SINCE = "batches_since"  # fact: when the first batch was sent of those that the run is being made with
 
 
@@ -58,8 +59,9 @@ def still_out(batches: Sequence[Batch]) -> UsageError:
             "would pay twice. Read the results with `edgen batch read RUN FILES`, or give them up with "
             "`edgen batch cancel RUN`."
         )
+    where = "ready to be sent" if all(batch.state == "ready" for batch in batches) else "at the provider"
     return UsageError(
-        f"{count} of this run {verb} at the provider ({numbers}), and asking their requests again would pay twice. "
+        f"{count} of this run {verb} {where} ({numbers}), and asking their requests again would pay twice. "
         "Go on with --via batch, or end them with `edgen batch cancel RUN`, which keeps what they have answered."
     )
 
@@ -93,7 +95,9 @@ class Rounds:
         self._stopping = asyncio.Event()
         self._is_online = False
         self._out = 0  # requests that are out
-        self._failures = Failures(tasks.job.limits.attempts)
+        self._errors = 0  # lines that held one
+        self._short: BudgetExhausted | None = None  # what the budget did not cover of the last round
+        self._largest = 0  # requests of the largest round that the budget cut short
         self._holds: dict[int, Reservation] = {}
         self._fruitless = 0  # rounds in a row that brought nothing
         self._check(ledger.out.batches(*OPEN))
@@ -101,12 +105,13 @@ class Rounds:
     def _check(self, out: Sequence[Batch]) -> None:
         """Take over what is out; refuse what cannot be gone on with."""
         written = [batch for batch in out if batch.state == "written"]
-        sent = [batch for batch in out if batch.state != "written"]
+        sent = [batch for batch in out if batch.state not in ("written", "ready")]
         if foreign := [batch for batch in out if batch.fingerprint != self._fingerprint]:
             numbers = ", ".join(str(batch.number) for batch in foreign[:5])
             raise UsageError(
                 f"batches of this run ({numbers}) were made by another form of its job, or another edgen. "
-                "`edgen batch cancel RUN` ends them and keeps what they have answered; then start again."
+                "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what they have "
+                "answered."
             )
         if (written and self._way.write_only is None) or (sent and self._way.write_only is not None):
             raise still_out(written if self._way.write_only is None else sent)
@@ -169,17 +174,20 @@ class Rounds:
         number = 1 + max((batch.round for batch in self._ledger.out.batches()), default=0)
         if self._way.write_only is None:
             await self._carry(self._ledger.out.batches(*OPEN))
+        for batch in self._ledger.out.batches("ready"):  # made to be sent, and never sent
+            gone = msgspec.structs.replace(batch, state="dropped", message="written anew, to be sent by hand")
+            await self._ledger.out.note(gone, clear=True)
         first = True
-        while not self._late():
+        while self._way.write_only is not None or not self._late():
             made = await self._sweep(pending, number, first=first)
             first = False
             if self._way.write_only is not None:
-                await self._hand_over(made)
+                self._hand_over(made)
             if not made and not pending:
                 return
-            answered, errors = self.tally.made, self._failures.lines
+            answered, errors = self.tally.made, self._errors
             await self._carry(made)
-            self._count_fruitless(answered=self.tally.made > answered, progress=self._failures.lines > errors)
+            self._count_fruitless(answered=self.tally.made > answered, progress=self._errors > errors)
             number += 1
         if pending:
             self._say(f"{len(pending):,} conversations are asked online from now on (batch.online_after)")
@@ -193,19 +201,36 @@ class Rounds:
             self._ledger,
             self._ends,
             self.tally,
-            self._failures,
             partial(self._collector, number),
             first=first,
             healthy=not self._fruitless,
         )
         made = await sweep.run(pending)
         self._out += sweep.asked
+        if first:  # what this start fetched is no replay
+            self.tally.replayed = max(0, self.tally.replayed - self.tally.made)
+        self._short = sweep.short
         if sweep.short is not None and not made:
             raise sweep.short
+        if sweep.short is not None and self._way.write_only is None:
+            self._largest = max(self._largest, sweep.asked)
+            if sweep.asked * _WORTH < self._largest:
+                await self._leave(made, sweep.short)
         return made
 
+    async def _leave(self, made: Sequence[Batch], short: BudgetExhausted) -> None:
+        """Each round under a budget leaves room for a smaller one, without end, and each may take a day: stop."""
+        requests = sum(batch.requests for batch in made)
+        for batch in made:
+            gone = msgspec.structs.replace(batch, state="dropped", message="too few for a round")
+            await self._ledger.out.note(gone, clear=True)
+        raise BudgetExhausted(
+            f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
+            "--via batch they can be asked call by call."
+        )
+
     def _collector(self, number: int, name: str, line: Line) -> Collector:
-        job, path = self._tasks.job, self._ledger.path
+        job = self._tasks.job
         return Collector(
             self._ledger,
             self._way.services[name],
@@ -213,7 +238,7 @@ class Rounds:
             fingerprint=self._fingerprint,
             backend=name,
             round_=number,
-            folder=self._way.write_only or path.with_name(f"{path.stem}.batches"),
+            folder=self._way.write_only,
             name=job.name,
             room=job.batch.max_requests,
             budget=self._budget,
@@ -241,6 +266,8 @@ class Rounds:
                 task.cancel()
             await asyncio.gather(*carrying, ending, return_exceptions=True)
         self._out = sum(self._ledger.out.sums(batch.number)[0] for batch in self._ledger.out.batches(*OPEN))
+        if self._budget is not None:
+            self._budget.restore(courier.lost_tokens, courier.lost_usd)
         for batch in batches:
             if self._budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
                 self._budget.settle(held, 0, 0.0)
@@ -256,15 +283,7 @@ class Rounds:
             return job.backends[batch.backend].price
 
         service = self._way.services[batch.backend]
-        await read_results(
-            path,
-            service.read,
-            self._ledger,
-            price,
-            sent_at=batch.sent_at,
-            reading=reading,
-            failed=self._failed,
-        )
+        await read_results(path, service.read, self._ledger, price, sent_at=batch.sent_at, reading=reading)
         tally.made += reading.answered
         tally.prompt_tokens += reading.prompt_tokens
         tally.completion_tokens += reading.completion_tokens
@@ -273,15 +292,14 @@ class Rounds:
             tally.cost_usd = (tally.cost_usd or 0.0) + reading.usd
         if self._budget is not None:
             self._budget.restore(reading.tokens, reading.usd)
-        if reading.strangers or reading.unreadable:
+        self._errors += reading.failed.total()
+        if reading.unreadable:
+            self._say(f"{path}: {reading.unreadable:,} lines cannot be read; the file is kept")
+        if reading.strangers:
             self._say(
-                f"{path}: {reading.strangers + reading.unreadable} lines are about nothing that this run asked"
-                + (f" (the first: {reading.stranger[:80]!r})" if reading.stranger else "")
-                + "; they were left aside, and the file is kept"
+                f"{path}: {reading.strangers:,} lines are about nothing that this run asked (the first: "
+                f"{reading.stranger[:80]!r}); they were left aside, and the file is kept"
             )
-
-    def _failed(self, row: Outstanding, failure: CallError) -> None:
-        self._failures.add(row.key, failure)
 
     async def _end_when_late(self, courier: Courier) -> None:
         while not self._late():  # noqa: ASYNC110
@@ -304,25 +322,36 @@ class Rounds:
                 f"than go on for nothing; see `edgen batch list RUN`. {GO_ON}"
             )
 
-    async def _hand_over(self, made: Sequence[Batch]) -> None:
+    def _hand_over(self, made: Sequence[Batch]) -> None:
         """The files are a person's to send from here on. Raises HandedOver unless there is nothing to ask."""
-        for batch in made:
-            await self._ledger.out.note(msgspec.structs.replace(batch, state="written"))
-        written = self._ledger.out.batches("written")
-        if not written:
+        earlier = [batch for batch in self._ledger.out.batches("written") if batch not in made]
+        if not made and not earlier:
             return
-        folder = self._way.write_only
-        names = ", ".join(Path(batch.file).name for batch in written[:4]) + (
-            ", …" if len(written) > 4 else ""
+        told = []
+        if made:
+            requests = sum(batch.requests for batch in made)
+            told.append(f"{requests:,} requests are written to {self._way.write_only}: {_files(made)}.")
+        if earlier:
+            out = sum(self._ledger.out.sums(batch.number)[0] for batch in earlier)
+            places = ", ".join(sorted({str(Path(batch.file).parent) for batch in earlier}))
+            told.append(
+                f"{out:,} requests of files written before are still out: {_files(earlier)} in {places}."
+            )
+        told.append(
+            "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command again for the "
+            "next round."
         )
-        requests = sum(self._ledger.out.sums(batch.number)[0] for batch in written)
-        raise HandedOver(
-            f"{requests:,} requests are written to {folder} ({names}), and nothing was sent. When they are answered: "
-            "`edgen batch read RUN FILES`, then this command again for the next round."
-        )
+        if self._short is not None:
+            raise BudgetExhausted(f"{' '.join(told)} More is not written: {self._short}")
+        raise HandedOver(" ".join(told))
 
     def _say(self, text: str) -> None:
         self._events.tell("note", text)
+
+
+def _files(batches: Sequence[Batch]) -> str:
+    names = ", ".join(Path(batch.file).name for batch in batches[:4])
+    return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")
 
 
 def forget_since(ledger: Ledger) -> None:

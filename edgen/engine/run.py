@@ -74,6 +74,12 @@ class Run:
         self.tally = self.session.tally
         self.tally.planned = self._asked
         self.fingerprint = self.session.fingerprint
+        self._sated = self._known_sated()
+        if self._sated is not None:
+            self.tally.take(self._sated.accepted, self._sated.rejected, self._sated.failed)
+            self.tally.planned = self._sated.planned
+        else:
+            self.session.count_kept(self._first, self._end, plan.job.replicates)
         self._scenarios = 0  # planned, once all was made
 
     def _check_piece(self, asked: range | None) -> None:
@@ -178,6 +184,11 @@ class Run:
         return 0 if self._part is None else self._part.start
 
     @property
+    def _end(self) -> int:
+        """Of the first round."""
+        return self.plan.job.conversations if self._part is None else self._part.stop
+
+    @property
     def _asked(self) -> int:
         job = self.plan.job
         return (job.conversations if self._part is None else len(self._part)) * job.replicates
@@ -185,26 +196,25 @@ class Run:
     async def _rounds(self) -> int:
         """Work until enough is accepted or nothing more is planned; returns the scenarios planned."""
         job = self.plan.job
-        if (sated := self._sated()) is not None:
-            self._announce(sated.plan.scenarios)
-            self.tally.take(sated.accepted, sated.rejected, sated.failed)
-            return sated.plan.scenarios
-        first, end, barren = self._first, job.conversations if self._part is None else self._part.stop, 0
+        if self._sated is not None:
+            self._announce(self._sated.plan.scenarios)
+            return self._sated.plan.scenarios
+        first, end, barren, before = self._first, self._end, 0, 0
         while True:
             self._announce(end)
-            before = self.tally.accepted
             # Not itertools.product, which would hold all the numbers at once.
             units = (
                 (scenario, replicate) for scenario in range(first, end) for replicate in range(job.replicates)
             )
-            await self.driver.run(self.session.pending(units, first, end))
+            await self.driver.run(self.session.pending(units, first, end, counted=True))
             missing = self._asked - self.tally.accepted
             barren = 0 if self.tally.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:
                 return end
-            first, end = end, end + -(-missing // job.replicates)
+            first, end, before = end, end + -(-missing // job.replicates), self.tally.accepted
+            self.session.count_kept(first, end, job.replicates)
 
-    def _sated(self) -> RunStatus | None:
+    def _known_sated(self) -> RunStatus | None:
         """The status of a top-up that already has all it wants: nothing of it is tried again."""
         if not self.plan.job.top_up:
             return None

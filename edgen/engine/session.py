@@ -115,19 +115,27 @@ class Session:
         )
         self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
 
-    def pending(self, units: Iterable[tuple[int, int]], first: int, end: int) -> Iterator[tuple[int, int]]:
+    def count_kept(self, first: int, end: int, replicates: int) -> None:
+        """Count, all at once, the outcomes of first <= index < end that still stand."""
+        for status, reason, count in self.ledger.kept(self.fingerprint, first, end, replicates):
+            self.tally.settle(status, reason, count)
+            self.tally.kept += count
+
+    def pending(
+        self, units: Iterable[tuple[int, int]], first: int, end: int, *, counted: bool = False
+    ) -> Iterator[tuple[int, int]]:
         """Of ascending (index, replicate) units with first <= index < end, those without an outcome that
-        still stands; the others are counted."""
+        still stands; the others are counted, unless they are already (`count_kept`)."""
         settled = self.ledger.settled(self.fingerprint, first, end)
         known = next(settled, None)
         for here in units:
             while known is not None and known[:2] < here:
                 known = next(settled, None)
-            if known is not None and known[:2] == here:
+            if known is None or known[:2] != here:
+                yield here
+            elif not counted:
                 self.tally.settle(known[2], known[3])
                 self.tally.kept += 1
-            else:
-                yield here
 
     @contextlib.asynccontextmanager
     async def noted(self) -> AsyncIterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgen.config import Limits
 from edgen.engine.line import Line
 from edgen.engine.walk import GO_ON, clause
 from edgen.errors import ProviderError
@@ -16,13 +17,18 @@ _STALL = 5  # looks: what lies further apart was spent by this process, not by t
 class Silence:
     """Listens to each line by itself: one backend of two may be the dead one.
 
+    One call that gets no answer may be its prompt's fault, and is the retry policy's business. So silence is
+    evidence only where a call begun after the last answer has none and is not alone: another one was begun since
+    then, too, or is still out from before. That other one is given the time of an attempt.
+
     Time counts while a line has calls in flight or waiting to be tried again, and nobody has asked us to
     wait: waiting for a turn, for the rates or for the budget is no silence of the service's.
     """
 
-    def __init__(self, lines: Mapping[str, Line], give_up_after: float) -> None:
-        self.every = min(_OFTEN, give_up_after / _LOOKS)  # seconds
-        self._give_up_after = give_up_after
+    def __init__(self, lines: Mapping[str, Line], limits: Limits) -> None:
+        self._give_up_after = limits.give_up_after
+        self._attempt = min(limits.timeout, limits.give_up_after)  # seconds
+        self.every = min(_OFTEN, limits.give_up_after / _LOOKS)  # seconds
         self._heard = {role: _Heard(line) for role, line in lines.items()}
         self._looked: float | None = None
 
@@ -31,34 +37,40 @@ class Silence:
         passed = 0.0 if self._looked is None else min(now - self._looked, self.every * _STALL)
         self._looked = now
         for role, heard in self._heard.items():
+            silent, several = (seconds + 2 * self.every for seconds in heard.silent(passed))
             # Rather a look early than one late.
-            if heard.silent(passed) + 2 * self.every > self._give_up_after:
+            if silent > self._give_up_after and several > self._attempt:
                 return _gone(role, heard.line, self._give_up_after)
         return None
 
 
 class _Heard:
-    """One line: its answers when last looked at, and seconds of silence since they changed."""
+    """One line: its answers when last looked at, seconds of silence since they changed, and of these the seconds
+    since it was more than one call's."""
 
     def __init__(self, line: Line) -> None:
         self.line = line
         self._answers = line.answers
-        self._silent = 0.0
+        self._silent = self._several = 0.0
 
-    def silent(self, passed: float) -> float:
-        """The seconds of silence, another `passed` later."""
-        if self.line.answers != self._answers:
-            self._answers, self._silent = self.line.answers, 0.0
-        elif self.line.out and not self.line.admission.paused_for:
+    def silent(self, passed: float) -> tuple[float, float]:
+        """The seconds of silence, and of several calls' silence, another `passed` later."""
+        line = self.line
+        if line.answers != self._answers:
+            self._answers, self._silent, self._several = line.answers, 0.0, 0.0
+        elif line.out and not line.admission.paused_for:
             self._silent += passed
-        return self._silent
+            if line.begun > 1 or (line.begun and line.out > 1):
+                self._several += passed
+        return self._silent, self._several
 
 
 def _gone(role: str, line: Line, seconds: float) -> ProviderError:
     which = "" if role == "default" else f"Backend {role}: "
     last = f" What came last was {clause(line.last_failure)}." if line.last_failure is not None else ""
     return ProviderError(
-        f"{which}The service has answered nothing for {seconds:g} s, with {line.out} calls waiting for it."
+        f"{which}The service has answered nothing for {seconds:g} s, with "
+        f"{line.out} {'call' if line.out == 1 else 'calls'} waiting for it."
         f"{last} The run stopped rather than wait for ever. If the service is only slow, raise "
         f"limits.give_up_after. {GO_ON}"
     )

@@ -15,36 +15,12 @@ from edgen.engine.line import Line
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
 from edgen.engine.walk import Ends, Walk
-from edgen.errors import RETRYABLE, CallError
+from edgen.errors import FATAL, RETRYABLE, CallError
 from edgen.ledger import OPEN, REPLICATES, Batch, Ledger
 from edgen.limits import BudgetExhausted
 from edgen.model import Request
 
 _BREATH = 50  # tasks that are walked before others get their turn
-
-
-class Failures:
-    """Requests that got errors for answers, in this session: how often, and the last error of each."""
-
-    def __init__(self, attempts: int) -> None:
-        self.lines = 0  # errors in all
-        self._attempts = attempts
-        self._by_key: dict[bytes, tuple[int, CallError]] = {}
-
-    def add(self, key: bytes, failure: CallError) -> None:
-        """A request got an error."""
-        self.lines += 1
-        self._by_key[key] = (self._by_key.get(key, (0, failure))[0] + 1, failure)
-
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._by_key
-
-    def final(self, key: bytes) -> CallError | None:
-        """The failure of a request that is not to be asked again, None where it is."""
-        tries, failure = self._by_key.get(key, (0, None))
-        if failure is None or (failure.kind in RETRYABLE and tries < self._attempts):
-            return None
-        return failure
 
 
 class Sweep:
@@ -59,7 +35,6 @@ class Sweep:
         ledger: Ledger,
         ends: Ends,
         tally: Tally,
-        failures: Failures,
         collector: Callable[[str, Line], Collector],
         *,
         first: bool,
@@ -72,7 +47,7 @@ class Sweep:
         self._ledger = ledger
         self._ends = ends
         self._tally = tally
-        self._failures = failures
+        self._attempts = tasks.job.limits.attempts
         self._collector = collector
         self._first = first
         self._healthy = healthy
@@ -115,26 +90,33 @@ class Sweep:
                     self._tally.replayed += self._first
                     request = walk.answer(reply, key, line)
                     continue
-                failure = self._failures.final(key)
-                if failure is None:
+                tries, failure = self._ledger.out.failure(request.address, key) or (0, None)
+                if failure is None or (failure.kind in RETRYABLE and tries < self._attempts):
                     try:
-                        await self._ask(request, key, line)
+                        await self._ask(request, key, line, again=tries > 0)
                     except CallError as problem:  # it cannot be written as a request
                         failure = problem
                     else:
                         return True
+                # It counts once: the next start tries again, as it does with calls made one by one.
+                self._ledger.out.forgive(request.address, key)
                 request = walk.fail(failure)
         except CallError as failure:
-            if self._healthy:
-                self._ends.answered()
-            self._ends.fail(index, replicate, walk, failure)
+            self._fail(index, replicate, walk, failure)
             return False
         finally:
             walk.close()
         self._ends.settle(index, replicate, walk)
         return False
 
-    async def _ask(self, request: Request, key: bytes, line: Line) -> None:
+    def _fail(self, index: int, replicate: int, walk: Walk, failure: CallError) -> None:
+        if failure.kind in FATAL:
+            self._ledger.out.forgive_all(FATAL)  # the run stops because of it, and begins afresh
+        if self._healthy:
+            self._ends.answered()
+        self._ends.fail(index, replicate, walk, failure)
+
+    async def _ask(self, request: Request, key: bytes, line: Line, *, again: bool) -> None:
         """Write a request to the file of its backend, unless it is out. Raises CallError where it cannot be
         written."""
         if key in self._shared or (self._waiting and self._ledger.out.has(request.address, key)):
@@ -148,6 +130,6 @@ class Sweep:
             self.short = refused
             return
         self.asked += 1
-        self._tally.retried += key in self._failures
+        self._tally.retried += again
         if self._tasks.shares:
             self._shared.add(key)

@@ -26,13 +26,13 @@ class Tally(msgspec.Struct):
     cost_usd: float | None = None
     kept: int = 0  # outcomes that an earlier session settled
 
-    def settle(self, status: Status, reason: str | None) -> None:
+    def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
         if status is Status.ACCEPTED:
-            self.accepted += 1
+            self.accepted += count
         elif status is Status.REJECTED:
-            self.rejected[reason or "unknown"] += 1
+            self.rejected[reason or "unknown"] += count
         else:
-            self.failed[reason or "unknown"] += 1
+            self.failed[reason or "unknown"] += count
 
     def take(self, accepted: int, rejected: dict[str, int], failed: dict[str, int]) -> None:
         """Count what earlier sessions settled, all of it."""

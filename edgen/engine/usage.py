@@ -32,6 +32,7 @@ class Rates:
         prices = {role: job.backends[backend_name(job, role)].price for role in roles_asked(job)}
         self.priced = all(price is not None for price in prices.values())
         self._rates = {role: _per_token(price, via) for role, price in prices.items()}
+        self.free = self.priced and not any(map(any, self._rates.values()))  # a cap in dollars binds nothing
 
     def used(self, role: str, calls: float, prompt: float, completion: float) -> Used:
         """So many calls of a role, with what they cost."""

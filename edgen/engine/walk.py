@@ -100,11 +100,15 @@ class Ends:
         if len(self._failed_in_a_row) >= self._stop_after:
             self._give_up(failure)
 
-    def over(self) -> None:
+    def over(self, *, silent: bool) -> None:
         """All walks have ended. Several that ended without an answer, and none after them: the service is gone,
-        and there were not enough left to notice it by."""
-        if len(self._failed_in_a_row) >= min(_GONE, self._stop_after) and self._last is not None:
-            self._give_up(self._last)
+        and there were not enough left to notice it by. `silent`: whether several calls were begun after the last
+        answer; else those that took too long are stragglers that others overtook."""
+        last = self._last
+        if len(self._failed_in_a_row) < min(_GONE, self._stop_after) or last is None:
+            return
+        if silent or last.kind is not FailureKind.TIMEOUT:
+            self._give_up(last)
 
     def _give_up(self, failure: CallError) -> None:
         self._stop(

@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon, read_batches
+from edgen.ledger.at import Kept, batches_at, charged_at, kept_at, out_at, run_status
+from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon
 from edgen.ledger.merge import Drop, Several, Source, Together
 from edgen.ledger.schema import REPLICATES, check, connect, unit_number, units, worded
-from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status, unanswered
+from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
 from edgen.ledger.view import View
 from edgen.ledger.writer import Writer
 from edgen.model import Address, FinishReason, Reply, Status, Usage
@@ -187,6 +188,17 @@ class Ledger:
             if len(rows) < _PAGE:
                 return
 
+    def kept(
+        self, fingerprint: str, first: int, end: int, replicates: int
+    ) -> list[tuple[Status, str | None, int]]:
+        """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
+        rows = self._all(
+            "SELECT status, reason, COUNT(*) FROM outcomes WHERE unit >= ? AND unit < ? AND unit % ? < ? "
+            "AND fingerprint = ? AND status != 'failed' GROUP BY 1, 2",
+            (*units(first, end), REPLICATES, replicates, fingerprint),
+        )
+        return [(Status(status), reason, count) for status, reason, count in rows]
+
     # -- what a finished run is written from
 
     # of the scenarios from `first` on and below `scenarios`
@@ -315,73 +327,13 @@ def _reply(
     return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
 
 
-def batches_at(path: Path) -> list[Batch]:
-    """Every batch of the ledger at `path`, read only; none if there is no ledger."""
-    if not path.exists():
-        return []
-    connection = connect(path, read_only=True)
-    try:
-        return read_batches(connection)
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    finally:
-        connection.close()
-
-
-def out_at(path: Path, batch: int) -> int:
-    """How many requests of a batch of the ledger at `path` are out, read only."""
-    connection = connect(path, read_only=True)
-    try:
-        return int(
-            connection.execute("SELECT COUNT(*) FROM outstanding WHERE batch = ?", (batch,)).fetchone()[0]
-        )
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    finally:
-        connection.close()
-
-
-def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """What `Ledger.charged` says of the ledger at `path`, read only; nothing if there is none."""
-    if not path.exists():
-        return 0, 0.0
-    connection = connect(path, read_only=True)
-    try:
-        return charged(connection, price)
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    finally:
-        connection.close()
-
-
-def unanswered_at(path: Path) -> tuple[int, float]:
-    """(tokens, US dollars) charged for calls without an answer in the ledger at `path`, read only."""
-    connection = connect(path, read_only=True)
-    try:
-        return unanswered(connection)
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    finally:
-        connection.close()
-
-
-def run_status(path: Path) -> RunStatus:
-    """The status of the ledger at `path`, read only: a run in progress is not disturbed."""
-    connection = connect(path, read_only=True)
-    try:
-        return read_status(connection)
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    finally:
-        connection.close()
-
-
 __all__ = [
     "OPEN",
     "REPLICATES",
     "Batch",
     "Counts",
     "Drop",
+    "Kept",
     "Ledger",
     "Out",
     "Outcome",
@@ -394,8 +346,8 @@ __all__ = [
     "View",
     "batches_at",
     "charged_at",
+    "kept_at",
     "out_at",
     "run_status",
-    "unanswered_at",
     "unit_number",
 ]

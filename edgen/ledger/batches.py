@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.ledger.schema import unit_number
+from edgen.errors import CallError, FailureKind
 from edgen.ledger.writer import Writer
 from edgen.model import Address
 
@@ -39,6 +40,12 @@ LOSE = (
     "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * 1e12) / 1e12 "
     "WHERE id = (SELECT MAX(id) FROM sessions)"
 )
+_RETURNED = (
+    "INSERT INTO returned VALUES (?,?,?,?,?,?,1) ON CONFLICT (unit, step, attempt, key) "
+    "DO UPDATE SET kind = excluded.kind, detail = excluded.detail, tries = tries + 1"
+)
+_UNWORKED = "INSERT OR IGNORE INTO returned VALUES (?,?,?,?,NULL,NULL,0)"
+_FORGIVEN = "UPDATE returned SET kind = NULL, detail = NULL, tries = 0 WHERE "
 _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
@@ -107,23 +114,57 @@ class Out:
             rows.append((LOSE, (lost_tokens, lost_usd)))
         self._writer.add(*rows)
 
-    def lose(self, tokens: int, usd: float) -> None:
-        """Queue a charge for what will not be answered, and may have been worked on."""
-        self._writer.add((LOSE, (tokens, usd)))
-
     # -- batches
 
     def put(self, batch: int, address: Address, key: bytes, tokens: int, usd: float) -> None:
         """Queue a request of a batch that is being prepared."""
         self._writer.add((HOLD, (self._next(), batch, *_place(address), key, tokens, usd)))
 
-    async def note(self, batch: Batch, *, clear: bool = False) -> None:
-        """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more."""
+    def returned(self, row: Outstanding, failure: CallError | None, *, lost: bool = False) -> None:
+        """Queue that a request of a batch came back without a reply: with a failure, or never worked on. `lost`: it
+        may be paid for all the same, and is charged."""
+        place = (*_place(row.address), row.key)
+        told = (
+            (_UNWORKED, place)
+            if failure is None
+            else (_RETURNED, (*place, str(failure.kind), failure.message))
+        )
+        rows: list[tuple[str, tuple[Any, ...]]] = [told, (STRIKE, (row.id,))]
+        if lost:
+            rows.append((LOSE, (row.tokens, row.usd)))
+        self._writer.add(*rows)
+
+    def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
+        """How often a request failed in batches, and how it did the last time."""
+        row = self._reader.execute(
+            "SELECT tries, kind, detail FROM returned WHERE unit = ? AND step = ? AND attempt = ? AND key = ? "
+            "AND kind IS NOT NULL",
+            (*_place(address), key),
+        ).fetchone()
+        return None if row is None else (row[0], CallError(FailureKind(row[1]), row[2]))
+
+    def forgive(self, address: Address, key: bytes) -> None:
+        """Queue that a request's failures count no more: its outcome is settled, and the next start tries again."""
+        self._writer.add(
+            (f"{_FORGIVEN}unit = ? AND step = ? AND attempt = ? AND key = ?", (*_place(address), key))
+        )
+
+    def forgive_all(self, kinds: Iterable[FailureKind]) -> None:
+        """Queue the same for every failure of these kinds."""
+        self._writer.add(*((f"{_FORGIVEN}kind = ?", (str(kind),)) for kind in kinds))
+
+    async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
+        """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more.
+        `lost`: tokens and US dollars that are charged, since the provider may have worked for them."""
         row = (
             batch.number, batch.state, batch.fingerprint, batch.backend, batch.token, batch.round, batch.requests,
             batch.file, batch.file_id, batch.remote_id, batch.made_at, batch.sent_at, batch.message,
         )  # fmt: skip
-        rows = [(_BATCH, row), (_CLEAR, (batch.number,))] if clear else [(_BATCH, row)]
+        rows: list[tuple[str, tuple[Any, ...]]] = [(_BATCH, row)]
+        if clear:
+            rows.append((_CLEAR, (batch.number,)))
+        if lost != (0, 0.0):
+            rows.append((LOSE, lost))
         await self._writer.put_all(rows)
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
@@ -174,13 +215,15 @@ class Out:
         ).fetchall()
         return [_outstanding(row) for row in rows]
 
-    def answered(self, address: Address, prefix: bytes) -> bool:
-        """Whether a reply is stored at an address under a key that begins with `prefix`."""
-        found = self._reader.execute(
-            "SELECT 1 FROM replies WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",
-            (*_place(address), len(prefix), prefix),
+    def is_back(self, address: Address, prefix: bytes) -> bool:
+        """Whether a call at an address, under a key that begins with `prefix`, has come back: with a reply or not."""
+        return any(
+            self._reader.execute(
+                f"SELECT 1 FROM {table} WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",  # noqa: S608
+                (*_place(address), len(prefix), prefix),
+            ).fetchone()
+            for table in ("replies", "returned")
         )
-        return found.fetchone() is not None
 
     def sums(self, batch: int | None) -> tuple[int, int, float]:
         """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""

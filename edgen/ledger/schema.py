@@ -6,6 +6,7 @@ what was answered stays answered. `outcomes` and `records` are derived from it a
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -68,6 +69,12 @@ CREATE TABLE outstanding (
     unit INTEGER NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
     tokens INTEGER NOT NULL, usd REAL NOT NULL  -- the most it can take
 );
+CREATE TABLE returned (  -- requests of batches that came back without a reply
+    unit INTEGER NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
+    kind TEXT, detail TEXT,         -- the failure, NULL where there is none that counts
+    tries INTEGER NOT NULL,         -- failures in a row
+    PRIMARY KEY (unit, step, attempt, key)
+) WITHOUT ROWID;
 CREATE INDEX outstanding_by_call ON outstanding (unit, step, attempt);
 CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
@@ -91,9 +98,11 @@ def connect(
 ) -> sqlite3.Connection:
     """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger.
 
-    `still`: nobody writes to it and its log is empty, so that it is read without a trace beside it."""
+    `still`: nobody writes to it and its log is empty, so that it is read without a trace beside it. What is opened
+    `read_only` is read so where its folder cannot be written: no reader can make its log there either."""
     if not path.exists() and not create:
         raise RunError(f"{path}: there is no ledger here; is this the folder of a run?")
+    still = still or (read_only and _is_still(path))
     uri = (
         still_uri(path)
         if still
@@ -113,6 +122,12 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _is_still(path: Path) -> bool:
+    """Whether nothing can be put beside the ledger, and all of it is in its file."""
+    log = path.with_name(f"{path.name}-wal")
+    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
 def still_uri(path: Path) -> str:

@@ -43,7 +43,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     """Counts of conversations by outcome, and of calls over all sessions of a run.
 
     `replayed` counts the last session's answers that came from the ledger. `session_state` is how
-    the last session ended, "running" if it never said so.
+    the last session ended, "running" if it never said so; `process` is whose it is or was.
     """
 
     plan: RunPlan
@@ -53,6 +53,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     counts: Counts
     session_state: str
     message: str | None
+    process: str = ""
 
     @property
     def planned(self) -> int:
@@ -71,6 +72,14 @@ class RunStatus(msgspec.Struct, frozen=True):
         if self.pending > 0 or self.session_state not in ("complete", "short"):
             return "stopped"
         return "complete" if self.accepted >= self.plan.asked else "short"
+
+    def last(self, *, held: bool) -> str | None:
+        """What the last session ended with, of a run that is not complete."""
+        if self.state(held=held) not in ("stopped", "short"):
+            return None
+        if self.session_state == "running":
+            return f"{self.process} ended without saying so"
+        return self.message
 
     def as_json(self, run: str, *, held: bool) -> dict[str, Any]:
         """The object that `edgen status --json` prints. `range`, of a piece alone: its scenarios, half open."""
@@ -122,8 +131,9 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
             "SELECT SUM(made), SUM(retried), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost_usd) FROM sessions"
         ).fetchone()
         last = connection.execute(
-            "SELECT replayed, state, message FROM sessions ORDER BY id DESC LIMIT 1"
-        ).fetchone() or (0, "stopped", None)
+            "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
+            "FROM sessions ORDER BY id DESC LIMIT 1"
+        ).fetchone() or (0, "stopped", None, "")
     finally:
         connection.execute("COMMIT")
     counts = Counts(
@@ -134,7 +144,7 @@ def read_status(connection: sqlite3.Connection) -> RunStatus:
         completion_tokens=totals[3] or 0,
         cost_usd=totals[4],
     )
-    return RunStatus(plan, accepted, rejected, failed, counts, last[1], last[2])
+    return RunStatus(plan, accepted, rejected, failed, counts, *last[1:])
 
 
 def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) -> tuple[int, float]:
@@ -146,29 +156,41 @@ def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) 
         "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
         "FROM replies"
     ).fetchone()
-    lost_tokens, lost_pico = _unanswered(connection)
-    return tokens + lost_tokens, (cost + lost_pico) / 1e12 + price(prompt, completion)
+    for more_tokens, more_pico in (_lost(connection), _out(connection)):
+        tokens, cost = tokens + more_tokens, cost + more_pico
+    return tokens, cost / 1e12 + price(prompt, completion)
 
 
 def unanswered(connection: sqlite3.Connection) -> tuple[int, float]:
-    """(tokens, US dollars) that are charged to the run for calls without an answer, at the most they can have
-    taken: those that may have been worked on all the same, and those that are out."""
-    tokens, pico = _unanswered(connection)
+    """(tokens, US dollars) that are charged to the run for calls without a kept answer that may have been worked on
+    all the same, at the most they can have taken."""
+    tokens, pico = _lost(connection)
     return tokens, pico / 1e12
 
 
-def _unanswered(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The same, money in picodollars."""
-    lost_tokens, lost_pico = connection.execute(
+def set_aside(connection: sqlite3.Connection) -> tuple[int, float]:
+    """(tokens, US dollars) that are set aside for what is out, at the most it can take: calls under way, batches
+    that were sent, request files that are to be sent."""
+    tokens, pico = _out(connection)
+    return tokens, pico / 1e12
+
+
+def _lost(connection: sqlite3.Connection) -> tuple[int, int]:
+    """What calls without an answer are charged, money in picodollars."""
+    lost: tuple[int, int] = connection.execute(
         f"SELECT IFNULL(SUM(lost_tokens), 0), {_pico('lost_usd')} FROM sessions"  # noqa: S608
     ).fetchone()
-    # What a dead process had under way, and what batches have out, at the most it can be.
-    out_tokens, out_pico = 0, 0
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
-        out_tokens, out_pico = connection.execute(
-            f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"  # noqa: S608
-        ).fetchone()
-    return lost_tokens + out_tokens, lost_pico + out_pico
+    return lost
+
+
+def _out(connection: sqlite3.Connection) -> tuple[int, int]:
+    """What is out, money in picodollars; a dead process' calls are still noted so."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
+        return 0, 0
+    out: tuple[int, int] = connection.execute(
+        f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"  # noqa: S608
+    ).fetchone()
+    return out
 
 
 def _pico(column: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from edgen.ledger.batches import OPEN
 from edgen.ledger.schema import REPLICATES, connect, unit_number, units, worded
 from edgen.ledger.status import RunPlan, RunStatus, read_status
 
@@ -109,6 +110,20 @@ class View:
         for unit, *rest in self._paged(
             "SELECT unit, COUNT(*), IFNULL(SUM(prompt_tokens), 0), IFNULL(SUM(completion_tokens), 0), SUM(cost_usd) "
             "FROM replies WHERE unit > :behind AND unit < :stop AND unit % :wide < :replicates "
+            "GROUP BY unit ORDER BY unit LIMIT :page"
+        ):
+            yield (unit // REPLICATES, unit % REPLICATES, *rest)
+
+    def out(self) -> Iterator[tuple[int, int, int, int, float]]:
+        """(index, replicate, calls, tokens, US dollars at most) of every conversation of the plan with requests in
+        batches that are out, in order."""
+        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'", ()):
+            return
+        states = ", ".join(f"'{state}'" for state in OPEN)
+        for unit, *rest in self._paged(
+            "SELECT unit, COUNT(*), SUM(tokens), TOTAL(usd) FROM outstanding "  # noqa: S608 - our states
+            f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = :fingerprint) "
+            "AND unit > :behind AND unit < :stop AND unit % :wide < :replicates "
             "GROUP BY unit ORDER BY unit LIMIT :page"
         ):
             yield (unit // REPLICATES, unit % REPLICATES, *rest)

@@ -119,7 +119,7 @@ class Admission:
         self, ticket: Ticket, *, tokens: int | None, verdict: Verdict, retry_after: float | None = None
     ) -> None:
         """Hand a ticket back. `tokens`: what the service counted; None: as asked for. `retry_after`: the seconds
-        that it asks to wait where it refused."""
+        that it asks to wait where it refused, 0 where it says nothing about that; None: it did not refuse."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True

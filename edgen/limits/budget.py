@@ -161,4 +161,5 @@ def _pico(dollars: float) -> int:
 
 
 def _dollars(pico: int) -> str:
-    return "$" + f"{pico / _PICO:,.6f}".rstrip("0").rstrip(".")
+    digits = 6 if pico >= 1_000_000 else 12
+    return "$" + f"{pico / _PICO:,.{digits}f}".rstrip("0").rstrip(".")

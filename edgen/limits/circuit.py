@@ -1,10 +1,10 @@
 """Whether a service takes calls at all now: a circuit breaker (M. Nygard, "Release It!", 2007).
 
-Some services close for a while: they refuse whatever comes and say when to come back (Retry-After). The
+Some services close for a while: they refuse whatever comes, and most say when to come back (Retry-After). The
 circuit opens when calls sent one right after the other are refused: nearly all of a few neighbours. A service
 that refuses at random, or what is beyond its capacity, refuses some calls and works on those sent between them,
 and opens nothing. While it is open nobody goes. After the time that the service asked for it is half-open: one
-call goes as a probe. An answer closes the circuit. A refusal opens it again. Since an answer may take long
+call goes as a probe. A service that asks for no time gets a second, and twice as long each time that a probe is refused. An answer closes the circuit. A refusal opens it again. Since an answer may take long
 where a refusal comes at once, calls that outlast the refusals count for something, too: each time that the
 slowest refusal has passed several times over, as many go again as have gone, until a whole window is out.
 When it closes, the first window of calls goes one after the other, not as one: what goes together comes back
@@ -26,6 +26,7 @@ _AMONG = 5  # ... of that many sent one after the other
 _KEPT = 16  # refused calls that are looked at: refusals may come in another order than the calls went
 _OUTLASTS = 4.0  # times the slowest refusal
 _SPREAD = 1.0  # seconds at most, over which the first window goes
+_WAIT = (1.0, 30.0)  # seconds, the first and the longest, where the service asks for none
 _PATIENCE = 0.25  # seconds at least, so that a short hiccup does not look like work
 
 
@@ -38,6 +39,7 @@ class Circuit:
         self.refused_since: float | None = None  # the first of the refusals with no answer after them
         self._refused: list[int] = []  # numbers, ascending
         self._slowest = 0.0  # seconds that a refusal took
+        self._in_vain = 0  # times that a probe was refused, since an answer
         self._heeded = 0  # calls up to this number were sent before the circuit last closed
         self._probe = 0  # the number of the first probe, 0 before it goes
         self._probing = 0.0  # since when
@@ -57,7 +59,8 @@ class Circuit:
         return self.state != "closed" or self._paced > 0
 
     def refused(self, number: int, latency: float, now: float, wait: float) -> bool:
-        """Call `number` was refused after `latency` seconds; the service asks for `wait` seconds.
+        """Call `number` was refused after `latency` seconds; the service asks for `wait` seconds, or
+        for none in particular (0).
 
         Whether the circuit is open now because of it.
         """
@@ -74,8 +77,11 @@ class Circuit:
             del self._refused[:-_KEPT]
             if not self._clear():
                 return False
+        if self.state == "half-open":
+            self._in_vain += 1
+        first, longest = _WAIT
         self.state = "open"
-        self.until = max(self.until, now + wait)
+        self.until = max(self.until, now + (wait or min(longest, first * 2.0 ** min(self._in_vain, 64))))
         self._probe = self._probes = self._paced = 0
         return True
 
@@ -84,6 +90,7 @@ class Circuit:
         if self.state == "half-open" and 0 < self._probe <= number:
             self.state = "closed"
             self.refused_since = None
+            self._in_vain = 0
             self._refused.clear()
             self._heeded = admitted
             self._paced = max(0, window - self._probes)

@@ -184,6 +184,36 @@ async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path
     }
 
 
+async def test_a_request_that_can_never_succeed_fails_as_it_does_online(tmp_path: Path) -> None:
+    job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
+    command = ("generate", job, "-o", folder, "--via", "batch", "--write-only", out, "--json")
+    async with simulator() as url:
+        for turn in range(10):
+            wrote = await edgen(*command)
+            if wrote.facts["pending"] == 0:
+                break
+            (requests,) = out.glob("edgen-*")
+            results = tmp_path / f"results-{turn}.jsonl"
+            await answer(requests, results, "openai", url)
+            lines = [json.loads(line) for line in results.read_text().splitlines()]
+            for line in lines:
+                if line["custom_id"].startswith("2-"):
+                    error = {
+                        "message": "This model's maximum context length is 1 token",
+                        "code": "context_length_exceeded",
+                    }
+                    line["response"] = {"status_code": 400, "request_id": "r", "body": {"error": error}}
+            results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            requests.unlink()
+            assert (await edgen("batch", "read", folder, results)).code == 0
+            again = await edgen("batch", "read", folder, results, "--json")
+            assert (again.code, again.facts["files"][0]["strangers"]) == (0, 0)
+    assert wrote.code == 3
+    assert wrote.facts["failed"] == {"context_overflow": 1}
+    assert wrote.facts["accepted"] == 7
+    assert files(folder)
+
+
 async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
     none = await edgen("batch", "read", folder, job)

@@ -11,6 +11,9 @@ import yaml
 
 from edgen import resources
 from tests.cli.command import Command
+from tests.cli.test_batch import begun
+from tests.engine.service import edgen
+from tests.engine.test_batch_kill import simulator, write_job
 from tests.test_imports import imported
 
 PRICED = {
@@ -114,6 +117,13 @@ def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) ->
         "calls": after["calls"]
     }
     assert all(held(facts, new).values()), (new, intervals(facts))
+    few = " ".join(command("estimate", path, "-n", "1", "--runs", runs).out.split())
+    assert "grows: 1 conversation, 0 still to make" in few
+    assert (
+        f"1 conversation of these is there; the run has used {after['calls'] + before['calls']:,.0f} calls"
+        in few
+    )
+    assert " in all" in few
     done = estimated(command, path, "-n", "100", "--runs", runs)
     assert done["to_make"] == 0
     assert all(one["high"] == 0 for one in intervals(done).values())
@@ -179,6 +189,102 @@ def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: 
     for key, interval in intervals(facts).items():
         assert used[key] <= interval["at_most"], key
         assert interval["high"] <= interval["at_most"], key
+
+
+def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path: Path) -> None:
+    """One topic of thousands has a long text, and for one preference the template says more: no sample need show both."""
+    space = yaml.safe_load((resources.folder("preference_space") / "education_dialogue.yaml").read_text())
+    space["topics"] = [f"topic {number}" for number in range(1500)]
+    space["topics"][1234] = "tides " * 1000 + "."
+    space["student_preferences"].append("rigour")
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space))
+    template = (resources.folder("prompts") / "education_dialogue.j2").read_text()
+    said = "{% if student_preference == 'rigour' %}" + "Be exact. " * 500 + "{% endif %}"
+    (tmp_path / "prompt.j2").write_text(f"{template}\n{said}\n")
+    path = job(
+        tmp_path,
+        "long",
+        space="./space.yaml",
+        prompt="./prompt.j2",
+        asks=1,
+        conversations=1000,
+        backends={"default": PRICED | {"max_tokens": 100}},
+    )
+    for part in ("0:1000", "3:4"):
+        facts = estimated(command, path, "--runs", tmp_path, "--range", part)
+        most = facts["tokens"]["prompt"]["at_most"] / facts["conversations"]
+        assert 6000 + 5000 < most < 6000 + 5000 + 4000
+
+
+def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> None:
+    """Calls that are lost are charged at their most, and tried again, which `at most` leaves out."""
+    backend = {**PRICED, "max_tokens": 900, "faults": "timeout=0.5"}
+    cap = ("--set", "limits={max_cost: 5.0, timeout: 0.05, attempts: 5, give_up_after: 5}")
+    path = job(tmp_path, "lost", backends={"default": backend}, conversations=8, asks=2)
+    facts = estimated(command, path, "--runs", tmp_path, *cap)
+    (budget,) = facts["budget"]
+    assert budget["enough_at_most"]
+    assert "certain" not in budget
+    (said,) = [one for one in facts["basis"]["said"] if one.startswith("at most")]
+    assert "each answer asked for 2 times" in said
+    assert "twice the room after each that was cut off" in said
+    assert "tried up to 5 times" in said
+    text = " ".join(command("estimate", path, "--runs", tmp_path, *cap).out.split())
+    assert "covers the most that all of it can use, if no call is lost" in text
+    assert said in text
+
+
+def test_a_cap_on_what_costs_nothing_binds_nothing(command: Command, tmp_path: Path) -> None:
+    backend = PRICED | {"price": {"prompt": 0, "completion": 0}, "max_tokens": 900}
+    path = job(tmp_path, "free", backends={"default": backend}, limits={"max_cost": 1, "max_tokens": 10**9})
+    facts = estimated(command, path, "--runs", tmp_path)
+    assert [(cap["key"], cap["binds"]) for cap in facts["budget"]] == [
+        ("max_cost", False),
+        ("max_tokens", True),
+    ]
+    text = command("estimate", path, "--runs", tmp_path).out
+    assert "limits.max_cost 1.00 binds nothing, since every price is 0" in text
+
+
+def test_by_batch_a_tight_cap_takes_rounds(command: Command, tmp_path: Path) -> None:
+    path = job(
+        tmp_path, "tight", backends={"default": PRICED | {"max_tokens": 900}}, limits={"max_cost": 0.05}
+    )
+    for via in ("online", "batch"):
+        text = " ".join(command("estimate", path, "--runs", tmp_path, "--via", via).out.split())
+        assert ("so it may take several rounds" in text) is (via == "batch")
+
+
+async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
+    async with simulator("--batch-seconds", "600") as url:
+        path = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", limits={"max_cost": 20})
+        values = json.loads(path.read_text())
+        values["backends"]["default"]["price"] = {"prompt": 1.0, "completion": 3.0, "batch": 0.5}
+        path.write_text(json.dumps(values))
+        by = ("estimate", path, "-o", tmp_path / "run", "--runs", tmp_path / "none", "--via", "batch")
+        before = (await edgen(*by, "--json")).facts
+        await begun(tmp_path / "run", path)
+        after = (await edgen(*by, "--json")).facts
+        part = (await edgen(*by, "--json", "--range", "4:10")).facts
+        text = " ".join((await edgen(*by)).out.split())
+    assert (before["already"]["out"]["calls"], after["already"]["out"]["calls"]) == (0, 24)
+    assert part["already"]["out"]["calls"] == 6
+    assert after["to_make"] == 24
+    assert before["calls"]["expected"] >= 24
+    assert after["calls"]["expected"] == before["calls"]["expected"] - 24
+    assert after["cost_usd"]["expected"] < 0.1 * before["cost_usd"]["expected"]
+    most = after["already"]["out"]["cost_usd"]
+    assert 0 < most <= before["cost_usd"]["at_most"]
+    assert f"24 requests are at the provider, for ${most:.4f} at most, and not counted above" in text
+    (was,), (now,) = before["budget"], after["budget"]
+    assert now["charged"] == pytest.approx(now["out"])
+    assert now["out"] == pytest.approx(most, abs=1e-6)
+    assert [now[key] for key in ("share", "enough", "enough_at_most")] == [
+        was[key] for key in ("share", "enough", "enough_at_most")
+    ]
+    # Set aside for those that are out is all of a cap that covers them: nothing is counted twice.
+    tight = await edgen(*by, "--json", "--set", f"limits.max_cost={most + 1e-6:.6f}")
+    assert tight.facts["budget"][0]["share"] == 1
 
 
 def test_a_batch_costs_its_share(command: Command, tmp_path: Path) -> None:

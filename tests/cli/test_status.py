@@ -50,10 +50,12 @@ def test_batches_and_what_they_may_cost_are_told(command: Command, tmp_path: Pat
         {"number": n, "state": "sent", "backend": "default", "id": f"batch_{n}", "requests": r, "sent_at": at}
         for n, r, at in ((1, 3, "2023-11-14T22:13:21Z"), (2, 2, "2023-11-14T22:13:22Z"))
     ]
-    assert facts["unanswered"] == {"tokens": 550, "cost_usd": 0.505}
+    assert facts["out"] == {"tokens": 550, "cost_usd": 0.505}
+    assert "unanswered" not in facts
     out = command("status", run).out
     assert re.search(r"^batches    2 out: 5 requests, sent 2023-11-1\d \d\d:13$", out, re.MULTILINE)
-    assert "unanswered 550 tokens, $0.5050 at most" in out
+    assert "set aside  550 tokens, $0.5050 at most, for what is out" in out
+    assert "charged" not in out
     (row,) = json.loads(command("runs", run, "--json").out)["runs"]
     assert len(row["batches"]) == 2
 

@@ -56,9 +56,12 @@ class Desk:
         self.kind: Callable[[Line], FailureKind | None] = lambda line: None
         self.extra: list[bytes] = []
         self.failure: CallError | None = None
+        self.hangs: set[str] = set()  # steps that never come to an end
 
-    def _step(self, name: str) -> None:
+    async def _step(self, name: str) -> None:
         self.steps.append(name)
+        if name in self.hangs:
+            await asyncio.Event().wait()
         self.trouble(name)
 
     def line(self, name: str, request: Request) -> bytes:
@@ -76,13 +79,13 @@ class Desk:
         return Answered(result.id, reply=result.reply)
 
     async def upload(self, file: Path, token: str) -> str:
-        self._step("upload")
+        await self._step("upload")
         name = f"file-{len(self.files)}"
         self.files[name] = file.read_bytes()
         return name
 
     async def create(self, file_id: str, token: str) -> Remote:
-        self._step("create")
+        await self._step("create")
         if file_id not in self.files:
             raise CallError(FailureKind.BAD_REQUEST, "no such file")
         number = f"batch-{len(self.begun)}"
@@ -92,35 +95,35 @@ class Desk:
         self.after("create")
         return Remote(id=number, state="working")
 
-    async def find(self, token: str, since: float) -> Remote | None:
-        self._step("find")
+    async def find(self, token: str) -> Remote | None:
+        await self._step("find")
         return next(
             (Remote(id=n, state="working") for n, known in self.begun.items() if known == token), None
         )
 
     async def state(self, remote_id: str) -> Remote:
-        self._step("state")
+        await self._step("state")
         if remote_id not in self.begun:
             raise CallError(FailureKind.NOT_FOUND, "no such batch")
         self.seen[remote_id] += 1
         if self.seen[remote_id] <= self.looks and remote_id not in self.cancelled:
             return Remote(id=remote_id, state="working", done=0)
         outcome, done = self.judge(remote_id, len(self.content[remote_id]))
-        files = (f"out-{remote_id}",) if outcome != "failed" else ()
+        files = (f"out-{remote_id}",) if outcome != "failed" or done else ()
         return Remote(
             id=remote_id, state="ended", outcome=outcome, files=files, done=done, failure=self.failure
         )
 
     async def cancel(self, remote_id: str) -> None:
-        self._step("cancel")
+        await self._step("cancel")
         self.cancelled.add(remote_id)
 
     async def forget(self, file_id: str) -> None:
-        self._step("forget")
+        await self._step("forget")
         self.files.pop(file_id, None)
 
     async def download(self, file_id: str, to: Path) -> None:
-        self._step("download")
+        await self._step("download")
         number = file_id.removeprefix("out-")
         lines = self.content[number]
         _, done = self.judge(number, len(lines))

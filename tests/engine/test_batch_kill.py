@@ -6,8 +6,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import random
 import shutil
+import signal
+import threading
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -16,8 +20,9 @@ from typing import Any
 
 import pytest
 
+from edgen.errors import RunError
 from edgen.ledger import batches_at
-from tests.engine.service import edgen, end, equation, files, start
+from tests.engine.service import Ended, edgen, end, equation, files, start
 
 KILLS = 20
 CONVERSATIONS = 24
@@ -110,36 +115,82 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
     assert set(Counter(batch.round for batch in made).values()) == {1}
 
 
+# What a run is at when it is killed, in the order in which a round comes to it, so that each start has little to do.
+AIMS = ("preparing", "uploading", "creating", "waiting", "downloading", "reading")
+HELD = 0.3  # seconds that the simulator has each of the four in the middle last
+
+
+def at(folder: Path) -> tuple[int, str]:
+    """The last batch of a run, and what is being done with it."""
+    try:
+        made = batches_at(folder / "run.db")
+    except RunError:  # it is only being made
+        return 0, ""
+    if not made:
+        return 0, ""
+    batch = made[-1]
+    if batch.state != "sent":
+        known = {"preparing": "preparing", "ready": "uploading", "sending": "creating"}
+        return batch.number, known.get(batch.state, "")
+    results = [path.name for path in (folder / "run.batches").glob(f"{batch.number:05d}.results-*")]
+    if any(name.endswith(".part") for name in results):
+        return batch.number, "downloading"
+    return batch.number, "reading" if results else "waiting"
+
+
+def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Event) -> None:
+    """Kill a process when it has come to `aim`, `delay` seconds into it if that lasts; not where it was at that
+    when it was started, nor when it is over."""
+    before = at(folder)
+    while (seen := at(folder)) == before or seen[1] != aim:
+        if over.wait(0.0005):
+            return
+    if aim not in ("preparing", "reading"):
+        time.sleep(delay)
+    if not over.is_set():
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("kind", ["openai", "gemini"])
 async def test_killed_at_any_moment_no_batch_is_sent_twice_and_none_is_lost(
     tmp_path: Path, kind: str
 ) -> None:
     rng = random.Random(kind)
     folder = tmp_path / "run"
-    async with simulator("--batch-seconds", "0.4", "--latency-ms", "0") as url:
+    faults = f"batch_create_lost=1:{HELD},batch_slow=1:{HELD}"
+    async with simulator("--batch-seconds", str(HELD), "--latency-ms", "0", "--faults", faults) as url:
         job = write_job(tmp_path / "job.yaml", kind, url, "selfplay")
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
-        kills, where = 0, Counter[str]()
-        while kills < KILLS:
-            process = await start("generate", job, "-o", folder, "--via", "batch", "--json")
-            await asyncio.sleep(rng.uniform(0.2, 2.2))
-            if process.returncode is None:
-                process.kill()
-                kills += 1
-            ended = await end(process)
-            if (folder / "run.db").exists():
-                where.update(batch.state for batch in batches_at(folder / "run.db"))
+        kills, hits = 0, Counter[str]()
+        while kills < KILLS or (kills < 2 * KILLS and min(hits[aim] for aim in AIMS) < 2):
+            ended = await killed(job, folder, AIMS[kills % len(AIMS)], rng.uniform(0, HELD / 2))
             if ended.code == calm.code:
                 # All made, and the kills go on: from the beginning.
                 assert_whole(folder, tmp_path / "calm")
                 shutil.rmtree(folder)
+                continue
+            assert ended.code == -signal.SIGKILL, ended.err
+            kills += 1
+            hits[at(folder)[1]] += 1
         ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json", timeout=120)
         assert ended.code == calm.code, ended.err
         named = Counter(tokens(kind, url))
     assert_whole(folder, tmp_path / "calm")
     assert set(named.values()) == {1}, "a token was used for two batches"
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
-    assert where["sent"], "no kill hit a batch that was out"
+    assert all(hits[aim] >= 2 for aim in AIMS), hits
+
+
+async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
+    """Start a run, or go on with one, until it has come to `aim`."""
+    over = threading.Event()
+    process = await start("generate", job, "-o", folder, "--via", "batch", "--json")
+    killing = asyncio.create_task(asyncio.to_thread(kill_at, aim, folder, process.pid, delay, over))
+    try:
+        return await end(process)
+    finally:
+        over.set()
+        await killing
 
 
 def assert_whole(folder: Path, calm: Path) -> None:

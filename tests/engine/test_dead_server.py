@@ -214,7 +214,7 @@ def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, 
         )  # fmt: skip
         made = lines(job, backends, None, backends)
         asking = [asyncio.create_task(ask(line, role)) for role, line in made.items() for _ in range(callers)]
-        silence = Silence(made, limits.give_up_after)
+        silence = Silence(made, limits)
         try:
             while clock() < until:
                 await asyncio.sleep(silence.every)

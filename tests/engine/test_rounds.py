@@ -23,7 +23,7 @@ from edgen.errors import (
     StoppedError,
     UsageError,
 )
-from edgen.ledger import OPEN, Ledger, batches_at, run_status
+from edgen.ledger import OPEN, Ledger, batches_at, run_status, unanswered_at
 from edgen.rundir import RunDir
 from tests.engine.desk import Desk, Line
 from tests.engine.service import files
@@ -328,11 +328,161 @@ async def test_written_files_are_handed_over_and_not_written_twice(tmp_path: Pat
     with pytest.raises(HandedOver, match="30 requests"):
         await execute(tmp_path / "run", desk, out)
     assert not desk.steps
-    with pytest.raises(HandedOver, match="30 requests"):
+    with pytest.raises(HandedOver, match="still out"):
         await execute(tmp_path / "run", desk, out)
     assert len(list(out.iterdir())) == 1
     assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["written"]
     for way in (None, desk):
         with pytest.raises(UsageError, match="edgen batch read"):
             await execute(tmp_path / "run", way)
-    assert OPEN
+
+
+async def test_a_batch_that_was_to_be_cancelled_is_cancelled_by_the_next_start(tmp_path: Path) -> None:
+    """Killed between the note that it is to be cancelled and the call that does it."""
+    desk = Desk(looks=10**6)
+    batch = {"poll": "0.02s", "online_after": "0.2s"}
+
+    def refuse(step: str) -> None:
+        if step == "cancel":
+            raise Killed
+
+    desk.trouble = refuse
+    with pytest.raises(Killed):
+        await execute(tmp_path / "run", desk, batch=batch)
+    assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["cancelling"]
+    desk.trouble = lambda step: None
+    await execute(tmp_path / "run", desk, batch=batch)
+    assert desk.cancelled == {"batch-0"}
+
+
+async def test_who_only_writes_files_never_asks(tmp_path: Path) -> None:
+    rundir, desk = RunDir(tmp_path / "run"), Desk()
+    batch = {"online_after": "1s"}
+    with pytest.raises(HandedOver):
+        await execute(rundir.path, desk, tmp_path / "out", batch=batch)
+    async with Ledger(rundir.ledger) as ledger:
+        ledger.set_fact("batches_since", "1.0")
+    with pytest.raises(HandedOver, match="still out"):
+        await execute(rundir.path, desk, tmp_path / "elsewhere", batch=batch)
+    assert run_status(rundir.ledger).counts.made == 0
+    assert not desk.steps
+
+
+async def test_two_runs_write_into_one_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for name in ("one", "two"):
+        with pytest.raises(HandedOver):
+            await execute(tmp_path / name, Desk(), out)
+    assert len(list(out.iterdir())) == 2
+
+
+async def test_each_sending_of_a_batch_has_a_token_of_its_own(tmp_path: Path) -> None:
+    """Refused for want of room, sent again, and a kill after each: no name is used twice."""
+    desk = Desk()
+    desk.failure = CallError(FailureKind.RATE_LIMIT, "enqueued token limit reached")
+    desk.judge = lambda batch, lines: ("failed", 0) if batch < "batch-3" else ("completed", lines)
+
+    def strike(step: str) -> None:
+        if step == "upload" and desk.steps.count("upload") in (2, 3):
+            raise Killed
+
+    desk.trouble = strike
+    for _ in range(2):
+        with pytest.raises(Killed):
+            await execute(tmp_path / "run", desk)
+    await execute(tmp_path / "run", desk)
+    assert len(set(desk.begun.values())) == len(desk.begun) >= 4
+
+
+async def test_want_of_room_is_no_failure_while_others_are_worked_on(tmp_path: Path) -> None:
+    desk, working = Desk(looks=120), []
+    desk.failure = CallError(FailureKind.RATE_LIMIT, "enqueued token limit reached")
+
+    def judge(batch: str, lines: int) -> tuple[str, int]:
+        return ("completed", lines) if batch == "batch-0" or desk.seen["batch-0"] > 120 else ("failed", 0)
+
+    state = desk.state
+
+    async def at_once(remote_id: str) -> Any:  # the others are refused at the first look
+        if remote_id != "batch-0" and desk.seen["batch-0"] <= 120:
+            desk.seen[remote_id] = 10**6
+        working.append(remote_id)
+        return await state(remote_id)
+
+    desk.judge, desk.state = judge, at_once  # type: ignore[method-assign]
+    limits = {"give_up_after": 1, "attempts": 3}
+    await execute(tmp_path / "run", desk, batch={"poll": "0.02s", "max_requests": 10}, limits=limits)
+    assert len(desk.begun) > 6
+    assert set(desk.asked.values()) == {1}
+
+
+@pytest.mark.parametrize("limits", [{"max_cost": 100.0}, {}], ids=["budget", "free"])
+async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[str, Any]) -> None:
+    """An answer that cannot be read, and a batch that answers nothing of what it completed."""
+    desk = Desk()
+    desk.kind = lambda line: FailureKind.BAD_RESPONSE if line.id.startswith("3-") else None
+    with pytest.raises(EdgenError, match="29 of 30"):
+        await execute(tmp_path / "run", desk, limits={"give_up_after": 1, "attempts": 2} | limits, asks=1)
+    tokens, dollars = unanswered_at(tmp_path / "run" / "run.db")
+    assert tokens > 2 * 2000
+    assert dollars > 0
+    mute = Desk()
+    mute.judge = lambda batch, lines: ("completed", 0)
+    download = mute.download
+
+    async def empty(file_id: str, to: Path) -> None:
+        await download(file_id, to)
+        to.write_bytes(b"")
+
+    mute.download = empty  # type: ignore[method-assign]
+    with pytest.raises(ProviderError, match="answer none"):
+        await execute(tmp_path / "mute", mute, limits={"give_up_after": 1} | limits)
+    assert len(mute.begun) == 1, "it is not paid again at once"
+    assert unanswered_at(tmp_path / "mute" / "run.db")[0] > 30 * 2000
+
+
+async def test_what_a_failed_batch_answered_is_not_asked_again(tmp_path: Path) -> None:
+    desk = Desk()
+    desk.failure = CallError(FailureKind.SERVER_ERROR, "broke down")
+    desk.judge = lambda batch, lines: ("failed", lines // 2) if batch == "batch-0" else ("completed", lines)
+    await execute(tmp_path / "run", desk)
+    await execute(tmp_path / "online", None)
+    assert files(tmp_path / "run") == files(tmp_path / "online")
+    assert set(desk.asked.values()) == {1}
+    assert [len(lines) for lines in desk.content.values()][:2] == [30, 15]
+
+
+async def test_a_gateway_says_no_to_what_was_begun(tmp_path: Path) -> None:
+    desk, once = Desk(), [1]
+
+    def refuse(step: str) -> None:
+        if once:
+            once.pop()
+            raise CallError(FailureKind.PERMISSION, "no")
+
+    desk.after = refuse
+    await execute(tmp_path / "run", desk)
+    assert len(set(desk.begun.values())) == len(desk.begun)
+    assert set(desk.asked.values()) == {1}
+
+
+@pytest.mark.parametrize("step", ["create", "state", "find"])
+async def test_a_service_that_hangs_is_given_up_in_time(tmp_path: Path, step: str) -> None:
+    desk = Desk()
+    desk.hangs = {step, "create"} if step == "find" else {step}
+    began = time.monotonic()
+    with pytest.raises(ProviderError, match="no answer within"):
+        await execute(tmp_path / "run", desk, limits={"give_up_after": 2, "timeout": 60})
+    assert time.monotonic() - began < 6  # a create that hangs is looked for, and tried once more
+    desk.hangs = set()
+    await execute(tmp_path / "run", desk)
+    assert set(desk.asked.values()) == {1}
+
+
+async def test_a_budget_does_not_end_in_ever_smaller_rounds(tmp_path: Path) -> None:
+    desk = Desk()
+    with pytest.raises(StoppedError, match="too few for another round"):
+        await execute(tmp_path / "run", desk, conversations=200, limits={"max_cost": 0.1, "give_up_after": 1})
+    sizes = [len(lines) for lines in desk.content.values()]
+    assert min(sizes) * 4 >= max(sizes)
+    assert not [batch for batch in batches_at(tmp_path / "run" / "run.db") if batch.state in OPEN]

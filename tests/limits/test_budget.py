@@ -74,6 +74,13 @@ def test_sums_are_exact_and_know_no_order(calls: list[tuple[int, int]], rng: ran
                 "raise limits.max_cost and start again to go on."
             ),
         ),
+        (
+            Budget(None, 2e-8),  # not $0
+            (
+                "the budget is used up: $1.98 of $0.00000002 are spent and the next call may cost $0.030001; "
+                "raise limits.max_cost and start again to go on."
+            ),
+        ),
     ],
 )
 async def test_it_says_what_was_spent_and_what_to_do(budget: Budget, words: str) -> None:

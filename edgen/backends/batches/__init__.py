@@ -21,6 +21,7 @@ from edgen.backends.batches.base import (
 from edgen.config import BackendConfig
 from edgen.errors import InputError
 
+PATIENCE = 300.0  # seconds
 # type in a job -> module that holds `create(config, backend, environ=…)`.
 _KINDS = {
     "openai": "edgen.backends.batches.openai",
@@ -29,12 +30,18 @@ _KINDS = {
 
 
 def batches(
-    config: BackendConfig, backend: Backend, *, environ: Mapping[str, str], offline: bool = False
+    config: BackendConfig,
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    offline: bool = False,
+    patience: float = PATIENCE,
 ) -> Batches:
     """The batch service of the backend that `config` describes; `backend` is that backend, made.
 
-    `offline`: it will only write and read lines, which needs no SDK. Raises InputError for a kind that has none,
-    and where the extra is not installed.
+    `offline`: it will only write and read lines, which needs no SDK. `patience`: seconds without a byte, either
+    way, after which a call or a transfer is given up as TIMEOUT. Raises InputError for a kind that has none, and
+    where the extra is not installed.
     """
     kind = str(config.__struct_config__.tag)
     if kind not in _KINDS:
@@ -45,7 +52,7 @@ def batches(
         }
         raise InputError(f"a backend of type {kind} has no batch service. {instead.get(kind, '')}".strip())
     module = importlib.import_module(_KINDS[kind])
-    made: Batches = module.create(config, backend, environ=environ, offline=offline)
+    made: Batches = module.create(config, backend, environ=environ, offline=offline, patience=patience)
     return made
 
 
@@ -59,6 +66,7 @@ def line_reader(config: BackendConfig) -> Callable[[bytes], Answered | Unanswere
 
 
 __all__ = [
+    "PATIENCE",
     "Answered",
     "Batches",
     "Limits",

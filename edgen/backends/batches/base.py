@@ -95,9 +95,8 @@ class Batches(Protocol):
     async def create(self, file_id: str, token: str) -> Remote:
         """Have the provider begin, with `token` where `find` finds it."""
 
-    async def find(self, token: str, since: float) -> Remote | None:
-        """The batch that was begun with `token`, None if there is none; `since`: no earlier than then, in
-        seconds since the epoch, as this machine's clock had it."""
+    async def find(self, token: str) -> Remote | None:
+        """The batch that was begun with `token`, None if there is none among all that the provider lists."""
 
     async def state(self, remote_id: str) -> Remote:
         """How a batch stands. NOT_FOUND where the provider has none of that id (any more)."""
@@ -109,7 +108,8 @@ class Batches(Protocol):
         """Delete an uploaded file; one that is gone already is no failure."""
 
     async def download(self, file_id: str, to: Path) -> None:
-        """Write a result file to `to`, whole or not at all. Raises OSError as the disk does."""
+        """Write a result file to `to`, whole or not at all; BAD_RESPONSE for what can be none. Raises OSError as
+        the disk does."""
 
     async def aclose(self) -> None:
         """Release connections. Never raises; may be called twice."""

@@ -34,18 +34,22 @@ if TYPE_CHECKING:
     import httpx2
     from google.genai.client import AsyncClient
 
-_TIMEOUT = 300_000  # milliseconds without a byte; it has to be said, or the client waits for ever
 _PAGE = 100  # batches asked for at a time
 _encode = msgspec.json.Encoder().encode
 
 
 def create(
-    config: GeminiConfig, backend: Backend, *, environ: Mapping[str, str], offline: bool = False
+    config: GeminiConfig,
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    offline: bool = False,
+    patience: float,
 ) -> GeminiBatches:
     """The batch service of `backend`. Raises InputError where the extra is not installed; `offline`, for lines
     alone, does without it."""
     assert isinstance(backend, GeminiBackend)
-    service = GeminiBatches(config, backend, environ)
+    service = GeminiBatches(config, backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that what is missing is said before any work
     return service
@@ -57,20 +61,24 @@ class GeminiBatches:
     # Google bounds the bytes and not the requests; this many, so that one that expires takes no more with it.
     limits = Limits(requests=50_000, bytes=2_000_000_000)
 
-    def __init__(self, config: GeminiConfig, backend: GeminiBackend, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: GeminiConfig, backend: GeminiBackend, environ: Mapping[str, str], patience: float
+    ) -> None:
         self._base = base_address(config.base_url)
         self._backend = backend
         self._model = model_path(config.model)
         self._key = backend.key
         self._place = Place(self._base, self._key, _classify, ("google.genai.errors", "APIError"))
         self._environ = environ
+        self._patience = patience
+        self._filled: set[str] = set()  # result files that hold lines, by what their batches say
 
     def __repr__(self) -> str:
         return f"GeminiBatches({self._backend!r})"
 
     @cached_property
     def _http(self) -> httpx2.AsyncClient:
-        return client(self._base, self._key, self._environ)
+        return client(self._base, self._key, self._environ, self._patience)
 
     @cached_property
     def client(self) -> AsyncClient:
@@ -85,7 +93,8 @@ class GeminiBatches:
             http_options={
                 "base_url": str(self._base),
                 "api_version": "v1beta",
-                "timeout": _TIMEOUT,
+                # Milliseconds; it has to be said, or the client waits for ever.
+                "timeout": max(1, round(self._patience * 1000)),
                 "retry_options": {"attempts": 1},
                 "httpx_async_client": self._http,
             },
@@ -120,9 +129,8 @@ class GeminiBatches:
             )
         return Remote(id=self._place.named(job.name), state="working")
 
-    async def find(self, token: str, since: float) -> Remote | None:
+    async def find(self, token: str) -> Remote | None:
         """The batch begun with `token`. The list is in no order that Google states, so all of it is looked at."""
-        del since
         with self._place.calling():
             async for job in await self.client.batches.list(config={"page_size": _PAGE}):
                 if job.display_name == token:
@@ -158,7 +166,7 @@ class GeminiBatches:
 
     async def download(self, file_id: str, to: Path) -> None:
         """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
-        async with whole(to) as sink:
+        async with whole(to, self._place, filled=file_id in self._filled) as sink:
             with self._place.calling():
                 await self.client.files.download(file=file_id, destination=sink)  # type: ignore[call-overload]
 
@@ -184,13 +192,16 @@ class GeminiBatches:
         state = (text(metadata.get("state")) or "").rpartition("STATE_")[2]
         outcome = _ENDED.get(state)
         outputs = (parts.get("response", b""), metadata.get("output", b""))
-        files = {text(members(output).get("responsesFile")) for output in outputs} - {None, ""}
+        files = {name for output in outputs if (name := text(members(output).get("responsesFile")))}
+        done = None if total is None else (good or 0) + (bad or 0)  # Google leaves out what is 0
+        if done:
+            self._filled |= files
         return Remote(
             id=remote_id,
             state="working" if outcome is None else "ended",
             outcome=outcome,
-            files=tuple(sorted(name for name in files if name)) if outcome else (),
-            done=None if total is None else (good or 0) + (bad or 0),  # Google leaves out what is 0
+            files=tuple(sorted(files)) if outcome else (),
+            done=done,
             total=total,
             failure=self._refusal(parts.get("error")) if outcome == "failed" else None,
         )

@@ -31,18 +31,22 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _ENDPOINT: Final = "/v1/chat/completions"  # of every line, wherever the service lives
-_DAY = 86_400.0
 _PAGE = 100  # batches asked for at a time, the most there is
 _encode = msgspec.json.Encoder().encode
 
 
 def create(
-    config: OpenAIConfig, backend: Backend, *, environ: Mapping[str, str], offline: bool = False
+    config: OpenAIConfig,
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    offline: bool = False,
+    patience: float,
 ) -> OpenAIBatches:
     """The batch service of `backend`. Raises InputError where the extra is not installed; `offline`, for lines
     alone, does without it."""
     assert isinstance(backend, OpenAIBackend)
-    service = OpenAIBatches(config, backend, environ)
+    service = OpenAIBatches(config, backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that what is missing is said before any work
     return service
@@ -53,12 +57,16 @@ class OpenAIBatches:
 
     limits = Limits(requests=50_000, bytes=200_000_000)
 
-    def __init__(self, config: OpenAIConfig, backend: OpenAIBackend, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: OpenAIConfig, backend: OpenAIBackend, environ: Mapping[str, str], patience: float
+    ) -> None:
         self._base = base_address(config.base_url)
         self._backend = backend
         self._key = backend.key
         self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"))
         self._environ = environ
+        self._patience = patience
+        self._filled: set[str] = set()  # result files that hold lines, by what their batches say
 
     def __repr__(self) -> str:
         return f"OpenAIBatches({self._backend!r})"
@@ -66,11 +74,14 @@ class OpenAIBatches:
     @cached_property
     def client(self) -> AsyncOpenAI:
         """OpenAI's client, its retries off. What organisation and project are used is the key's to say."""
-        made: AsyncOpenAI = sdk("openai", "openai").AsyncOpenAI(
+        module = sdk("openai", "openai")
+        http = client(self._base, self._key, self._environ, self._patience)
+        made: AsyncOpenAI = module.AsyncOpenAI(
             api_key=self._key or "none",  # the client wants one; none is sent
             base_url=str(self._base),
             max_retries=0,
-            http_client=client(self._base, self._key, self._environ),
+            timeout=http.timeout,  # the client's own may be taken for nobody's, and be 600 s
+            http_client=http,
         )
         made.organization = made.project = None
         return made
@@ -102,24 +113,28 @@ class OpenAIBatches:
             return self._id(made)
 
     async def create(self, file_id: str, token: str) -> Remote:
-        """Have OpenAI begin."""
-        with self._place.calling():
-            batch = await self.client.batches.create(
-                input_file_id=file_id,
-                endpoint=_ENDPOINT,
-                completion_window="24h",
-                metadata={"edgen": token},
-            )
+        """Have OpenAI begin. SERVER_ERROR where it does not find the file, which it may not yet."""
+        try:
+            with self._place.calling():
+                batch = await self.client.batches.create(
+                    input_file_id=file_id,
+                    endpoint=_ENDPOINT,
+                    completion_window="24h",
+                    metadata={"edgen": token},
+                )
+        except CallError as refusal:
+            if refusal.status in (400, 404) and _NO_FILE.search(refusal.message):
+                raise CallError(FailureKind.SERVER_ERROR, refusal.message, status=refusal.status) from None
+            raise
         return self._remote(batch)
 
-    async def find(self, token: str, since: float) -> Remote | None:
-        """The batch begun with `token`. The list has the newest first; a day is allowed for clocks that differ."""
+    async def find(self, token: str) -> Remote | None:
+        """The batch begun with `token`. The list has the newest first; it is walked to its end, for no two clocks
+        agree on where to stop."""
         with self._place.calling():
             async for batch in self.client.batches.list(limit=_PAGE):
                 if (batch.metadata or {}).get("edgen") == token:
                     return self._remote(batch)
-                if batch.created_at < since - _DAY:
-                    break
         return None
 
     async def state(self, remote_id: str) -> Remote:
@@ -148,7 +163,7 @@ class OpenAIBatches:
 
     async def download(self, file_id: str, to: Path) -> None:
         """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
-        async with whole(to) as sink:
+        async with whole(to, self._place, filled=file_id in self._filled) as sink:
             with self._place.calling():
                 async with self.client.files.with_streaming_response.content(file_id) as response:
                     async for chunk in response.iter_bytes(CHUNK):
@@ -168,9 +183,12 @@ class OpenAIBatches:
     def _remote(self, batch: Any) -> Remote:
         """OpenAI's batch object. What a server leaves out, or gives another type than it should, is left out."""
         outcome = _ENDED.get(str(getattr(batch, "status", None)))
-        files = (getattr(batch, "output_file_id", None), getattr(batch, "error_file_id", None))
+        files = [getattr(batch, f"{name}_file_id", None) for name in ("output", "error")]
         counts = getattr(batch, "request_counts", None)
         done, failed, total = (_count(counts, name) for name in ("completed", "failed", "total"))
+        self._filled |= {
+            x for x, lines in zip(files, (done, failed), strict=True) if isinstance(x, str) and lines
+        }
         return Remote(
             id=self._id(batch),
             state="working" if outcome is None else "ended",
@@ -212,6 +230,8 @@ class _Refused(msgspec.Struct, frozen=True):
             return _WHOLE[self.code]
         if _NO_ROOM.search(self.message):
             return FailureKind.RATE_LIMIT
+        if self.line is None and _NO_FILE.search(self.message):
+            return FailureKind.SERVER_ERROR
         return classify(400, ErrorBody(self.message, self.code))
 
     def __str__(self) -> str:
@@ -268,4 +288,9 @@ _WHOLE = {
     "internal_error": FailureKind.SERVER_ERROR,
 }
 _NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
+# A file that was just uploaded is reported to be unknown for a while; the words differ between services.
+_NO_FILE = re.compile(
+    r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not exist)",
+    re.IGNORECASE,
+)
 _WORDED = 3  # errors of a batch that are shown

@@ -9,6 +9,7 @@ The extra is imported when a function here is called, never with the module.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import importlib
 import json
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     import httpx2
 
 CHUNK = 1 << 20  # bytes of a result file that are held at a time
-_IDLE = 300.0  # seconds without a byte; how long a whole request may take is the caller's to say
 
 
 def sdk(name: str, kind: str) -> ModuleType:
@@ -161,8 +161,9 @@ class MovedError(Exception):
     """The service answered something that is no question with another address, which is the message."""
 
 
-def client(base: URL, key: str | None, environ: Mapping[str, str]) -> httpx2.AsyncClient:
-    """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up.
+def client(base: URL, key: str | None, environ: Mapping[str, str], patience: float) -> httpx2.AsyncClient:
+    """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up. `patience`: seconds
+    without a byte; how long a whole request may take is the caller's to say.
 
     Only a GET follows a redirect, as Google's downloads need, and the key does not go along to another address.
     Raises InputError for a proxy that cannot be used.
@@ -188,7 +189,7 @@ def client(base: URL, key: str | None, environ: Mapping[str, str]) -> httpx2.Asy
         trust_env=False,
         verify=ssl.create_default_context() if base.scheme == "https" else True,  # the system's, as online
         follow_redirects=True,
-        timeout=httpx2.Timeout(_IDLE, connect=60.0),
+        timeout=httpx2.Timeout(patience, connect=min(patience, 60.0)),
         event_hooks={"request": [leave_the_key], "response": [stay]},
     )
 
@@ -201,18 +202,34 @@ class Sink:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._first = self._last = b""  # of its bytes that are no white space
 
     async def write(self, chunk: bytes) -> None:
         await asyncio.to_thread(self._file.write, chunk)
+        if said := chunk.strip():
+            self._first, self._last = self._first or said[:4], said[-1:]
+
+    def wrong(self, *, filled: bool) -> str | None:
+        """Why what was written is no result file, if it cannot be one. `filled`: it must have lines. Each of its
+        lines is an object; nothing is asked of those between the first and the last."""
+        if not self._first:
+            return "empty, though its batch has answers" if filled else None
+        if not self._first.removeprefix(codecs.BOM_UTF8).startswith(b"{"):
+            return f"no JSON lines; it begins with {self._first!r}"
+        return None if self._last == b"}" else "cut off in the middle of a line"
 
 
 @contextlib.asynccontextmanager
-async def whole(to: Path) -> AsyncIterator[Sink]:
-    """What the body writes is at `to` when it ends, on the disk; if it does not end well, nothing is."""
+async def whole(to: Path, place: Place, *, filled: bool = False) -> AsyncIterator[Sink]:
+    """What the body writes, a result file from `place`, is at `to` when it ends, on the disk; if it does not end
+    well, nothing is. `filled`: it cannot be empty. Raises CallError for what is no such file."""
     part = to.with_name(f"{to.name}.part")
     file = part.open("wb")  # not in a thread, which would still make it after a cancellation
     try:
-        yield Sink(file)
+        sink = Sink(file)
+        yield sink
+        if (wrong := sink.wrong(filled=filled)) is not None:
+            raise CallError(FailureKind.BAD_RESPONSE, f"the result file that {place.name} gave is {wrong}")
         await asyncio.to_thread(_settle, file, part, to)
     except BaseException:
         with contextlib.suppress(OSError):  # what could not be written cannot be flushed either

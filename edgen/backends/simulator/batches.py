@@ -258,6 +258,11 @@ class Store:
         self._lost.add(token)
         return struck
 
+    def slow(self, file: File) -> float:
+        """Seconds by which a file is late, going up or coming down."""
+        struck = fault.batch(self._answering.faults, "batch_slow", file.id.encode())
+        return 0.0 if struck is None else struck.seconds or 0.0
+
     # -- work
 
     async def _work(self, batch: Batch) -> None:

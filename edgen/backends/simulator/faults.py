@@ -60,6 +60,7 @@ BATCH: dict[str, tuple[str, float | None]] = {
         0.0,
     ),
     "batch_503": ("a call about batches or their files is refused as overloaded", None),
+    "batch_slow": ("a file takes `batch_slow=1:5` 5 seconds more to go up, and to come down", 1.0),
 }
 
 

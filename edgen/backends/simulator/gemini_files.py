@@ -6,6 +6,7 @@ their offsets, the last of them finalizing. Limit of a file: 2 GB.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from aiohttp import web
 from edgen.backends.simulator import wire_gemini
 from edgen.backends.simulator.batches import File, Store, TooLargeError, new, page, save
 from edgen.backends.simulator.faults import Fault
+from edgen.backends.simulator.sending import sent
 from edgen.backends.simulator.wire import JSON, MARK, Call, Refusal
 
 MOST_BYTES = 2 * 1024**3
@@ -65,7 +67,7 @@ class Files:
         if self._store.refused(f"{request.method} {path}"):
             return overloaded()
         if file:
-            return self._file(request, file[1], file[2])
+            return await self._file(request, file[1], file[2])
         if request.method not in ("POST", "PUT"):
             return wire_gemini.error(405, f"{path} takes POST, not {request.method}.")
         return await self._send(request, send[1]) if send else await self._start(request)
@@ -132,12 +134,13 @@ class Files:
         upload.path.touch()
         name = upload.file.name or f"files/{new()[:12]}"
         made = self._store.add(name, upload.path, upload.file.display_name, "uploaded", upload.file.mime_type)
+        await asyncio.sleep(self._store.slow(made))
         return as_json({"file": _shown(made, request.host)}, {"X-Goog-Upload-Status": "final"})
 
     def _forget(self, number: str) -> None:
         self._uploads.pop(number).path.unlink(missing_ok=True)
 
-    def _file(
+    async def _file(
         self, request: web.BaseRequest, id_: str | None, action: str | None
     ) -> web.StreamResponse | Refusal:
         if id_ is None and action is None and request.method == "GET":
@@ -153,7 +156,7 @@ class Files:
             case "GET", ":download":
                 if file.purpose == "uploaded":
                     return wire_gemini.error(400, "Only generated files can be downloaded.")
-                return web.FileResponse(file.path, headers=_BYTES)
+                return await sent(request, file, self._store.slow(file), _BYTES)
             case "DELETE", None:
                 self._store.remove(file.id)
                 return as_json({})

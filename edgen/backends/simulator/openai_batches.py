@@ -32,6 +32,7 @@ from edgen.backends.simulator.batches import (
     save,
 )
 from edgen.backends.simulator.faults import Fault
+from edgen.backends.simulator.sending import sent
 from edgen.backends.simulator.wire import JSON, MARK, BadCall, Call, Refusal, decode
 from edgen.model import Reply
 
@@ -201,7 +202,8 @@ class Service:
             case ("GET", _, True, None):
                 return _json(_file(self._store.files[id_]))
             case ("GET", _, True, "content"):
-                return web.FileResponse(self._store.files[id_].path, headers=_BYTES)
+                file = self._store.files[id_]
+                return await sent(request, file, self._store.slow(file), _BYTES)
             case ("DELETE", _, True, None):
                 self._store.remove(id_)
                 return _json({"id": id_, "object": "file", "deleted": True})
@@ -224,7 +226,9 @@ class Service:
             if wrong := _bad_upload(name, purpose):
                 return wrong
             kept = True
-            return _json(_file(self._store.add(f"file-{new()}", path, name, purpose)))
+            made = self._store.add(f"file-{new()}", path, name, purpose)
+            await asyncio.sleep(self._store.slow(made))
+            return _json(_file(made))
         except TooLargeError:
             return _error(413, f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.")
         except (ValueError, HttpProcessingError) as problem:

@@ -64,7 +64,7 @@ def command(
 
 
 async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any]:
-    from edgen.backends.batches import batches
+    from edgen.backends.batches import PATIENCE, batches
     from edgen.engine.handing import give_up, job_of
     from edgen.events import Events
     from edgen.ledger import OPEN, Ledger
@@ -78,12 +78,13 @@ async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any
     at_provider = {batch.backend for batch in out if batch.state not in ("written", "ready")}
     configs = {name: job.backends[name] for name in sorted(at_provider)}
     services: dict[str, Batches] = {}
+    patience = min(job.limits.give_up_after, PATIENCE)
     async with made_backends(configs, job.limits) as backends, Ledger(held.path, create=False) as ledger:
         import os
 
         try:
             for name, backend in backends.items():
-                services[name] = batches(configs[name], backend, environ=os.environ)
+                services[name] = batches(configs[name], backend, environ=os.environ, patience=patience)
             reading = await give_up(job, ledger, services, [batch.number for batch in out], events)
         finally:
             for service in services.values():

@@ -13,3 +13,8 @@ from tests.backends.batches.service import Service, serving
 async def service() -> AsyncIterator[Service]:
     async with serving() as made:
         yield made
+
+
+@pytest.fixture(params=["openai", "gemini"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.backends import gemini as online
-from edgen.backends.batches import Answered, Batches, Unanswered, batches, line_reader
+from edgen.backends.batches import PATIENCE, Answered, Batches, Unanswered, batches, line_reader
 from edgen.backends.batches.gemini import read_line
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind
@@ -31,11 +31,11 @@ ANSWER = {
 }
 
 
-def made(url: str, key: str = KEY, **settings: Any) -> tuple[Any, Batches]:
+def made(url: str, key: str = KEY, *, patience: float = PATIENCE, **settings: Any) -> tuple[Any, Batches]:
     config = GeminiConfig(model="gemini-x", base_url=url, **settings)
     environ = {"GEMINI_API_KEY": key}
     backend = online.create(config, timeout=5.0, connections=1, environ=environ)
-    return backend, batches(config, backend, environ=environ)
+    return backend, batches(config, backend, environ=environ, patience=patience)
 
 
 @contextlib.asynccontextmanager
@@ -184,10 +184,10 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         assert asked.json == {"batch": {"inputConfig": {"fileName": file_id}, "displayName": TOKEN}}
         for _ in range(3):
             service.gemini_batch()
-        found = await it.find(TOKEN, 0)
+        found = await it.find(TOKEN)
         assert found is not None
         assert found.id == begun.id
-        assert await it.find("another", 0) is None
+        assert await it.find("another") is None
         service.files["files/out"] = line(response=ANSWER) + b"\n"
         stored["metadata"].update(
             state="BATCH_STATE_SUCCEEDED", batchStats={"requestCount": 2, "successfulRequestCount": "2"}
@@ -305,7 +305,7 @@ async def test_states_that_the_client_does_not_know_are_passed_over(
     service.gemini_batch()["metadata"]["state"] = "BATCH_STATE_NEW"
     service.gemini_batch(TOKEN)
     async with opened(service.url) as it:
-        found = await it.find(TOKEN, 0)
+        found = await it.find(TOKEN)
     assert found is not None
     assert found.id == "batches/1"
     assert not [warning for warning in recwarn if "JobState" in str(warning.message)]

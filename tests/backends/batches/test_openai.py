@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.backends import openai as online
 from edgen.backends.batches import (
+    PATIENCE,
     Answered,
     Batches,
     Unanswered,
@@ -38,11 +39,11 @@ COMPLETION = {
 }
 
 
-def made(url: str, key: str = KEY, **settings: Any) -> tuple[Any, Batches]:
+def made(url: str, key: str = KEY, *, patience: float = PATIENCE, **settings: Any) -> tuple[Any, Batches]:
     config = OpenAIConfig(model="m", base_url=f"{url}/v1", **settings)
     environ = {"OPENAI_API_KEY": key}
     backend = online.create(config, timeout=5.0, connections=1, environ=environ)
-    return backend, batches(config, backend, environ=environ)
+    return backend, batches(config, backend, environ=environ, patience=patience)
 
 
 @contextlib.asynccontextmanager
@@ -251,10 +252,10 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
             "completion_window": "24h",
             "metadata": {"edgen": TOKEN},
         }
-        found = await it.find(TOKEN, 2_000_000_000)
+        found = await it.find(TOKEN)
         assert found is not None
         assert found.id == begun.id
-        assert await it.find("another", 0) is None
+        assert await it.find("another") is None
         service.files["out"] = line(said(200, COMPLETION)) + b"\n"
         stored.update(status="completed", output_file_id="out", error_file_id="")
         stored["request_counts"] = {"total": 2, "completed": 1, "failed": 1}
@@ -289,19 +290,43 @@ async def test_a_local_server_is_sent_no_key(service: Service) -> None:
     assert "authorization" not in service.seen[0].headers
 
 
-async def test_a_batch_is_found_among_many_and_not_for_ever(service: Service) -> None:
-    service.openai_batch(created_at=5_000, metadata={"edgen": "old"})
-    service.openai_batch(created_at=200_000, metadata=None)
-    service.openai_batch(created_at=500_000, metadata={"edgen": TOKEN})
+async def test_a_batch_is_found_among_many_whatever_their_times_are(service: Service) -> None:
+    service.openai_batch(created_at=5_000, metadata=None)
+    service.openai_batch(created_at=5_000, metadata={"edgen": TOKEN})
     for _ in range(230):
-        service.openai_batch(created_at=600_000, metadata={"other": TOKEN})
+        service.openai_batch(created_at=4_000, metadata={"other": TOKEN})
     async with opened(service.url) as it:
-        found = await it.find(TOKEN, since=500_001)
+        found = await it.find(TOKEN)
         assert found is not None
-        assert found.id == "batch_2"
+        assert found.id == "batch_1"
         assert len(service.seen) == 3
-        assert await it.find("old", since=300_000) is None  # nothing that old is looked at
-        assert await it.find("old", since=286_000) is not None  # a day is allowed for clocks
+        assert await it.find("another") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "Cannot find file file-1 in organization org-1.", FailureKind.SERVER_ERROR),
+        (400, "No such File object: file-1", FailureKind.SERVER_ERROR),
+        (404, "Input file not found", FailureKind.SERVER_ERROR),
+        (404, "File 'file-1' does not exist", FailureKind.SERVER_ERROR),
+        (400, "Invalid purpose of the input file", FailureKind.BAD_REQUEST),
+        (404, "The model `m` does not exist", FailureKind.NOT_FOUND),
+        (403, "Cannot find file file-1", FailureKind.PERMISSION),
+    ],
+)
+async def test_a_file_that_is_not_known_yet(
+    service: Service, status: int, message: str, kind: FailureKind
+) -> None:
+    """It was uploaded a moment ago, so the same call may succeed; a batch that was made says so too."""
+    async with opened(service.url) as it:
+        service.next = [answer({"error": {"message": message}}, status)]
+        failure = await failing(it.create("file-1", TOKEN))
+        assert (failure.kind, failure.status, failure.message) == (kind, status, message)
+        service.openai_batch(status="failed", errors={"data": [{"message": message}]})
+        refused = (await it.state("batch_0")).failure
+        assert refused is not None
+        assert (refused.kind is FailureKind.SERVER_ERROR) == ("file-1" in message or "Input file" in message)
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,6 @@ TOKEN = "nightly-5d2f"
 ASKED = {f"{n}-0-0-0-{n:032x}": request(f"Write a lesson on subject {n}.", seed=n) for n in range(40)}
 
 
-@pytest.fixture(params=["openai", "gemini"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @contextlib.asynccontextmanager
 async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, Batches]]:
     """The online backend of a simulator, and its batches."""
@@ -76,7 +71,7 @@ async def read(it: Batches, remote: Remote, folder: Path) -> dict[str, Answered 
 async def test_a_batch_answers_what_calls_answer(kind: str, tmp_path: Path) -> None:
     async with opened(kind, batch_seconds=0.2) as (backend, it):
         file_id, name = await sent(it, tmp_path)
-        found = await it.find(TOKEN, 0.0)
+        found = await it.find(TOKEN)
         assert found is not None
         assert found.id == name
         remote = await ended(it, name)
@@ -150,7 +145,7 @@ async def test_a_batch_whose_beginning_nobody_heard_of_is_found(kind: str, tmp_p
         with pytest.raises(CallError) as caught:
             await sent(it, tmp_path)
         assert caught.value.kind is FailureKind.CONNECTION
-        found = await it.find(TOKEN, 0.0)
+        found = await it.find(TOKEN)
         assert found is not None
         assert (await ended(it, found.id)).outcome == "completed"
-        assert await it.find("another", 0.0) is None
+        assert await it.find("another") is None

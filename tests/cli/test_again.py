@@ -1,0 +1,160 @@
+"""A finished run that is started again, or read where nothing can be written: nothing is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command
+from tests.cli.test_generate import job
+from tests.cli.test_runs import contents
+from tests.cli.test_watch import events, figures
+
+PRICED: dict[str, Any] = {
+    "backends": {"default": {"type": "simulator", "price": {"prompt": 1, "completion": 1}}}
+}
+
+
+def sessions(run: Path) -> int:
+    with contextlib.closing(sqlite3.connect(run / "run.db")) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
+
+
+@pytest.mark.parametrize("more", [{}, {"arms": {"one": {"asks": 2}, "two": {"asks": 4}}}, {"top_up": True}])
+@pytest.mark.parametrize("via", ["online", "batch"])
+def test_nothing_is_written_and_no_deadline_counts(
+    command: Command, tmp_path: Path, more: dict[str, Any], via: str
+) -> None:
+    path, run = job(tmp_path, **more), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    command("status", run)  # whoever reads leaves an empty log
+    before = contents(run)
+    ended = command("generate", path, "-o", run, "--json", "--via", via, "--until", "2020-01-01T00:00")
+    assert ended.code == 0, ended.err
+    assert ended.err == f"edgen: {run}: all is there; nothing to do.\n"
+    facts = json.loads(ended.out)
+    assert (facts["state"], facts["calls"]["now"]) == ("complete", 0)
+    assert contents(run) == before
+
+
+def test_a_piece_is_finished_as_well(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    for _ in range(2):
+        ended = command("generate", path, "-o", run, "--range", "0:3")
+        assert ended.code == 0, ended.err
+    assert "nothing to do" in ended.err
+    assert command("generate", path, "-o", run).code == 2  # it is not all of the job
+    ended = command("generate", path, "-o", run, "--range", "0:5")
+    assert (ended.code, "nothing to do" in ended.err) == (0, False)
+    assert "accepted   5" in ended.out
+
+
+@pytest.mark.parametrize(
+    "change", [("--set", "split.test=0.5"), ("--set", "shards.train=2"), ("--set", "asks=2"), ("-n", "6"), ()]
+)
+def test_what_is_left_to_do_is_done(command: Command, tmp_path: Path, change: tuple[str, ...]) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    if not change:
+        (run / "rejected.jsonl").unlink()
+    assert command("generate", path, "-o", run, *change, "--until", "2020-01-01T00:00").code == 4
+    ended = command("generate", path, "-o", run, *change)
+    assert ended.code == 0, ended.err
+    assert "nothing to do" not in ended.err
+    assert sessions(run) == 2
+    assert (run / "rejected.jsonl").exists()
+    assert "nothing to do" in command("generate", path, "-o", run, *change).err
+
+
+def test_an_arm_that_is_taken_away_is_something_to_do(command: Command, tmp_path: Path) -> None:
+    arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+    run = tmp_path / "run"
+    assert command("generate", job(tmp_path, arms=arms), "-o", run).code == 0
+    del arms["two"]
+    ended = command("generate", job(tmp_path, arms=arms), "-o", run)
+    assert (ended.code, "nothing to do" in ended.err) == (0, False)
+    assert list(json.loads(command("status", run, "--json").out)["arms"]) == ["one"]
+
+
+def test_log_and_metrics_tell_of_the_whole_run(command: Command, tmp_path: Path) -> None:
+    path, run, metrics = job(tmp_path, **PRICED), tmp_path / "run", tmp_path / "edgen.prom"
+    options = ("-o", run, "--log-format", "json", "--metrics", metrics)
+    first = command("generate", path, *options)
+    before, cost = figures(metrics), json.loads(command("status", run, "--json").out)["cost_usd"]
+    again = command("generate", path, *options)
+    end = events(again.err)[-1]
+    assert [event["event"] for event in events(again.err)] == ["note", "end"]
+    assert (end["state"], end["run"], end["accepted"], end["calls"]["made"]) == (
+        "complete",
+        "quickstart",
+        5,
+        5,
+    )
+    assert end["cost_usd"] == events(first.err)[-1]["cost_usd"] == pytest.approx(cost)
+    assert end["now"]["calls"]["made"] == 0
+    after = figures(metrics)
+    for name in ("edgen_calls_total", "edgen_cost_usd_total", "edgen_planned"):
+        assert after[name, "quickstart"] == before[name, "quickstart"]
+    assert after["edgen_conversations", "accepted", "quickstart"] == 5
+
+
+def test_the_end_tells_the_run_and_what_this_start_did(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path, **PRICED), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    end = events(command("generate", path, "-o", run, "-n", "7", "--log-format", "json").err)[-1]
+    facts = json.loads(command("status", run, "--json").out)
+    assert (end["accepted"], end["calls"]["made"], end["now"]["calls"]["made"]) == (7, 7, 2)
+    assert end["tokens"] == facts["tokens"]
+    assert 0 < end["now"]["tokens"]["prompt"] < end["tokens"]["prompt"]
+    assert end["cost_usd"] == pytest.approx(facts["cost_usd"])
+    assert 0 < end["now"]["cost_usd"] < end["cost_usd"]
+
+
+@contextlib.contextmanager
+def unwritable(folder: Path) -> Iterator[Path]:
+    """A copy of the folder that nobody can write to, the superuser included while this lasts."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        shutil.copytree(folder, place / "runs")
+        for path in (place / "runs", *(place / "runs").rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        place.chmod(0o755)
+        superuser = os.geteuid() == 0
+        if superuser:
+            os.seteuid(65534)
+        try:
+            yield place / "runs"
+        finally:
+            if superuser:
+                os.seteuid(0)
+            for path in (place / "runs", *(place / "runs").rglob("*")):
+                path.chmod(0o755)
+
+
+def test_a_finished_run_is_read_where_nothing_can_be_written(command: Command, tmp_path: Path) -> None:
+    path, runs = job(tmp_path), tmp_path / "runs"
+    assert command("generate", path, "-o", runs / "a").code == 0
+    asked = (("status",), ("runs",), ("batch", "list"), ("stats",), ("validate",))
+    for words in asked:  # what they import is not everybody's to read
+        command(*words, runs / "a")
+    for name in ("run.db-wal", "run.db-shm"):
+        (runs / "a" / name).unlink(missing_ok=True)
+    before = contents(runs / "a").keys()
+    with unwritable(runs) as place:
+        run = place / "a"
+        told = {words: command(*words, run) for words in asked}
+        made = command("generate", run / "job.yaml", "-o", run)
+        left = contents(run).keys()
+    assert {words: ended.code for words, ended in told.items()} == dict.fromkeys(asked, 0), told
+    assert "unreadable" not in told["runs",].out
+    assert (made.code, "nothing to do" in made.err) == (0, True), made.err
+    assert {Path(name).name for name in left} == {Path(name).name for name in before}
