@@ -81,7 +81,7 @@ def _moment(text: str, now: float) -> float:
     except (ValueError, OverflowError, OSError):
         raise UsageError(
             f"--until {text}: expected a time of day or a date with a time, as in --until 06:00 or "
-            "--until 2027-01-31T06:00."
+            "--until 2027-01-31T06:00. Midnight is 00:00."
         ) from None
 
 

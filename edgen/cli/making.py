@@ -146,9 +146,13 @@ async def _make_arms(
     short does not keep the others from being made."""
     from edgen.engine.finish import common_side
     from edgen.engine.load import kept
-    from edgen.engine.run import Run
-    from edgen.ledger import Ledger
+    from edgen.engine.run import Run, check_piece
+    from edgen.ledger import Ledger, run_status
 
+    for arm, plan in plans.items():  # all of them before anything is written
+        own = rundir.of(arm)
+        if own.job.exists() and own.ledger.exists():
+            check_piece(own.path, run_status(own.ledger).plan, plan.job, manner.part)
     rundir.numbered_arms(arm for arm in plans if arm is not None)
     rundir.write_job(*kept(whole, base))
     async with contextlib.AsyncExitStack() as stack:

@@ -29,7 +29,7 @@ def scenario_range(text: str | None) -> range | None:
     """`A:B` as a range of scenarios."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,13}):(\d{1,13})", text.strip())
+    found = re.fullmatch(r"([0-9]{1,13}):([0-9]{1,13})", text.strip())
     if found is None or int(found[1]) >= int(found[2]):
         raise UsageError(f"--range {text}: expected A:B with A below B, as in --range 0:10000.")
     return range(int(found[1]), int(found[2]))

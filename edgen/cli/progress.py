@@ -61,6 +61,7 @@ class Display:
         self.driver = driver
         self.stage = ""
         self._started = time.monotonic()
+        self._next_done = 0.0
         self._before = tally.ended - tally.kept
 
     def show(self) -> None:
@@ -79,7 +80,12 @@ class Display:
         note(text)
 
     def event(self, event: Event) -> None:
-        """Print what the engine says happens."""
+        """Print what the engine says happens; of how far batches are, a line now and then."""
+        if "done" in event.facts:
+            now = time.monotonic()
+            if now < self._next_done:
+                return
+            self._next_done = now + _LINE_EVERY
         self.note(event.text)
 
     def refresh(self) -> None:

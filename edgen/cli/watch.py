@@ -97,7 +97,8 @@ class Watch:
             from edgen.cli.watched import Figures
             from edgen.ledger import run_status
 
-            self._parts[arm or ""] = Figures(run_status(rundir.ledger), arm)
+            self._parts[arm or ""] = part = Figures(run_status(rundir.ledger), arm, self.log)
+            part.begun()
 
     def part(self, session: Session, name: str) -> Watched:
         """What is watched of a session: the run's one, or an arm's, whose name goes on behind the run's."""

@@ -32,13 +32,29 @@ class Figures:
 
     `tally` counts the outcomes of the run, and what this start has done; `before` is what other starts did."""
 
-    def __init__(self, status: RunStatus, arm: str | None, tally: Tally | None = None) -> None:
+    def __init__(
+        self, status: RunStatus, arm: str | None, log: Log | None, tally: Tally | None = None
+    ) -> None:
         self.arm = arm
+        self._log = log
         self.before = status.counts
         if tally is None:
             tally = Tally(planned=status.planned)
             tally.take(status.accepted, status.rejected, status.failed)
         self.tally = tally
+
+    def begun(self) -> None:
+        """Tell the log what there is to do."""
+        self._tell_start(self.tally.kept)
+
+    def _tell_start(self, kept: int) -> None:
+        planned = self.tally.planned
+        facts = {"planned": planned, "pending": planned - kept, "kept": kept}
+        self._tell("start", **facts, pid=os.getpid(), host=socket.gethostname(), edgen=__version__)
+
+    def _tell(self, event: str, text: str | None = None, /, **facts: Any) -> None:
+        if self._log is not None:
+            self._log.tell(event, text, **({} if self.arm is None else {"arm": self.arm}), **facts)
 
     def figures(self) -> dict[str, Any]:
         """As JSON: those of the run, and under `now` what this start did."""
@@ -121,10 +137,9 @@ class Watched(Figures):
     def __init__(self, session: Session, arm: str | None, log: Log | None) -> None:
         self.session = session
         self._status = session.ledger.status()
-        super().__init__(self._status, arm, session.tally)
+        super().__init__(self._status, arm, log, session.tally)
         self.paused = 0.0  # seconds in which a service had asked to wait
         self.last_answer: float | None = None
-        self._log = log
         self._made = 0
         self._looked = time.monotonic()
         self._open: set[str] = set()
@@ -136,14 +151,10 @@ class Watched(Figures):
     # -- for the log
 
     def begun(self) -> None:
-        """Say what there is to do."""
-        if self._log is None:
-            return
-        status, tally = self._status, self.session.tally
+        status = self._status
         known = status.accepted + sum(status.rejected.values())
-        kept = min(known, tally.planned) if status.plan.fingerprint == self.session.fingerprint else 0
-        facts = {"planned": tally.planned, "pending": tally.planned - kept, "kept": kept}
-        self._tell("start", **facts, pid=os.getpid(), host=socket.gethostname(), edgen=__version__)
+        same = status.plan.fingerprint == self.session.fingerprint
+        self._tell_start(min(known, self.tally.planned) if same else 0)
 
     def look(self) -> None:
         """Note what has changed since the last look, and tell of it."""
@@ -210,10 +221,6 @@ class Watched(Figures):
 
     def figures(self) -> dict[str, Any]:
         return {**super().figures(), "in_flight": self.session.driver.in_flight}
-
-    def _tell(self, event: str, text: str | None = None, /, **facts: Any) -> None:
-        if self._log is not None:
-            self._log.tell(event, text, **({} if self.arm is None else {"arm": self.arm}), **facts)
 
     # -- for the metrics file
 

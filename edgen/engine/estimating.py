@@ -112,7 +112,7 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
         basis=(
             *_basis(job, prompts, runs),
             *said,
-            *(_of_most(job) if most is not None and most.calls else ()),
+            *([_of_most(job)] if most is not None and most.calls else []),
         ),
         already=already,
     )
@@ -196,7 +196,7 @@ def _scenarios(count: int) -> str:
     return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
-def _of_most(job: Job) -> tuple[str, ...]:
+def _of_most(job: Job) -> str:
     """What the most that all can use means, and what it leaves out."""
     asks = f"each answer asked for {job.asks} times" if job.asks > 1 else "each answer asked for once"
     doubled = ", with twice the room after each that was cut off" if job.asks > 1 else ""
@@ -204,7 +204,7 @@ def _of_most(job: Job) -> tuple[str, ...]:
     return (
         f"at most{planned}: {asks} and as long as max_tokens lets it be{doubled}; what comes on top are calls that "
         f"are lost (a timeout, a kill), charged at their most and tried up to {job.limits.attempts} times, and "
-        "answers whose tokens the service does not count",
+        "answers whose tokens the service does not count"
     )
 
 

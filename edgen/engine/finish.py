@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen import __version__
-from edgen.config import Job
+from edgen.config import Job, resolved
 from edgen.errors import DataError
 from edgen.ledger import Ledger
 from edgen.records import record_id
@@ -47,6 +47,12 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     def scope(self) -> tuple[str, int, int, int]:
         """What of a ledger it is: the arguments of `Ledger.groups`, `records` and `refused`."""
         return self.fingerprint, self.scenarios, self.job.replicates, self.first
+
+
+def told(job: Job) -> dict[str, Any]:
+    """The job as a manifest holds it, plain values: without what shapes neither answers nor files, so that pieces
+    which were made otherwise come to the same."""
+    return {key: value for key, value in resolved(job).items() if key not in ("limits", "batch")}
 
 
 async def write_files(

@@ -279,7 +279,8 @@ class Line:
             self.out -= 1
             self.admission.settle(ticket, tokens=used, verdict=verdict, retry_after=refused_for)
             if refused_for is not None and self.admission.circuit != "closed":
-                call.turned_away += 1
+                # Where nobody else waits it may be this prompt that is refused.
+                call.turned_away += self.admission.waiting > 0
                 self._heed(refused_for)
 
     def _heed(self, asked: float) -> None:

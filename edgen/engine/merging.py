@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, load_job, resolved
+from edgen.config import Job, load_job
 from edgen.engine.belonging import OF_ALL, Part, begun_arms, checked, longest_list
-from edgen.engine.finish import Made, common_side, write_files
+from edgen.engine.finish import Made, common_side, told, write_files
 from edgen.engine.heirlooms import copy_rest, judge_ledgers
 from edgen.engine.run import EVERYTHING
 from edgen.errors import JobError, RunError, UsageError
@@ -219,15 +219,15 @@ class _Merging:
             gaps = _gaps((source.status.plan for source in sources), plan.scenarios)
             if gaps:
                 self._gaps[part.arm or ""] = gaps
-            told = _told_job(job, sources)
-            facts = {EVERYTHING: msgspec.json.encode(told).decode()}
+            plain = _told_job(job, sources)
+            facts = {EVERYTHING: msgspec.json.encode(plain).decode()}
             if any(source.facts.get("simulated") == fingerprint for source in sources):
                 facts["simulated"] = fingerprint
             status = ledger.close(plan, facts, _missing)
             self._several.append((part, ledger.several()))
         made = Made(
             job=job,
-            told=told,
+            told=plain,
             fingerprint=fingerprint,
             template_sha256=noted.template_sha256,
             space_sha256=noted.space_sha256,
@@ -330,8 +330,10 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 def _told_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """The job as a manifest holds it: as it was given, and not as the run keeps it."""
     noted = next((source.facts[EVERYTHING] for source in sources if EVERYTHING in source.facts), None)
-    told: dict[str, Any] = resolved(job) if noted is None else msgspec.json.decode(noted)
-    return {**told, **{key: getattr(job, key) for key in OF_ALL}}
+    plain: dict[str, Any] = told(job)
+    if noted is not None:
+        plain = {key: value for key, value in msgspec.json.decode(noted).items() if key in plain}
+    return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
 
 
 def _missing(status: RunStatus) -> str | None:

@@ -8,13 +8,14 @@ on their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
 from edgen import __version__
 from edgen.backends import Backend
 from edgen.config import Job, resolved
-from edgen.engine.finish import Made, write_files
+from edgen.engine.finish import Made, told, write_files
 from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
 from edgen.engine.rounds import BatchWay, forget_since
@@ -45,6 +46,24 @@ def check_part(job: Job, part: range | None) -> None:
         )
 
 
+def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> None:
+    """Raise UsageError unless all that the run in `folder` was to hold until now is in what is asked for."""
+    there = known.of is not None
+    if asked is None and there:
+        raise UsageError(
+            f"{folder}: this run is a piece of its job, scenarios {known.first} to {known.scenarios - 1} of "
+            f"{known.of}. Say --range {known.first}:{known.scenarios} to go on with it, "
+            f"--range 0:{job.conversations} to make all of them here, or choose another folder with -o."
+        )
+    if asked is not None and not (asked.start <= known.first and known.scenarios <= asked.stop):
+        held = f"scenarios {known.first} to {known.scenarios - 1}" if there else "all scenarios of its job"
+        again = f"--range {known.first}:{known.scenarios}, or one that it is in," if there else "no --range"
+        raise UsageError(
+            f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them out. "
+            f"Say {again} to go on with it, or choose another folder for the piece with -o."
+        )
+
+
 class Run:
     """A plan, its backends (by their names in the job) and its folder. `execute` does it all; `driver`
     is there to be stopped. `elsewhere`, `way`: see Session. `part`: the scenarios to make, None for all.
@@ -68,7 +87,8 @@ class Run:
         check_part(plan.job, part)
         self._part = _piece(plan.job, part)
         self._known = _planned_before(ledger)
-        self._check_piece(part)
+        if self._known is not None:
+            check_piece(rundir.path, self._known, plan.job, part)
         self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, way=way)
         self.driver = self.session.driver
         self.tally = self.session.tally
@@ -81,30 +101,6 @@ class Run:
         else:
             self.session.count_kept(self._first, self._end, plan.job.replicates)
         self._scenarios = 0  # planned, once all was made
-
-    def _check_piece(self, asked: range | None) -> None:
-        """Raise UsageError unless all that the folder was to hold until now is in what is asked for."""
-        known = self._known
-        if known is None:
-            return
-        there, folder = known.of is not None, self.rundir.path
-        if asked is None and there:
-            raise UsageError(
-                f"{folder}: this run is a piece of its job, scenarios {known.first} to {known.scenarios - 1} of "
-                f"{known.of}. Say --range {known.first}:{known.scenarios} to go on with it, "
-                f"--range 0:{self.plan.job.conversations} to make all of them here, or choose another folder with -o."
-            )
-        if asked is not None and not (asked.start <= known.first and known.scenarios <= asked.stop):
-            held = (
-                f"scenarios {known.first} to {known.scenarios - 1}" if there else "all scenarios of its job"
-            )
-            again = (
-                f"--range {known.first}:{known.scenarios}, or one that it is in," if there else "no --range"
-            )
-            raise UsageError(
-                f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them out. "
-                f"Say {again} to go on with it, or choose another folder for the piece with -o."
-            )
 
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
@@ -136,7 +132,7 @@ class Run:
             },
         }
         self.rundir.write_job(facts, texts)
-        self.ledger.set_fact(EVERYTHING, msgspec.json.encode(resolved(job)).decode())
+        self.ledger.set_fact(EVERYTHING, msgspec.json.encode(told(job)).decode())
 
     async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
         """Make everything, then write the files.
@@ -163,7 +159,7 @@ class Run:
         tally = self.tally
         made = Made(
             job=self.plan.job,
-            told=resolved(self.plan.job),
+            told=told(self.plan.job),
             fingerprint=self.fingerprint,
             template_sha256=self.plan.template_sha256,
             space_sha256=self.plan.space_sha256,

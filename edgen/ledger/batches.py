@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.ledger.schema import unit_number
 from edgen.errors import CallError, FailureKind
+from edgen.ledger.schema import unit_number
 from edgen.ledger.writer import Writer
 from edgen.model import Address
 

@@ -110,6 +110,7 @@ class Together:
         self._lost = [0, 0.0]
         self._calls = [0, 0]
         self._batches = 0
+        self._added = 0
         self._connection = connect(path, create=True)
         self._connection.executescript(_TABLES)
 
@@ -207,10 +208,26 @@ class Together:
                 f"INSERT INTO main.outstanding (batch, {rest}) "
                 f"SELECT NULL, {rest} FROM src.outstanding WHERE batch IS NULL ORDER BY id"
             )
+        if run("SELECT 1 FROM src.sqlite_master WHERE name = 'returned'").fetchone():
+            run("INSERT OR IGNORE INTO main.returned SELECT * FROM src.returned")
+        self._copy_batches(source)
+
+    def _copy_batches(self, source: Source) -> None:
+        """The batches, and the folder of their files beside the ledger: as a folder in that of the new one, with the
+        number of the ledger in the order of adding. A file elsewhere is a person's, and stays where it is."""
+        self._added += 1
+        theirs = source.path.with_name(f"{source.path.stem}.batches")
+        ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
+        if theirs.is_dir():
+            shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns(".*"))
         for batch in source.batches:
             self._batches += 1
+            file = source.path.parent / batch.file
+            if file.is_relative_to(theirs):
+                place = str((ours / file.relative_to(theirs)).relative_to(self._path.parent))
+                batch = msgspec.structs.replace(batch, file=place)
             row = msgspec.structs.astuple(msgspec.structs.replace(batch, number=self._batches))
-            run(f"INSERT INTO main.batches VALUES ({','.join('?' * len(row))})", row)
+            self._connection.execute(f"INSERT INTO main.batches VALUES ({','.join('?' * len(row))})", row)
 
     def several(self) -> Several:
         """What stood in several of those added."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgen.errors import StoppedError
@@ -17,7 +18,15 @@ _PICO = 10**12
 
 
 class BudgetExhausted(StoppedError):  # noqa: N818 - it says what happened, and is no fault
-    """What is left of the budget does not cover another call."""
+    """What is left of the budget does not cover another call. `sentence`, or what makes it when it is told: calls
+    that are still in flight then have been counted, too."""
+
+    def __init__(self, sentence: str | Callable[[], str]) -> None:
+        super().__init__(sentence)
+        self._sentence = sentence
+
+    def __str__(self) -> str:
+        return self._sentence if isinstance(self._sentence, str) else self._sentence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class Budget:
         self._max_pico = None if max_cost is None else _pico(max_cost)
         self._spent = _Amount(0, 0)
         self._reserved = _Amount(0, 0)
+        self._beyond = False  # whether a call used more than was set aside for it
         self._waiters: deque[tuple[_Amount, asyncio.Future[Reservation]]] = deque()
 
     @property
@@ -116,8 +126,10 @@ class Budget:
         if reservation.settled:
             raise RuntimeError("a reservation is settled once")
         reservation.settled = True
-        self._reserved -= reservation.amount
-        self._spent += _Amount(tokens, _pico(cost))
+        used, most = _Amount(tokens, _pico(cost)), reservation.amount
+        self._beyond |= used.tokens > most.tokens or used.pico > most.pico
+        self._reserved -= most
+        self._spent += used
         self._serve_ready()
 
     def _serve_ready(self) -> None:
@@ -143,16 +155,20 @@ class Budget:
         )
 
     def _exhausted(self, amount: _Amount) -> BudgetExhausted:
+        return BudgetExhausted(lambda: self._sentence(amount))
+
+    def _sentence(self, amount: _Amount) -> str:
+        beyond = " The service counted more tokens than calls were expected to take." if self._beyond else ""
         if self._max_tokens is not None and self._spent.tokens + amount.tokens > self._max_tokens:
-            return BudgetExhausted(
+            return (
                 f"the token budget is used up: {self._spent.tokens:,} of {self._max_tokens:,} tokens are "
                 f"spent and the next call may take {amount.tokens:,}; raise limits.max_tokens and start "
-                "again to go on."
+                f"again to go on.{beyond}"
             )
-        return BudgetExhausted(
+        return (
             f"the budget is used up: {_dollars(self._spent.pico)} of {_dollars(self._max_pico or 0)} are "
             f"spent and the next call may cost {_dollars(amount.pico)}; raise limits.max_cost and start "
-            "again to go on."
+            f"again to go on.{beyond}"
         )
 
 

@@ -10,7 +10,7 @@ count once.
 Some complaints have nothing to do with the window: a service that fails one call in twenty does so
 at any load. A full server complains only where the window had grown to. So the share of complaints
 while the window is well below that is the background; complaints that it explains shrink nothing, and
-let the window return to where the last one counted.
+let the window grow quickly to a little more than what was in flight at them.
 
 Servers that queue instead of complaining (vLLM) show it by their latency alone. So the median
 latency of one epoch of calls, a window of them, is compared with the best epoch's. Above 2.5 times
@@ -29,6 +29,7 @@ _START = 32
 _LIMITING = 0.8  # share of the window in use from which on the window is what limits
 _DECREASE = 0.6  # what a complaint leaves of the calls in flight
 _FEW = 0.125  # share of the window: with so few in flight, no service is full
+_ONWARDS = 1.05  # times the calls in flight at a complaint that is background, to which growth is quick
 _RETURN_TO = 0.85  # share of the window at the last complaint to which growth is quick
 
 
@@ -103,7 +104,8 @@ class Window:
 
     def _complaint(self, running: int, admitted: int) -> None:
         if self._background.explains():  # the last decrease was in vain, too
-            self._quick_below = max(self._quick_below, float(self._background.full_at))
+            reached = max(running, self._background.full_at)
+            self._quick_below = max(self._quick_below, _ONWARDS * reached)
             return
         in_use = min(self.size, running)
         self._background.full_at = in_use

@@ -92,7 +92,7 @@ def test_log_and_metrics_tell_of_the_whole_run(command: Command, tmp_path: Path)
     before, cost = figures(metrics), json.loads(command("status", run, "--json").out)["cost_usd"]
     again = command("generate", path, *options)
     end = events(again.err)[-1]
-    assert [event["event"] for event in events(again.err)] == ["note", "end"]
+    assert [event["event"] for event in events(again.err)] == ["start", "note", "end"]
     assert (end["state"], end["run"], end["accepted"], end["calls"]["made"]) == (
         "complete",
         "quickstart",
@@ -105,6 +105,23 @@ def test_log_and_metrics_tell_of_the_whole_run(command: Command, tmp_path: Path)
     for name in ("edgen_calls_total", "edgen_cost_usd_total", "edgen_planned"):
         assert after[name, "quickstart"] == before[name, "quickstart"]
     assert after["edgen_conversations", "accepted", "quickstart"] == 5
+
+
+def test_a_deadline_that_has_gone_by_is_told_of_the_run(command: Command, tmp_path: Path) -> None:
+    late = ("--until", "2020-01-01T00:00", "--log-format", "json", "--metrics", tmp_path / "edgen.prom")
+    ended = command("generate", job(tmp_path), "-o", tmp_path / "run", *late)
+    assert (ended.code, events(ended.err)[-1]["run"]) == (4, "quickstart")
+    assert figures(tmp_path / "edgen.prom")["edgen_exit_code", "quickstart"] == 4
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_kept_counts_from_the_start(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    slow = "backends.default.latency_ms=10"
+    ended = command("generate", path, "-o", run, "-n", "7", "--set", slow)
+    first = next(line for line in ended.err.splitlines() if line.startswith("quickstart: "))
+    assert first.startswith("quickstart: 5/7 "), ended.err
 
 
 def test_the_end_tells_the_run_and_what_this_start_did(command: Command, tmp_path: Path) -> None:
@@ -130,12 +147,12 @@ def unwritable(folder: Path) -> Iterator[Path]:
         place.chmod(0o755)
         superuser = os.geteuid() == 0
         if superuser:
-            os.seteuid(65534)
+            os.setresuid(65534, 65534, 0)
         try:
             yield place / "runs"
         finally:
             if superuser:
-                os.seteuid(0)
+                os.setresuid(0, 0, 0)
             for path in (place / "runs", *(place / "runs").rglob("*")):
                 path.chmod(0o755)
 

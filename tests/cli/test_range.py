@@ -168,6 +168,18 @@ class TestGoingOn:
         } == before
         assert json.loads(command("status", run, "--json").out)["planned"] == 15
 
+    def test_another_piece_of_arms_is_refused_before_anything_is_written(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+        run = tmp_path / "run"
+        command("generate", job(tmp_path, arms=arms), "-o", run, "--range", "20:25")
+        before = (run / "job.yaml").read_bytes()
+        changed = job(tmp_path, arms=arms, limits={"in_flight": 7})
+        ended = command("generate", changed, "-o", run, "--range", "22:30")
+        assert (ended.code, "--range 20:25" in ended.err) == (2, True), ended.err
+        assert (run / "job.yaml").read_bytes() == before
+
     def test_a_whole_run_does_not_become_a_piece(self, command: Command, tmp_path: Path) -> None:
         path, run = job(tmp_path), tmp_path / "run"
         command("generate", path, "-o", run)
@@ -181,6 +193,7 @@ class TestGoingOn:
     [
         (["--range", "0:61"], "the job has 60 scenarios, so a range ends at 60 at most"),
         (["--range", "5:5"], "expected A:B with A below B"),
+        (["--range", "\uff10:\uff15"], "expected A:B with A below B"),
         (["--range", "a:5"], "expected A:B with A below B"),
         (["--range", "0:5", "--set", "top_up=true"], "--range and `top_up: true` do not go together"),
     ],

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from edgen.cli.progress import money
 from edgen.rundir import RunDir
 from tests.cli.command import Command
 from tests.cli.test_generate import job
@@ -48,6 +49,7 @@ def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> N
     assert new[:4] == ["new", "complete", "5/5", "5"]
     assert priced[:3] == ["priced", "complete", "5/5"]
     assert priced[5].startswith("$0.0")
+    assert [money(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.0012", "$0.01", "$3.00"]
     assert priced[6] == "2h05m"
     assert old[:3] == ["old", "short", "0/5"]
     assert old[-2] == "3d"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +62,21 @@ def test_batches_and_what_they_may_cost_are_told(command: Command, tmp_path: Pat
     assert len(row["batches"]) == 2
 
 
+def test_what_is_lost_is_told_apart_from_what_is_out(command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job(tmp_path), "-o", run).code == 0
+    asyncio.run(_send(run))
+    with contextlib.closing(sqlite3.connect(run / "run.db")) as connection, connection:
+        connection.execute("UPDATE sessions SET lost_tokens = 7, lost_usd = 0.25")
+    facts = json.loads(command("status", run, "--json").out)
+    assert facts["unanswered"] == {"tokens": 7, "cost_usd": 0.25}
+    assert facts["out"]["tokens"] == 550
+    out = command("status", run).out
+    assert "unanswered 7 tokens, $0.2500 at most, charged for calls without a kept answer" in out
+    (row,) = json.loads(command("runs", run, "--json").out)["runs"]
+    assert (row["out"], row["unanswered"]) == (facts["out"], facts["unanswered"])
+
+
 async def test_a_run_is_followed_until_it_ends(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     watching = await start("status", folder, "--watch")
@@ -95,6 +112,10 @@ async def test_a_run_that_is_killed_is_followed_to_its_end(tmp_path: Path) -> No
         ended = await end(watching)
     assert ended.code == 0
     assert json.loads(ended.out.splitlines()[-1])["state"] == "stopped"
+    told = rf"process {process.pid} on \S+ ended without saying so"
+    assert re.search(rf"^last       {told}$", (await edgen("status", folder)).out, re.MULTILINE)
+    (row,) = (await edgen("runs", folder, "--json")).facts["runs"]
+    assert re.fullmatch(told, row["last"])
 
 
 def test_on_a_terminal_the_screen_changes_in_place(command: Command, tmp_path: Path) -> None:

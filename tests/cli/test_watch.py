@@ -69,7 +69,8 @@ def test_the_log_of_a_run(command: Command, tmp_path: Path) -> None:
         assert first["host"]
         assert first["edgen"]
         assert (last["state"], last["exit_code"], last["accepted"], last["pending"]) == ("complete", 0, 5, 0)
-        assert last["calls"] == {"made": calls, "replayed": 0, "retried": 0}
+        assert last["calls"] == {"made": 5, "replayed": 0, "retried": 0}
+        assert last["now"]["calls"]["made"] == calls
         assert last["seconds"] > 0
         assert json.loads(ended.out)["accepted"] == 5
 

@@ -195,6 +195,20 @@ class Slow:
         return
 
 
+class Poisoned(Slow):
+    """Never answers the calls whose index is in `hang`."""
+
+    def __init__(self, seconds: float, hang: set[int], timeout: float) -> None:
+        super().__init__(seconds)
+        self.hang, self.timeout = hang, timeout
+
+    async def complete(self, request: Request) -> Reply:
+        if request.address.scenario in self.hang:
+            await asyncio.sleep(self.timeout)
+            raise CallError(FailureKind.TIMEOUT, "too late")
+        return await super().complete(request)
+
+
 def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, until: float = 600) -> Any:
     """(seconds, why) at which a run on these would give up; None if it does not."""
 
@@ -286,3 +300,77 @@ def test_a_pause_that_the_service_asked_for_is_no_silence() -> None:
 
     closed.complete = opens  # type: ignore[method-assign]
     assert gives_up_at({"default": closed}, Limits(give_up_after=110), until=150) is None
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "hang"),
+    [(1, {30}), (1, {5}), (10, {30}), (10, {5}), (10, {99}), (10, {3, 4, 5, 6, 7}), (10, {90, 91, 92})],
+)
+def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[int]) -> None:
+    """A healthy service otherwise; what hangs may be all that is left in the end."""
+    limits = Limits(in_flight=in_flight, timeout=2, give_up_after=8)
+    failed: list[int] = []
+
+    async def main() -> Any:
+        job = Job(
+            name="t", conversations=1, space="s", prompt="p", limits=limits, backends={"default": SimulatorConfig()},
+        )  # fmt: skip
+        made = lines(job, {"default": Poisoned(0.2, hang, 2.0)}, None, ["default"])
+        silence, line = Silence(made, limits), made["default"]
+
+        async def ask(index: int) -> None:
+            request = Request(Address(index, 0), (Message("user", "hello"),), seed=1, role="default")
+            try:
+                await line.ask(request, lambda _failure, _wait: None, lambda: None)
+            except CallError:
+                failed.append(index)
+
+        everybody = asyncio.gather(*(ask(index) for index in range(100)))
+        while not everybody.done():
+            await asyncio.sleep(silence.every)
+            if (reason := silence.look(asyncio.get_running_loop().time())) is not None:
+                everybody.cancel()
+                return str(reason)
+        return None
+
+    assert run_virtual(main()) is None
+    assert set(failed) == hang
+
+
+@pytest.mark.parametrize("lives", [0, 3])
+def test_one_call_at_a_time_is_given_up_soon_after_the_first_used_up_its_time(lives: int) -> None:
+    class Gone(Slow):
+        async def complete(self, request: Request) -> Reply:
+            nonlocal lives
+            lives -= 1
+            if lives < 0:
+                await asyncio.sleep(2)
+                raise CallError(FailureKind.TIMEOUT, "too late")
+            return await super().complete(request)
+
+    limits = Limits(in_flight=1, timeout=2, give_up_after=8)
+    when, why = gives_up_at({"default": Gone(0.2)}, limits, callers=1)
+    assert when <= 0.6 + 8 + 2 + 2
+    assert "answered nothing for 8 s" in why
+
+
+@pytest.mark.parametrize(("in_flight", "left"), [(1, 1), (8, 4)])
+async def test_a_run_whose_last_prompts_hang_is_finished_without_them(
+    tmp_path: Path, in_flight: int, left: int
+) -> None:
+    seeds: list[int] = []
+
+    async def trouble(_service: Service, seed: int) -> web.StreamResponse | None:
+        if seed not in seeds and len(seeds) < left:
+            seeds.append(seed)
+        if seed in seeds:
+            await asyncio.sleep(3600)
+        return None
+
+    async with serve(Service(latency=0.1, trouble=trouble)) as service:
+        limits = {"in_flight": in_flight, "timeout": 1, "give_up_after": 3}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=30, asks=1, limits=limits))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=40)
+    assert ended.code == 3, ended.err
+    assert ended.facts["failed"] == {"timeout": left}
+    assert files(tmp_path / "run")

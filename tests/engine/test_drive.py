@@ -103,8 +103,8 @@ async def test_every_kind_of_failure_ends_in_an_outcome_or_a_sentence(
     tmp_path: Path, kind: FailureKind
 ) -> None:
     """No kind turns for ever, and none is a traceback."""
-    limits = {"attempts": 2, "stop_after_failures": 3}
-    backend = Scripted(*[CallError(kind, "no", retry_after=0.01) for _ in range(200)])
+    limits = {"attempts": 2, "stop_after_failures": 3, "give_up_after": 1}
+    backend = Scripted(*[CallError(kind, "no", retry_after=0.01) for _ in range(5000)])
     from edgen.config import Limits
 
     with pytest.raises(ProviderError, match="same command again"):

@@ -164,3 +164,55 @@ async def test_a_run_does_not_depend_on_who_reads_it(tmp_path: Path, redirection
     assert "Traceback" not in ended.err + ended.out
     assert (await edgen("status", tmp_path / "run", "--json")).facts["state"] == "complete"
     assert (tmp_path / "run" / "shards" / "manifest.json").exists()
+
+
+async def test_a_service_that_counts_more_than_it_was_sent_passes_the_cap_by_what_was_in_flight(
+    tmp_path: Path,
+) -> None:
+    """A hidden prompt of some 15,000 tokens: known from the first answer on."""
+
+    async def trouble(_service: Service, seed: int) -> web.StreamResponse | None:
+        await asyncio.sleep(0.05)
+        answer = json.loads(completion(respond([Message("user", PROMPT)], seed=seed).text).body or b"")  # type: ignore[arg-type]
+        answer["usage"]["prompt_tokens"] = 15_000
+        return web.json_response(answer)
+
+    async with serve(Service(trouble=trouble)) as service:
+        limits = {"in_flight": 4, "max_tokens": 100_000}
+        job = write(tmp_path / "job.yaml", job_text("", backends=backend(service), limits=limits, asks=1))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        assert ended.code == 4, ended.err
+        asked = service.asked.total()
+    assert asked * 15_020 <= 100_000
+    assert f"{asked * 15_020:,} of 100,000 tokens are spent" in ended.err
+    assert "counted more tokens than calls were expected to take" in ended.err
+
+
+async def test_a_service_that_closes_and_does_not_say_for_how_long_fails_nothing(tmp_path: Path) -> None:
+    began: list[float] = []
+
+    async def trouble(service: Service, _seed: int) -> web.StreamResponse | None:
+        now = asyncio.get_running_loop().time()
+        began.append(now)
+        return error(429, "closed") if 1 < now - began[0] < 4 else None
+
+    async with serve(Service(latency=0.2, trouble=trouble)) as service:
+        limits = {"in_flight": 200, "attempts": 2}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=1500, asks=1, limits=limits))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+    assert ended.code == 0, ended.err
+    assert service.asked.total() - service.answered.total() < 300
+
+
+async def test_one_prompt_that_is_always_refused_fails_alone(tmp_path: Path) -> None:
+    first: list[int] = []
+
+    async def trouble(_service: Service, seed: int) -> web.StreamResponse | None:
+        first.append(seed)
+        return error(503) if seed == first[0] else None
+
+    async with serve(Service(trouble=trouble)) as service:
+        limits = {"in_flight": 4, "attempts": 5, "give_up_after": 30}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=20, asks=1, limits=limits))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+    assert (ended.code, ended.facts["failed"]) == (3, {"overloaded": 1}), ended.err

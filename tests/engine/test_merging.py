@@ -135,6 +135,48 @@ class TestTheUndividedRun:
         command("merge", tmp_path / "some", b, "-o", tmp_path / "all")
         assert finished(tmp_path / "all") == finished(tmp_path / "whole")
 
+    def test_limits_and_batches_differ(self, command: Command, tmp_path: Path) -> None:
+        """What shapes neither answers nor files may: the files are the same."""
+        path = job(tmp_path)
+        command("generate", path, "-o", tmp_path / "whole")
+        for name, more in (("a", ("--range", "0:20")), ("b", ("--range", "20:42"))):
+            settings = ("--set", "limits.in_flight=3", "--set", f"batch.poll={len(name)}m")
+            command("generate", path, "-o", tmp_path / name, *more, *(settings if name == "a" else ()))
+        command("merge", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "all")
+        whole, merged = finished(tmp_path / "whole"), finished(tmp_path / "all")
+        assert {name for name in whole if whole[name] != merged[name]} == {"job.yaml"}
+
+    def test_files_of_batches_and_what_came_back_are_kept(self, command: Command, tmp_path: Path) -> None:
+        parts = pieces(command, job(tmp_path), [(0, 20), (20, 42)])
+        for number, part in enumerate(parts):
+            folder = part / "run.batches"
+            folder.mkdir()
+            (folder / "00001.default.jsonl").write_text(f"asked {number}")
+            (folder / "00001.default.results.jsonl").write_text(f"answered {number}")
+            (folder / ".00002.default.jsonl.tmp").write_text("half")
+            change(
+                part,
+                "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'tok', 1, 9, 'run.batches/00001.default.jsonl', "
+                "'f1', 'b1', 1, 2, NULL)",
+                "INSERT INTO batches VALUES (2, 'dropped', 'f', 'default', 'tok', 1, 9, '/elsewhere/x.jsonl', "
+                "NULL, NULL, 1, 2, NULL)",
+                f"INSERT INTO returned VALUES ({number}, 0, 0, x'00', 'timeout', 'late', 2)",
+                "INSERT INTO returned VALUES (9, 0, 0, x'00', NULL, NULL, 0)",
+            )
+        command("merge", *parts, "-o", tmp_path / "all")
+        merged = tmp_path / "all"
+        files = [file for (file,) in rows(merged, "SELECT file FROM batches ORDER BY id")]
+        assert files[1] == files[3] == "/elsewhere/x.jsonl"
+        for number, file in enumerate(files[::2]):
+            assert (merged / file).read_text() == f"asked {number}"
+            assert (merged / file).with_suffix(".results.jsonl").read_text() == f"answered {number}"
+        assert not list(merged.rglob("*.tmp"))
+        assert rows(merged, "SELECT unit, tries FROM returned ORDER BY unit") == [(0, 2), (1, 2), (9, 0)]
+        again = command("merge", merged, "-o", tmp_path / "again")
+        assert again.code in (0, 3), again.err
+        (first, *_) = rows(tmp_path / "again", "SELECT file FROM batches ORDER BY id")[0]
+        assert (tmp_path / "again" / first).read_text() == "asked 0"
+
     def test_a_gap_is_told_and_filled(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path)
         command("generate", path, "-o", tmp_path / "whole")

@@ -207,3 +207,14 @@ async def test_what_is_under_way_already_is_set_aside_whatever_is_left() -> None
     budget.settle(taken, 20, 0)
     assert budget.spent.tokens == 20
     assert "may take 81" in str(budget.exhausted(81, 0))
+
+
+async def test_what_is_told_is_what_was_spent_in_the_end_and_that_the_service_counted_more() -> None:
+    budget = Budget(1000, None)
+    first, second = await budget.reserve(400, 0), await budget.reserve(400, 0)
+    budget.settle(first, 700, 0)
+    with pytest.raises(BudgetExhausted) as caught:
+        await budget.reserve(400, 0)
+    budget.settle(second, 900, 0)
+    assert "1,600 of 1,000 tokens are spent" in str(caught.value)
+    assert str(caught.value).endswith("The service counted more tokens than calls were expected to take.")

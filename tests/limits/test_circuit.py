@@ -81,6 +81,24 @@ class TestOneStepAtATime:
         assert circuit.refused(15, 0.1, 3.1, 2.0)
         assert (circuit.state, circuit.until, circuit.refused_since) == ("open", 5.1, 1.0)
 
+    def test_where_no_time_is_asked_for_it_waits_longer_each_time_until_an_answer(self) -> None:
+        circuit = Circuit()
+        now, number, waits = 1.0, 11, []
+        for _ in range(3):
+            circuit.refused(number, 0.1, now, 0.0)
+            number += 1
+        for _ in range(7):
+            assert circuit.refused(number, 0.1, now, 0.0)
+            waits.append(circuit.until - now)
+            now, number = circuit.until, number + 1
+            assert circuit.allowed_at(now, WINDOW) == now
+            circuit.sent(number, now)
+        assert waits == [1, 2, 4, 8, 16, 30, 30]
+        circuit.answered(number, 0.3, now + 0.3, number, WINDOW)
+        for again in range(number + 1, number + 5):
+            circuit.refused(again, 0.1, now, 0.0)
+        assert circuit.until == now + 1
+
     def test_refusals_that_come_late_say_nothing_about_the_probe(self) -> None:
         circuit = self.opened()
         circuit.allowed_at(3.0, WINDOW)
@@ -123,6 +141,15 @@ def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
     assert len(calls) - answers < 0.03 * len(calls)
 
 
+@pytest.mark.parametrize("latency", [0.5, 2])
+def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> None:
+    service = Service(lognormal(latency, 0.3), shut=(15.0, 10.0), retry_after=0.0, rng=random.Random(1))
+    calls = busy(service, in_flight=200, until=120)
+    answers = sum(call.verdict is Verdict.OK for call in calls)
+    assert answers >= 0.7 * 200 / latency * 80
+    assert len(calls) - answers < 0.05 * len(calls)
+
+
 @pytest.mark.parametrize("latency", [0.5, 2, 5])
 def test_even_where_all_calls_come_as_one(latency: float) -> None:
     """Answers that take the same time to the microsecond keep 200 calls in step: one step is refused as a whole."""
@@ -139,9 +166,10 @@ def test_a_night_of_it_does_not_shrink_the_window(seconds: Seconds) -> None:
     assert len(late) >= 0.85 * 100 * 600 * 2 / 3
 
 
+@pytest.mark.parametrize("retry_after", [0, 2])
 @pytest.mark.parametrize("most", [20, 100])
-def test_a_service_that_takes_so_many_is_no_closed_one(most: int) -> None:
-    service = Service(lognormal(2, 0.6), refuse_above=most, retry_after=2)
+def test_a_service_that_takes_so_many_is_no_closed_one(most: int, retry_after: float) -> None:
+    service = Service(lognormal(2, 0.6), refuse_above=most, retry_after=retry_after)
     seen = summary(busy(service, in_flight=256, until=400), start=60)
     assert seen.refused < 0.1
     assert seen.rate >= 0.8 * most / 2

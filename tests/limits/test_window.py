@@ -111,6 +111,13 @@ def test_complaints_that_come_at_any_window_do_not_close_it(share: float, least:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("retry_after", [None, 0.0, 1.0])
+def test_one_call_in_twenty_that_fails_at_any_load_costs_little(retry_after: float | None, seed: int) -> None:
+    service = Service(lognormal(2, 0.6), refuse_share=0.05, retry_after=retry_after, rng=_rng(seed))
+    assert summary(busy(service, in_flight=200, until=200), start=30).rate >= 0.6 * 200 / 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_limit_is_found_under_complaints_that_have_nothing_to_do_with_it(seed: int) -> None:
     service = Service(lognormal(2, 0.6), refuse_above=100, refuse_share=0.03, rng=_rng(seed))
     seen = summary(busy(service, in_flight=256, until=400), start=60)

@@ -36,14 +36,23 @@ def command(run: RunArgument, json: JsonOption = False) -> None:
     if not rows:
         print_line("This run has had no batches; `edgen generate JOB --via batch` makes them.")
         return
-    print_line(f"{'batch':<18}{'state':<12}{'round':>5}{'requests':>10}  {'age':<8} id")
+    print_line(f"{'batch':<18}{'state':<18}{'round':>5}{'requests':>10}  {'age':<8} id")
     for row in rows:
         name = f"{row['number']} {row['of']}".strip()
         age = "" if row["age_s"] is None else span(row["age_s"])
         told = row["id"] or row["file"]
-        print_line(f"{name:<18}{row['state']:<12}{row['round']:>5}{row['requests']:>10,}  {age:<8} {told}")
-        if row["message"]:
+        print_line(f"{name:<18}{_state(row):<18}{row['round']:>5}{row['requests']:>10,}  {age:<8} {told}")
+        if row["message"] and not _is_outcome(row):
             print_line(f"{'':<18}{row['message']}")
+
+
+def _state(row: dict[str, Any]) -> str:
+    return f"{row['state']} ({row['message']})" if _is_outcome(row) else str(row["state"])
+
+
+def _is_outcome(row: dict[str, Any]) -> bool:
+    """Whether the message is the one word with which the provider ended the batch."""
+    return row["state"] == "read" and bool(row["message"]) and " " not in row["message"]
 
 
 def _facts(whose: str, batch: Batch) -> dict[str, Any]:

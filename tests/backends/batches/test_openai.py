@@ -304,32 +304,6 @@ async def test_a_batch_is_found_among_many_whatever_their_times_are(service: Ser
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "kind"),
-    [
-        (400, "Cannot find file file-1 in organization org-1.", FailureKind.SERVER_ERROR),
-        (400, "No such File object: file-1", FailureKind.SERVER_ERROR),
-        (404, "Input file not found", FailureKind.SERVER_ERROR),
-        (404, "File 'file-1' does not exist", FailureKind.SERVER_ERROR),
-        (400, "Invalid purpose of the input file", FailureKind.BAD_REQUEST),
-        (404, "The model `m` does not exist", FailureKind.NOT_FOUND),
-        (403, "Cannot find file file-1", FailureKind.PERMISSION),
-    ],
-)
-async def test_a_file_that_is_not_known_yet(
-    service: Service, status: int, message: str, kind: FailureKind
-) -> None:
-    """It was uploaded a moment ago, so the same call may succeed; a batch that was made says so too."""
-    async with opened(service.url) as it:
-        service.next = [answer({"error": {"message": message}}, status)]
-        failure = await failing(it.create("file-1", TOKEN))
-        assert (failure.kind, failure.status, failure.message) == (kind, status, message)
-        service.openai_batch(status="failed", errors={"data": [{"message": message}]})
-        refused = (await it.state("batch_0")).failure
-        assert refused is not None
-        assert (refused.kind is FailureKind.SERVER_ERROR) == ("file-1" in message or "Input file" in message)
-
-
-@pytest.mark.parametrize(
     ("status", "outcome"),
     [
         *(

@@ -149,3 +149,16 @@ async def test_a_batch_whose_beginning_nobody_heard_of_is_found(kind: str, tmp_p
         assert found is not None
         assert (await ended(it, found.id)).outcome == "completed"
         assert await it.find("another") is None
+
+
+async def test_files_that_are_slow_to_go_up_and_come_down(kind: str, tmp_path: Path) -> None:
+    clock = asyncio.get_running_loop().time
+    async with opened(kind, batch_seconds=0.0, faults="batch_slow=1:0.3") as (_, it):
+        began = clock()
+        _, name = await sent(it, tmp_path)
+        assert clock() - began >= 0.3
+        remote = await ended(it, name)
+        began = clock()
+        said = await read(it, remote, tmp_path)
+        assert clock() - began >= 0.3
+    assert said.keys() == ASKED.keys()

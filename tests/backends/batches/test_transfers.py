@@ -20,7 +20,7 @@ from edgen.errors import FailureKind
 from tests.backends.batches.service import Service
 from tests.backends.batches.test_openai import failing
 from tests.backends.batches.test_sdk import FILES, NAMES, opened, steps
-from tests.backends.fakes import Answer
+from tests.backends.fakes import Answer, answer
 
 PLACE = Place(URL("http://127.0.0.1:9/"), None, online_openai.classify, ("openai", "OpenAIError"))
 
@@ -83,6 +83,39 @@ async def test_an_upload_that_hangs_in_the_middle(kind: str, tmp_path: Path) -> 
     async with hanging(hears=False) as url, opened(kind, url, patience=PATIENCE) as it:
         async with asyncio.timeout(BOUND):
             assert (await failing(it.upload(large, "t"))).kind is FailureKind.TIMEOUT
+
+
+async def test_patience_is_as_asked_and_not_the_client_s_own() -> None:
+    """5 s is what the HTTP library takes for nobody's wish, and OpenAI's client then takes 600 s."""
+    async with opened("openai", "http://127.0.0.1:9", patience=5.0) as it:
+        timeout = it.client.timeout  # type: ignore[attr-defined]
+        assert (timeout.read, timeout.write, timeout.connect, timeout.pool) == (5.0, 5.0, 5.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "Cannot find file file-1 in organization org-1.", FailureKind.SERVER_ERROR),
+        (400, "No such File object: file-1", FailureKind.SERVER_ERROR),
+        (404, "Input file not found", FailureKind.SERVER_ERROR),
+        (404, "File 'file-1' does not exist", FailureKind.SERVER_ERROR),
+        (400, "Invalid purpose of the input file", FailureKind.BAD_REQUEST),
+        (404, "The model `m` does not exist", FailureKind.NOT_FOUND),
+        (403, "Cannot find file file-1", FailureKind.PERMISSION),
+    ],
+)
+async def test_a_file_that_is_not_known_yet(
+    service: Service, status: int, message: str, kind: FailureKind
+) -> None:
+    """It was uploaded a moment ago, so the same call may succeed; a batch that was made says so too."""
+    async with opened("openai", service.url) as it:
+        service.next = [answer({"error": {"message": message}}, status)]
+        failure = await failing(it.create("file-1", "t"))
+        assert (failure.kind, failure.status, failure.message) == (kind, status, message)
+        service.openai_batch(status="failed", errors={"data": [{"message": message}]})
+        refused = (await it.state("batch_0")).failure
+        assert refused is not None
+        assert (refused.kind is FailureKind.SERVER_ERROR) == ("file-1" in message or "Input file" in message)
 
 
 # --- files ---------------------------------------------------------------------------------------
