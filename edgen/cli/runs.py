@@ -47,7 +47,7 @@ def command(
 def _runs(folder: Path) -> list[RunDir]:
     """The folder itself, if it is a run, else those of its folders that are."""
     try:
-        places = [folder] if RunDir(folder).exists else [Path(entry) for entry in folder.iterdir()]
+        places = [folder] if _is_run(RunDir(folder)) else [Path(entry) for entry in folder.iterdir()]
     except OSError as problem:
         raise UsageError(f"{folder}: it cannot be read ({problem.strerror}).") from None
     return [rundir for rundir in map(RunDir, places) if _is_run(rundir)]

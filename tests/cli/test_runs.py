@@ -87,6 +87,12 @@ def test_a_broken_run_is_a_row_and_arms_are_one(command: Command, tmp_path: Path
     assert "ledger" in ended.out
 
 
+def test_runs_beside_a_job_of_somebodys_own(command: Command, tmp_path: Path) -> None:
+    assert command("generate", job(tmp_path), "-o", tmp_path / "a").code == 0
+    assert (tmp_path / "job.yaml").exists()
+    assert [row["name"] for row in listed(command, tmp_path)] == ["a"]
+
+
 def test_a_run_that_goes_on_is_running(command: Command, tmp_path: Path) -> None:
     assert command("generate", job(tmp_path), "-o", tmp_path / "runs" / "a").code == 0
     with RunDir(tmp_path / "runs" / "a").held():
