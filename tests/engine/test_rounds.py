@@ -23,7 +23,7 @@ from edgen.errors import (
     StoppedError,
     UsageError,
 )
-from edgen.ledger import OPEN, Ledger, batches_at, run_status, unanswered_at
+from edgen.ledger import OPEN, Ledger, batches_at, kept_at, run_status
 from edgen.rundir import RunDir
 from tests.engine.desk import Desk, Line
 from tests.engine.service import files
@@ -423,7 +423,7 @@ async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[s
     desk.kind = lambda line: FailureKind.BAD_RESPONSE if line.id.startswith("3-") else None
     with pytest.raises(EdgenError, match="29 of 30"):
         await execute(tmp_path / "run", desk, limits={"give_up_after": 1, "attempts": 2} | limits, asks=1)
-    tokens, dollars = unanswered_at(tmp_path / "run" / "run.db")
+    tokens, dollars = kept_at(tmp_path / "run" / "run.db").unanswered
     assert tokens > 2 * 2000
     assert dollars > 0
     mute = Desk()
@@ -438,7 +438,7 @@ async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[s
     with pytest.raises(ProviderError, match="answer none"):
         await execute(tmp_path / "mute", mute, limits={"give_up_after": 1} | limits)
     assert len(mute.begun) == 1, "it is not paid again at once"
-    assert unanswered_at(tmp_path / "mute" / "run.db")[0] > 30 * 2000
+    assert kept_at(tmp_path / "mute" / "run.db").unanswered[0] > 30 * 2000
 
 
 async def test_what_a_failed_batch_answered_is_not_asked_again(tmp_path: Path) -> None:
