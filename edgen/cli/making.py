@@ -100,7 +100,7 @@ def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManag
 async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
     """Whether nothing is left to do there: then no key is needed, and nothing is written."""
     from edgen.config import backend_name
-    from edgen.engine.finished import is_finished
+    from edgen.engine.finished import Wanted, is_finished
 
     if not all(rundir.of(arm).ledger.exists() for arm in plans):
         return False
@@ -108,7 +108,8 @@ async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | N
     for arm, plan in plans.items():
         async with _backends(plan, keyless=True) as backends:
             identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
-        jobs[arm] = plan.job, plan.fingerprint(identities)
+        extra = {use: prompt.text for use, prompt in plan.extra_prompts.items()}
+        jobs[arm] = Wanted(plan.job, plan.fingerprint(identities), extra)
     return is_finished(whole, jobs, rundir, part)
 
 

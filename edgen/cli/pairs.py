@@ -138,7 +138,7 @@ def _check_options(
             )
 
 
-_SETTABLE = ("pairs", "backends", "limits", "asks", "prompts")
+_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
 
 
 def _job(rundir: RunDir, assignments: list[str]) -> Job:

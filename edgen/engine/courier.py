@@ -291,7 +291,7 @@ class Courier:
         clock = asyncio.get_running_loop().time
         limit = within if within == _TRANSFER else max(_AT_LEAST, min(within, self._patience()))
         try:
-            async with _within(limit):
+            async with _within(limit, within if limit == within else self._policy.give_up_after):
                 result = await attempt()
         except CallError as failure:
             self._silent = self._silent + 1 if failure.kind in _UNHEARD else 0
@@ -362,13 +362,13 @@ class _Gone(Exception):  # noqa: N818 - it says what happened
 
 
 @contextlib.asynccontextmanager
-async def _within(limit: float) -> AsyncIterator[None]:
-    """A bound on one request, as a failure like others."""
+async def _within(limit: float, told: float) -> AsyncIterator[None]:
+    """A bound on one request, as a failure like others. `told`: the seconds of silence that it comes to."""
     try:
         async with asyncio.timeout(limit):
             yield
     except TimeoutError:
-        raise CallError(FailureKind.TIMEOUT, f"no answer within {limit:g} s") from None
+        raise CallError(FailureKind.TIMEOUT, f"no answer within {told:g} s") from None
 
 
 def _requests(batch: Batch) -> str:

@@ -165,7 +165,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[Precedent, ...]) -> tuple[str
     if not runs:
         said = [
             f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
-            "answers: assumed, since no earlier run of this template tells; so the interval is wide",
+            "answers: assumed, since no earlier run tells (one by this template and kind of model, whose job never changed); so the interval is wide",
         ]
         if models := thinks(job):
             said.append(

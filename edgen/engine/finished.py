@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from edgen.config import Job, load_job
+from edgen.config import Job, load_job, resolved
 from edgen.engine.finish import Made, common_side, stand, written_mark
 from edgen.errors import EdgenError
 from edgen.ledger import OPEN, Kept, RunPlan, View, kept_at
@@ -13,31 +14,61 @@ from edgen.rundir import RunDir
 from edgen.splits import Side
 
 
-def is_finished(
-    whole: Job, jobs: Mapping[str | None, tuple[Job, str]], rundir: RunDir, part: range | None
-) -> bool:
+class Wanted(NamedTuple):
+    """What is asked for: a job, its fingerprint, and the texts of templates that shape no conversation, by use."""
+
+    job: Job
+    under: str
+    extra: Mapping[str, str]
+
+
+def is_finished(whole: Job, jobs: Mapping[str | None, Wanted], rundir: RunDir, part: range | None) -> bool:
     """Whether all that is asked for was made in the folder, under this very form of the job, and its files stand.
 
-    `jobs` are those of the arms, or the one of a job that has none, with their fingerprints; `part` is the piece
+    `jobs` are those of the arms, or the one of a job that has none; `part` is the piece
     that is asked for, None for all. What cannot be read, or is being worked on, is not finished.
     """
     runs = {arm: rundir.of(arm) for arm in jobs}
     if rundir.is_held() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
         return False
     try:
-        if whole.arms and list(load_job(rundir.job).arms) != list(whole.arms):
+        if whole.arms and not _same_job(rundir, whole):
+            return False
+        if not all(_same_job(runs[arm], job, extra) for arm, (job, _, extra) in jobs.items()):
             return False
         kept = {arm: kept_at(own.ledger) for arm, own in runs.items()}
-        if not all(_is_made(kept[arm], job, under, part) for arm, (job, under) in jobs.items()):
+        if not all(_is_made(kept[arm], job, under, part) for arm, (job, under, _) in jobs.items()):
             return False
         side = _side(list(runs.values()), whole.split.test) if whole.arms else None
         return all(
             kept[arm].facts.get("written") == written_mark(_made(kept[arm], job, under), side)
             and stand(runs[arm])
-            for arm, (job, under) in jobs.items()
+            for arm, (job, under, _) in jobs.items()
         )
     except (EdgenError, OSError):  # the work itself says what is wrong
         return False
+
+
+def _same_job(run: RunDir, job: Job, extra: Mapping[str, str] | None = None) -> bool:
+    """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there;
+    those in `extra` with these very texts. (The others are in the fingerprint.)"""
+    there = load_job(run.job)
+    named = (there.space, there.prompt, *there.prompts.values())
+    ours, theirs = resolved(job), resolved(there)
+    for plain in (ours, theirs):
+        for values in (plain, *plain["arms"].values()):
+            for key in ("space", "prompt", "prompts"):
+                values.pop(key, None)
+    texts = {
+        use: (run.path / there.prompts[use]).read_text() if use in there.prompts else ""
+        for use in extra or ()
+    }
+    return (
+        ours == theirs
+        and ("oracle" in there.prompts) == ("oracle" in job.prompts)
+        and texts == dict(extra or {})
+        and all((run.path / name).is_file() for name in named if name)
+    )
 
 
 def _is_made(kept: Kept, job: Job, under: str, part: range | None) -> bool:

@@ -30,12 +30,13 @@ from edgen.engine.results import Reading, read_results
 from edgen.engine.sweeping import Sweep
 from edgen.engine.task import Tasks
 from edgen.engine.walk import GO_ON, Ends
-from edgen.errors import EdgenError, HandedOver, ProviderError, UsageError
+from edgen.errors import EdgenError, FailureKind, HandedOver, ProviderError, UsageError
 from edgen.events import Events
 from edgen.ledger import OPEN, REPLICATES, Batch, Ledger, Outstanding, unit_number
 from edgen.limits import Budget, BudgetExhausted, Reservation
 
 _WORTH = 4  # a round that a budget cuts to less than one part in so many of the largest such one is not sent
+_MADE = "batches_made"  # fact: all was made since a batch was last begun
 _SINCE = "batches_since"  # fact: when the first batch was sent of those that the run is being made with
 
 
@@ -171,6 +172,7 @@ class Rounds:
 
     async def _rounds(self, pending: array[int]) -> None:
         """Round after round, until nothing is pending or the rest is to be asked online."""
+        await self._begin_afresh()
         number = 1 + max((batch.round for batch in self._ledger.out.batches()), default=0)
         if self._way.write_only is None:
             await self._carry(self._ledger.out.batches(*OPEN))
@@ -244,6 +246,14 @@ class Rounds:
             budget=self._budget,
             holds=self._holds,
         )
+
+    async def _begin_afresh(self) -> None:
+        """What failed for good is tried again by the first start after the run was made, as it is with calls made one
+        by one; until then it stays failed, whatever the number of starts and rounds."""
+        if self._ledger.fact(_MADE):
+            self._ledger.out.forgive(FailureKind)
+            self._ledger.set_fact(_MADE, "")
+            await self._ledger.flush()
 
     # -- what is out
 
@@ -354,7 +364,8 @@ def _files(batches: Sequence[Batch]) -> str:
     return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")
 
 
-def forget_since(ledger: Ledger) -> None:
-    """Once a run is made: the time of its batches is over."""
-    if ledger.fact(_SINCE):
+def made(ledger: Ledger) -> None:
+    """Once all is made: the time of its batches is over, and so are their failures."""
+    if ledger.out.batches():
         ledger.set_fact(_SINCE, "")
+        ledger.set_fact(_MADE, "1")

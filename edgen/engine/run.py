@@ -18,7 +18,7 @@ from edgen.config import Job, resolved
 from edgen.engine.finish import Made, told, write_files
 from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
-from edgen.engine.rounds import BatchWay, forget_since
+from edgen.engine.rounds import BatchWay
 from edgen.engine.session import Charged, Session
 from edgen.errors import ShortError, UsageError
 from edgen.ledger import Ledger, RunPlan, RunStatus
@@ -171,7 +171,6 @@ class Run:
             failed=tally.failed,
         )
         await write_files(made, self.rundir, self.ledger, side, anew=tally.kept != tally.planned)
-        forget_since(self.ledger)
         if tally.accepted < self._asked:
             raise ShortError(self._shortage(of_arms=side is not None))
 

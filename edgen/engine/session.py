@@ -17,7 +17,7 @@ from edgen import __version__
 from edgen.backends import Backend
 from edgen.engine.drive import Driver
 from edgen.engine.line import budget_of, lines
-from edgen.engine.rounds import BatchWay, Rounds, still_out
+from edgen.engine.rounds import BatchWay, Rounds, made, still_out
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
 from edgen.errors import EdgenError, ShortError, SignalError
@@ -152,6 +152,8 @@ class Session:
             raise
         finally:
             noting.cancel()
+            if state != "stopped":
+                made(self.ledger)
             self._note(state, message)
 
     async def _note_regularly(self) -> None:

@@ -98,8 +98,6 @@ class Sweep:
                         failure = problem
                     else:
                         return True
-                # It counts once: the next start tries again, as it does with calls made one by one.
-                self._ledger.out.forgive(request.address, key)
                 request = walk.fail(failure)
         except CallError as failure:
             self._fail(index, replicate, walk, failure)
@@ -111,7 +109,7 @@ class Sweep:
 
     def _fail(self, index: int, replicate: int, walk: Walk, failure: CallError) -> None:
         if failure.kind in FATAL:
-            self._ledger.out.forgive_all(FATAL)  # the run stops because of it, and begins afresh
+            self._ledger.out.forgive(FATAL)  # the run stops because of it; the next start asks again
         if self._healthy:
             self._ends.answered()
         self._ends.fail(index, replicate, walk, failure)

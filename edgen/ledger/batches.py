@@ -45,7 +45,7 @@ _RETURNED = (
     "DO UPDATE SET kind = excluded.kind, detail = excluded.detail, tries = tries + 1"
 )
 _UNWORKED = "INSERT OR IGNORE INTO returned VALUES (?,?,?,?,NULL,NULL,0)"
-_FORGIVEN = "UPDATE returned SET kind = NULL, detail = NULL, tries = 0 WHERE "
+_FORGIVEN = "UPDATE returned SET kind = NULL, detail = NULL, tries = 0 WHERE kind = ?"
 _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
@@ -143,15 +143,9 @@ class Out:
         ).fetchone()
         return None if row is None else (row[0], CallError(FailureKind(row[1]), row[2]))
 
-    def forgive(self, address: Address, key: bytes) -> None:
-        """Queue that a request's failures count no more: its outcome is settled, and the next start tries again."""
-        self._writer.add(
-            (f"{_FORGIVEN}unit = ? AND step = ? AND attempt = ? AND key = ?", (*_place(address), key))
-        )
-
-    def forgive_all(self, kinds: Iterable[FailureKind]) -> None:
-        """Queue the same for every failure of these kinds."""
-        self._writer.add(*((f"{_FORGIVEN}kind = ?", (str(kind),)) for kind in kinds))
+    def forgive(self, kinds: Iterable[FailureKind]) -> None:
+        """Queue that failures of these kinds count no more: what failed is asked again."""
+        self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
 
     async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
         """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more.

@@ -175,3 +175,44 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(command: Command, t
     assert "unreadable" not in told["runs",].out
     assert (made.code, "nothing to do" in made.err) == (0, True), made.err
     assert {Path(name).name for name in left} == {Path(name).name for name in before}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pairs": {"votes": 3}},
+        {"backends": {"default": {"type": "simulator"}, "judge": {"type": "simulator", "seed": 9}}},
+        {"prompts": {"oracle": "oracle_conversation"}},
+        {"backends": {"default": {"type": "simulator", "price": {"prompt": 1, "completion": 1}}}},
+    ],
+    ids=["votes", "judge", "oracle", "price"],
+)
+@pytest.mark.parametrize(
+    "more", [{}, {"arms": {"one": {"asks": 2}, "two": {"asks": 4}}}], ids=["run", "arms"]
+)
+def test_what_others_read_of_the_job_is_taken_over(
+    command: Command, tmp_path: Path, change: dict[str, Any], more: dict[str, Any]
+) -> None:
+    """Nothing of these shapes a conversation, and `pairs`, `stats` and `status` read them in the run's copy."""
+    run = tmp_path / "run"
+    assert command("generate", job(tmp_path, **more), "-o", run).code == 0
+    (tmp_path / "later").mkdir()
+    ended = command("generate", job(tmp_path / "later", **more, **change), "-o", run, "--json")
+    assert (ended.code, json.loads(ended.out)["calls"]["now"]) == (0, 0), ended.err
+    kept = (run / "job.yaml").read_text()
+    (word,) = change
+    assert {
+        "pairs": "votes: 3",
+        "prompts": "oracle",
+        "backends": "judge" if "judge" in str(change) else "completion: 1",
+    }[word] in kept
+    again = command("generate", job(tmp_path / "later", **more, **change), "-o", run)
+    assert "nothing to do" in again.err
+
+
+def test_inputs_that_are_gone_are_put_back(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    shutil.rmtree(run / "inputs")
+    assert command("generate", path, "-o", run).code == 0
+    assert (run / "inputs" / "space.yaml").is_file()

@@ -28,7 +28,7 @@ class Result(msgspec.Struct):
     unanswered: bool = False
 
 
-_line = msgspec.json.Decoder(Line).decode
+read_line = msgspec.json.Decoder(Line).decode
 _result = msgspec.json.Decoder(Result).decode
 encode = msgspec.json.encode
 
@@ -90,7 +90,7 @@ class Desk:
             raise CallError(FailureKind.BAD_REQUEST, "no such file")
         number = f"batch-{len(self.begun)}"
         self.begun[number] = token
-        self.content[number] = [_line(line) for line in self.files[file_id].splitlines()]
+        self.content[number] = [read_line(line) for line in self.files[file_id].splitlines()]
         assert len({line.id for line in self.content[number]}) == len(self.content[number])
         self.after("create")
         return Remote(id=number, state="working")

@@ -8,10 +8,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.config import parse_job
 from edgen.engine.load import plan_of
+from edgen.engine.results import Reading, read_results
 from edgen.engine.rounds import BatchWay
 from edgen.engine.run import Run
 from edgen.errors import (
@@ -25,7 +27,7 @@ from edgen.errors import (
 )
 from edgen.ledger import OPEN, Ledger, batches_at, kept_at, run_status
 from edgen.rundir import RunDir
-from tests.engine.desk import Desk, Line
+from tests.engine.desk import Desk, Line, read_line
 from tests.engine.service import files
 from tests.engine.test_drive import Scripted
 
@@ -174,6 +176,58 @@ async def test_lines_that_fail_are_tried_again_as_online(tmp_path: Path) -> None
     assert status.failed == {"context_overflow": 1, "server_error": 1}
     by_index = {int(name.split("-")[0]): count for name, count in tried.items()}
     assert (by_index[4], by_index[5], by_index[6], by_index[7]) == (1, 4, 3, 1)
+    # The first start after that tries the failed ones again, as it does with calls made one by one.
+    desk.kind = lambda line: None
+    await execute(tmp_path / "run", desk, limits={"attempts": 4, "give_up_after": 1}, asks=1)
+    assert run_status(tmp_path / "run" / "run.db").accepted == 30
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["sent", "by hand"])
+async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
+    tmp_path: Path, by_hand: bool
+) -> None:
+    """Failures at different turns of different conversations: each request is asked once before the run is made."""
+    desk, asked = Desk(), Counter[str]()
+
+    def kind(line: Line) -> FailureKind | None:
+        asked[line.id] += 1
+        index, _, step, *_ = map(int, line.id.split("-")[:4])
+        return FailureKind.CONTEXT_OVERFLOW if index < 6 and step == index else None
+
+    desk.kind = kind
+    shape = {"protocol": "selfplay", "conversations": 10, "selfplay": {"max_turns": 8}}
+    if by_hand:
+        folder, out = tmp_path / "run", tmp_path / "out"
+        for _ in range(30):
+            try:
+                await execute(folder, desk, out, **shape)
+            except HandedOver:
+                await answer_by_hand(desk, folder, **shape)
+            except EdgenError as short:
+                assert "6" in str(short) or "context_overflow" in str(short)  # noqa: PT017
+                break
+        else:
+            raise AssertionError("it never came to an end")
+    else:
+        with pytest.raises(EdgenError, match="context_overflow"):
+            await execute(tmp_path / "run", desk, **shape)
+    assert run_status(tmp_path / "run" / "run.db").failed["context_overflow"] >= 4
+    assert set(asked.values()) == {1}
+    assert files(tmp_path / "run")
+
+
+async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
+    """What somebody does with the files that are out: each line answered by the desk, and read into the run."""
+    async with Ledger(folder / "run.db") as ledger:
+        for batch in ledger.out.batches("written"):
+            number = f"hand-{len(desk.content)}"
+            path = Path(batch.file) if Path(batch.file).is_absolute() else folder / batch.file
+            desk.content[number] = [read_line(line) for line in path.read_bytes().splitlines()]
+            await desk.download(f"out-{number}", folder.with_name(number))
+            await read_results(
+                folder.with_name(number), desk.read, ledger, lambda row: None, sent_at=None, reading=Reading()
+            )
+            await ledger.out.note(msgspec.structs.replace(batch, state="read"), clear=True)
 
 
 async def test_a_refused_key_in_a_line_stops_the_run_and_keeps_the_rest(tmp_path: Path) -> None:
