@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from edgen.cli.making import Manner, make
-from edgen.cli.options import JobArgument, JsonOption, SetOption, ViaOption, scenario_range
+from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
@@ -69,23 +69,41 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
+    manner = _manner(via, write_only, part, Watch(until, for_, log_format, metrics))
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
-    watch = Watch(until, for_, log_format, metrics)
-    from edgen.engine.load import load_plans
-    from edgen.engine.run import check_part
+    _generate(job, overrides, output, manner, fresh=resume == "never", show=show, json=json)
 
-    manner = Manner(via, write_only, scenario_range(part), watch)
+
+def _manner(via: Via, write_only: Path | None, part: str | None, watch: Watch) -> Manner:
+    """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
+    return Manner(via, write_only, scenario_range(part), watch)
+
+
+def _generate(
+    job: Path,
+    overrides: list[str],
+    output: Path | None,
+    manner: Manner,
+    *,
+    fresh: bool,
+    show: int,
+    json: bool,
+) -> None:
+    """Make it, and print how it stands, whatever the end was. `fresh`: not where a run is."""
+    from edgen.engine.load import load_plans
+    from edgen.engine.run import check_part
+
     whole, plans = load_plans(job, overrides)
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
-    if resume == "never" and rundir.exists:
+    if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
             "or leave --resume never away to go on with it."

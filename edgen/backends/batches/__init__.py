@@ -22,7 +22,7 @@ from edgen.config import BackendConfig
 from edgen.errors import InputError
 
 PATIENCE = 300.0  # seconds
-# type in a job -> module that holds `create(config, backend, environ=…)`.
+# type in a job -> module that holds a class, `SERVICE`, and `read_line`.
 _KINDS = {
     "openai": "edgen.backends.batches.openai",
     "gemini": "edgen.backends.batches.gemini",
@@ -52,7 +52,10 @@ def batches(
         }
         raise InputError(f"a backend of type {kind} has no batch service. {instead.get(kind, '')}".strip())
     module = importlib.import_module(_KINDS[kind])
-    made: Batches = module.create(config, backend, environ=environ, offline=offline, patience=patience)
+    service = module.SERVICE(config, backend, environ, patience)
+    if not offline:
+        _ = service.client  # made now, so that what is missing is said before any work
+    made: Batches = service
     return made
 
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from edgen.backends.base import Backend
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
 from edgen.backends.batches.sdk import Place, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
@@ -36,23 +35,6 @@ if TYPE_CHECKING:
 
 _PAGE = 100  # batches asked for at a time
 _encode = msgspec.json.Encoder().encode
-
-
-def create(
-    config: GeminiConfig,
-    backend: Backend,
-    *,
-    environ: Mapping[str, str],
-    offline: bool = False,
-    patience: float,
-) -> GeminiBatches:
-    """The batch service of `backend`. Raises InputError where the extra is not installed; `offline`, for lines
-    alone, does without it."""
-    assert isinstance(backend, GeminiBackend)
-    service = GeminiBatches(config, backend, environ, patience)
-    if not offline:
-        _ = service.client  # made now, so that what is missing is said before any work
-    return service
 
 
 class GeminiBatches:
@@ -214,6 +196,9 @@ class GeminiBatches:
             return CallError(FailureKind.SERVER_ERROR, "the batch failed, and the service gave no reason")
         broken = self._place.failure(_http_status(wrong), {}, body)
         return CallError(broken.kind, broken.message, retry_after=broken.retry_after)  # no answer to a call
+
+
+SERVICE = GeminiBatches  # what the table in this package makes
 
 
 def read_line(line: bytes, key: str | None = None) -> Answered | Unanswered | None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from edgen.backends.base import Backend
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
 from edgen.backends.batches.sdk import CHUNK, Place, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
@@ -33,23 +32,6 @@ if TYPE_CHECKING:
 _ENDPOINT: Final = "/v1/chat/completions"  # of every line, wherever the service lives
 _PAGE = 100  # batches asked for at a time, the most there is
 _encode = msgspec.json.Encoder().encode
-
-
-def create(
-    config: OpenAIConfig,
-    backend: Backend,
-    *,
-    environ: Mapping[str, str],
-    offline: bool = False,
-    patience: float,
-) -> OpenAIBatches:
-    """The batch service of `backend`. Raises InputError where the extra is not installed; `offline`, for lines
-    alone, does without it."""
-    assert isinstance(backend, OpenAIBackend)
-    service = OpenAIBatches(config, backend, environ, patience)
-    if not offline:
-        _ = service.client  # made now, so that what is missing is said before any work
-    return service
 
 
 class OpenAIBatches:
@@ -208,6 +190,9 @@ class OpenAIBatches:
         words = "; ".join(str(one) for one in found[:_WORDED])
         more = f"; and {len(found) - _WORDED} more" if len(found) > _WORDED else ""
         return CallError(found[0].kind, clean(words, self._key) + more)
+
+
+SERVICE = OpenAIBatches  # what the table in this package makes
 
 
 class _Refused(msgspec.Struct, frozen=True):
