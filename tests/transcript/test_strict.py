@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.transcript.test_corpus import CASES, raw
 from tests.transcript.test_properties import TOKENS
 
 # More that the strict forms take, of which no benchmark tells.
-MORE = {
+MORE: dict[str, Callable[[int], str]] = {
     "decorated": lambda n: (
         LAYOUTS["published"](n)
         .replace("Conversation:", "**Conversation:**")
