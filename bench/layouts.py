@@ -13,7 +13,7 @@ from bench.measure import ROOT, edgen, run
 from bench.replies import LAYOUTS
 from edgen.transcript import read
 
-CALLS, IN_FLIGHT, ROUNDS = 10_000, 256, 1
+CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
 READ = 300  # replies of a layout, each read once a round
 
 
