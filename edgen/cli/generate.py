@@ -103,6 +103,7 @@ def _generate(
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
+    rundir.refuse_links()
     if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "

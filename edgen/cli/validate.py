@@ -13,6 +13,7 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
+from edgen.rundir import RunDir
 from edgen.shards import MANIFEST, verify_manifest, write_jsonl_atomic, write_list_atomic
 from edgen.space import load_space
 from edgen.validation import (
@@ -64,6 +65,8 @@ def command(
 
     Example: edgen validate conversations_train1.json --fix repaired
     """
+    for path in paths:
+        _refuse_links(path)
     inputs = [find_inputs(run) for path in paths for run in runs_at(path)]
     targets = _targets(inputs, paths, fix) if fix else {}
     checker, reports = Checker(), []
@@ -83,6 +86,14 @@ def command(
         _print(reports, summary)
     if any(finding.severity == "error" for report in reports for finding in report.findings):
         raise typer.Exit(3)
+
+
+def _refuse_links(path: Path) -> None:
+    """Raise RunError if this is a run, a run's shards or one of them, and the run holds links. A folder of
+    anybody's files may."""
+    for folder in (path, path.parent, path.parent.parent):
+        if (run := RunDir(folder)).exists and (folder == path or run.shards in (path, path.parent)):
+            run.refuse_links()
 
 
 def _vocabulary(found: Inputs) -> Vocabulary | None:

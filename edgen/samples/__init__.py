@@ -67,6 +67,7 @@ def _at(path: Path, number: int = 0) -> list[Material]:
     rundir = RunDir(path)
     if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms.exists())):
         return [files_at(path, number)]
+    rundir.refuse_links()
     whole = RunDir(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms and whole.job.exists():
         # an arm by itself has the test side of its run

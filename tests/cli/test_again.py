@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from edgen.rundir import RunDir
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 from tests.cli.test_runs import contents
@@ -216,3 +217,19 @@ def test_inputs_that_are_gone_are_put_back(command: Command, tmp_path: Path) -> 
     shutil.rmtree(run / "inputs")
     assert command("generate", path, "-o", run).code == 0
     assert (run / "inputs" / "space.yaml").is_file()
+
+
+def test_a_kill_between_the_noted_job_and_the_work_sets_nothing_aside_twice(
+    command: Command, tmp_path: Path
+) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    assert command("generate", path, "-o", tmp_path / "second", "--set", "seed=8").code == 0
+    assert RunDir(run).set_aside() == run / "previous" / "1"
+    for name in ("job.yaml", "inputs/space.yaml"):  # as far as the killed start came
+        (run / name).parent.mkdir(exist_ok=True)
+        shutil.copy(tmp_path / "second" / name, run / name)
+    ended = command("generate", path, "-o", run, "--set", "seed=8")
+    assert ended.code == 0, ended.err
+    assert "previous" not in ended.err
+    assert os.listdir(run / "previous") == ["1"]
