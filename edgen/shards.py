@@ -153,8 +153,8 @@ def read_manifest(folder: Path) -> Manifest:
 def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> list[Problem]:
     """Where the files in `folder` differ from its manifest. Raises DataError as read_manifest.
 
-    A file with a shard's name that the manifest does not list is a difference, too. `records`, if
-    given, says how many records were found in each file, by name.
+    `records`, if given, says how many records were found in each file, by name. What the manifest does
+    not list is no difference: see `strays`.
     """
     manifest = read_manifest(folder)
     problems = []
@@ -171,20 +171,18 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
                     f"$.files[{i}].records", f"{file.path} holds {found} records instead of {file.records}"
                 )
             )
-    return problems + _unlisted(folder, manifest)
+    return problems
 
 
-def _unlisted(folder: Path, manifest: Manifest) -> list[Problem]:
-    listed = {file.path for file in manifest.files}
+def strays(folder: Path) -> list[str]:
+    """What is in `folder` and not in its manifest, by name: nobody's shards. They are left as they are. Hidden
+    files are no shards to anybody. Raises DataError as read_manifest."""
+    listed = {MANIFEST, *(file.path for file in read_manifest(folder).files)}
     try:
-        names = sorted(path.name for path in folder.iterdir() if _NAME.fullmatch(path.name))
+        names = sorted(path.name for path in folder.iterdir())
     except OSError as problem:
         raise DataError(str(folder), f"it cannot be read: {problem.strerror}.") from None
-    return [
-        Problem("$.files", f"{name} has a shard's name, but is not listed")
-        for name in names
-        if name not in listed
-    ]
+    return [name for name in names if name not in listed and not name.startswith(".")]
 
 
 def _difference(folder: Path, file: ShardFile) -> str | None:
