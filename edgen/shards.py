@@ -89,7 +89,7 @@ def write_shards(
     if the disk is full, RunError if the folder cannot be written; the earlier files then stand.
     """
     with _worded(folder), contextlib.ExitStack() as undo:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)  # a run's own folder is not made again if somebody has removed it
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgen.cli.errors import ending_signals
 from edgen.cli.progress import Display, progress
 from edgen.cli.watch import Watch
 from edgen.cli.watched import watching
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from edgen.cli.deadline import Deadline
     from edgen.cli.options import Via
     from edgen.config import BackendConfig, Job, Limits
+    from edgen.engine.presence import Presence
     from edgen.engine.rounds import BatchWay
     from edgen.engine.session import Charged, Session
     from edgen.rundir import RunDir
@@ -124,7 +126,10 @@ async def supervised(
     `words` are what the two kinds of outcomes are called.
     """
     part = None if watch is None else watch.part(session, name)
+    from edgen.engine.presence import Presence
+
     async with contextlib.AsyncExitStack() as stack:
+        presence = stack.enter_context(Presence(session.ledger.path))
         display = await stack.enter_async_context(progress(session.tally, name, session.driver, words, part))
         session.events.listen(display.event)
         if watch is not None and part is not None:
@@ -132,9 +137,14 @@ async def supervised(
             await stack.enter_async_context(_meanwhile(watching(watch, part)))
             if watch.deadline is not None:
                 await stack.enter_async_context(_meanwhile(_keep(watch.deadline, session, display)))
+        await stack.enter_async_context(_meanwhile(_stay(presence, session, display)))
         stack.enter_context(_signals(session, display))
         try:
             await work(display)
+        except EdgenError:
+            if (gone := presence.look()) is not None:  # and whatever it met is of that
+                raise gone from None
+            raise
         finally:
             display.stage = ""
 
@@ -165,19 +175,29 @@ async def _keep(deadline: Deadline, session: Session, display: Display) -> None:
 _LOOK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jump
 
 
+async def _stay(presence: Presence, session: Session, display: Display) -> None:
+    """Stop when the ledger is not there any more. Where it was moved, what is in flight is stored; else it is lost."""
+    while (reason := presence.look()) is None:  # noqa: ASYNC110 - time is what it waits for
+        await asyncio.sleep(_STAY_EVERY)
+    _stop(session, display, reason, None if isinstance(reason, StoppedError) else 0.0)
+
+
+_STAY_EVERY = 0.5
+
+
 @contextlib.contextmanager
 def _signals(session: Session, display: Display) -> Iterator[None]:
     """While the body runs, the first signal stops the work cleanly and a second one at once."""
     from edgen.engine.session import interrupted
 
     def on_signal(number: int) -> None:
-        if session.driver.stopped is not None:
-            session.driver.hurry()
-        else:
+        if session.driver.stopped is None:
             _stop(session, display, interrupted(number))
+        elif number != signal.SIGHUP:  # one closed terminal may send several
+            session.driver.hurry()
 
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
     for number in before:
         loop.add_signal_handler(number, on_signal, number)
     try:
