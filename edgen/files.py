@@ -72,9 +72,17 @@ class Part:
                 os.link(self._part, self.path, follow_symlinks=False)
             except FileExistsError:
                 raise
-            except OSError:  # a disk without hard links: the name is taken first, and then has the file
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
-                self._part.replace(self.path)
+            except OSError:
+                self.publish_without_links()
+
+    def publish_without_links(self) -> None:
+        """As `publish_new`, on a disk without hard links: the name is taken first, and then has the file."""
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
+        try:
+            self._part.replace(self.path)
+        except BaseException:
+            self.path.unlink()
+            raise
 
     def discard(self) -> None:
         """Remove what has no name yet."""
@@ -117,10 +125,13 @@ def write_new(path: Path, data: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Have the names in a folder on the disk, where a disk can be told so."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(number)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(number)
 

@@ -85,6 +85,27 @@ def test_a_new_file_takes_no_place_that_is_taken(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a.txt", "dangling"]
 
 
+def test_a_new_file_on_a_disk_without_links_takes_no_place_that_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for text in (b"first", b"second"):
+        part = Part(path)
+        part.write(text)
+        part.close()
+        if text == b"first":
+            part.publish_without_links()
+        else:
+            with pytest.raises(FileExistsError):
+                part.publish_without_links()
+        part.discard()
+    assert path.read_text() == "first"
+    path.unlink()
+    gone = Part(path)
+    gone.discard()
+    with pytest.raises(FileNotFoundError):
+        gone.publish_without_links()
+    assert os.listdir(tmp_path) == []
+
+
 def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
     path = tmp_path / "no folder" / "a.txt"
     with pytest.raises(FileNotFoundError) as caught:
