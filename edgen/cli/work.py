@@ -51,11 +51,14 @@ async def made_backends(
             await backend.aclose()
 
 
+RESERVED = 64
+
+
 def _allow_connections(in_flight: int, services: int) -> None:
     """See that the system lets us have a connection per call in flight, to each service."""
     import resource
 
-    needed = in_flight * services + 64
+    needed = in_flight * services + RESERVED
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
