@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 import sys
 import traceback
@@ -28,7 +29,9 @@ def guarded(run: Callable[[], object]) -> int:
         code, text = 130, "interrupted."
     except OSError as error:
         code, text = 2, f"{error.filename}: {error.strerror}."
-        if error.filename is None:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
+        elif error.filename is None:
             code, text, trace = 1, None, traceback.format_exc()
     except MemoryError:
         code = 1

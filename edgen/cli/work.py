@@ -32,13 +32,18 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def made_backends(
-    configs: dict[str, BackendConfig], limits: Limits, environ: Mapping[str, str] = os.environ
+    configs: dict[str, BackendConfig],
+    limits: Limits,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    runs: int = 1,
 ) -> AsyncIterator[dict[str, Backend]]:
-    """A backend for each configuration, closed in the end. Raises ProviderError for a key that `environ` lacks."""
+    """A backend for each configuration, closed in the end. `runs` are open at once, of which one is worked on.
+    Raises ProviderError for a key that `environ` lacks."""
     from edgen.backends import make
 
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
-    _allow_connections(limits.in_flight, len(services))
+    _allow_connections(limits.in_flight, len(services), runs)
     backends: dict[str, Backend] = {}
     try:
         for name, config in configs.items():
@@ -51,23 +56,40 @@ async def made_backends(
             await backend.aclose()
 
 
-RESERVED = 64
+_ROOM = 64  # files beside connections that are comfortable
+_LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
+_RUN = 8  # of each further run that is open at once
 
 
-def _allow_connections(in_flight: int, services: int) -> None:
-    """See that the system lets us have a connection per call in flight, to each service."""
+def _allow_connections(in_flight: int, services: int, runs: int) -> None:
+    """See that the system lets us have a connection per call in flight, to each service. Raises UsageError."""
     import resource
 
-    needed = in_flight * services + RESERVED
+    needed = in_flight * services + _RUN * (runs - 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
+    if soft == resource.RLIM_INFINITY or soft >= needed + _ROOM:
         return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"limits.in_flight is {in_flight}{f' for each of {services} services' if services > 1 else ''}, but this system lets a process open {hard} files. "
-            f"Lower it (--set limits.in_flight={max(1, (hard - 64) // services)}) or raise the limit (ulimit -n)."
+    if hard != resource.RLIM_INFINITY and hard < needed + _LEAST:
+        raise UsageError(_too_few(hard, in_flight, services, runs))
+    most = needed + _ROOM if hard == resource.RLIM_INFINITY else min(needed + _ROOM, hard)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _too_few(files: int, in_flight: int, services: int, runs: int) -> str:
+    """What to do where a process may open so few files."""
+    raise_it = "have the limit raised (`ulimit -Hn` shows it; LimitNOFILE= in a systemd unit)"
+    fitting = (files - _LEAST - _RUN * (runs - 1)) // services
+    if fitting < 1:
+        least = _LEAST + _RUN * (runs - 1) + services
+        return (
+            f"this system lets a process open {files} files, and this job needs {least} at least: {raise_it}."
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    each = f" for each of {services} services" if services > 1 else ""
+    return (
+        f"limits.in_flight is {in_flight}{each}, but this system lets a process open {files} files. "
+        f"Lower it (--set limits.in_flight={fitting}), or {raise_it}."
+    )
 
 
 @contextlib.contextmanager
@@ -84,8 +106,8 @@ def worded(path: Path) -> Iterator[None]:
             ) from None
         if problem.errno in (errno.EMFILE, errno.ENFILE):
             raise UsageError(
-                "this system lets a process open too few files for so many calls at once. Lower it "
-                "(--set limits.in_flight=32) or raise the limit (ulimit -n). What was answered is stored."
+                "this system lets a process open too few files for so many calls at once. Halve limits.in_flight "
+                "(--set limits.in_flight=N), or raise the limit (ulimit -n). What was answered is stored."
             ) from None
         raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None
 
