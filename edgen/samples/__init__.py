@@ -71,6 +71,7 @@ def _at(path: Path, number: int = 0) -> list[Material]:
     whole = RunDir(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms and whole.job.exists():
         # an arm by itself has the test side of its run
+        whole.refuse_links()
         with whole.read():
             return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm=None)]
     with rundir.read():

@@ -31,6 +31,7 @@ MORE_PLACES = [
     "merged",
     "run.batches/00001.default.jsonl",
     "arms",
+    "arms/a/run.lock",
     ".job.yaml.0123456789abcdef.part",
 ]
 OLD_TEMPORARIES = [
