@@ -123,3 +123,11 @@ class TestPublish:
         with pytest.raises(UsageError, match="has come meanwhile"):
             publish(tmp_path / "out.yaml", "mine")
         assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_a_ledger_beside_the_new_file_that_is_a_link_is_refused(command: Command, here: Path) -> None:
+    (here / "small-expanded.yaml.db").symlink_to(here / "theirs")
+    ended = command("space", "expand", "small.yaml", "--dimension", "topics", "--count", "3")
+    assert ended.code == 2
+    assert "small-expanded.yaml.db: this is a link" in ended.err
+    assert not (here / "theirs").exists()

@@ -13,7 +13,7 @@ from edgen.cli.options import JsonOption, SetOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.work import made_backends, supervised, worded
 from edgen.errors import EdgenError, ShortError, UsageError
-from edgen.files import write_new
+from edgen.files import refuse_links, write_new
 from edgen.space import MAX_ENTRIES, Space, dump_space, load_space
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ async def _ask(expanding: Expanding, out: Path, path: Path) -> RunStatus:
 
     async with made_backends(dict(expanding.job.backends), expanding.job.limits) as backends:
         taken = f"{path}: another process is at it"
+        refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal")])
         with worded(path), hold(path.with_name(f".{path.name}.lock"), taken, "another name"):
             _free(out)  # who held it until now may have written it
             async with Ledger(path) as ledger:
