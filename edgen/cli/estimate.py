@@ -68,6 +68,7 @@ def command(
     chosen = scenario_range(part)
     whole, plans = load_plans(job, overrides)
     run = RunDir(output if output is not None else runs / whole.name)
+    run.refuse_links()
     each = {
         arm: estimate(plan, job.parent, runs, run.of(arm), via=via, part=chosen)
         for arm, plan in plans.items()

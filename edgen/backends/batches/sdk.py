@@ -28,6 +28,7 @@ from edgen.backends.failures import Classify, clean, decode, failure, scrub
 from edgen.backends.http import proxy_for
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.extras import install_command
+from edgen.files import Part
 
 if TYPE_CHECKING:
     import httpx2
@@ -224,27 +225,20 @@ class Sink:
 async def whole(to: Path, place: Place, *, filled: bool = False) -> AsyncIterator[Sink]:
     """What the body writes, a result file from `place`, is at `to` when it ends, on the disk; if it does not end
     well, nothing is. `filled`: it cannot be empty. Raises CallError for what is no such file."""
-    part = to.with_name(f"{to.name}.part")
-    file = part.open("wb")  # not in a thread, which would still make it after a cancellation
+    part = Part(to)  # not in a thread, which would still make it after a cancellation
     try:
-        sink = Sink(file)
+        sink = Sink(part.file)
         yield sink
         if (wrong := sink.wrong(filled=filled)) is not None:
             raise CallError(FailureKind.BAD_RESPONSE, f"the result file that {place.name} gave is {wrong}")
-        await asyncio.to_thread(_settle, file, part, to)
-    except BaseException:
-        with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
-            file.close()
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
+        await asyncio.to_thread(_settle, part)
+    finally:
+        part.discard()
 
 
-def _settle(file: BinaryIO, part: Path, to: Path) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
-    part.replace(to)
+def _settle(part: Part) -> None:
+    part.close()
+    part.publish()
 
 
 # --- lines ---------------------------------------------------------------------------------------
