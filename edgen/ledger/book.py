@@ -136,12 +136,12 @@ class Book:
 
     def damaged_reply(self, unit: int, step: int, attempt: int) -> DamagedError:
         scenario, replicate = divmod(unit, REPLICATES)
-        place = f"unit = {unit} AND step = {step} AND attempt = {attempt}"
+        forget = f"DELETE FROM replies WHERE unit = {unit} AND step = {step} AND attempt = {attempt}"  # noqa: S608
         return DamagedError(
             f"{self.path}: the stored answer to scenario {scenario} (replicate {replicate}, step {step}, attempt "
             f"{attempt}) is damaged: its checksum does not fit. It was paid for, so it is not asked again unasked. "
             "Restore the ledger from a copy; or give this answer up, and it is asked again: "
-            f"sqlite3 {self.path} 'DELETE FROM replies WHERE {place}'"  # noqa: S608 - for a person
+            f"sqlite3 {self.path} '{forget}'"
         )
 
     def damaged_outcome(self, unit: int) -> DamagedError:

@@ -23,6 +23,7 @@ import msgspec
 
 from edgen import __version__
 from edgen.errors import EdgenError
+from edgen.files import refuse_links
 from edgen.ledger.batches import Batch, read_batches
 from edgen.ledger.book import REPLY, REPLY_COLUMNS, Book, unsound
 from edgen.ledger.opening import answered, check, connect, require_files, still_uri, worded
@@ -217,6 +218,7 @@ class Together:
         self._added += 1
         theirs = source.path.with_name(f"{source.path.stem}.batches")
         ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
+        refuse_links(theirs.parent, [theirs.name])
         if theirs.is_dir():
             shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns(".*"))
         for batch in source.batches:
