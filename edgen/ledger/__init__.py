@@ -76,8 +76,12 @@ class Ledger:
         self._out: Out | None = None
 
     async def __aenter__(self) -> Ledger:
-        self._writer = Writer(self._path)
-        self._out = Out(self._book, self._writer)
+        try:
+            self._writer = Writer(self._path)
+            self._out = Out(self._book, self._writer)
+        except BaseException as problem:
+            await self.__aexit__(type(problem), problem, None)
+            raise
         return self
 
     async def __aexit__(

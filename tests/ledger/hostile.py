@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from edgen.ledger import checksums
+from edgen.ledger.book import REPLY_COLUMNS
 
 # What SQLite keeps in any column, whatever its type. "=…" is an expression.
 VALUES: tuple[Any, ...] = (
@@ -40,18 +42,33 @@ def tables(path: Path) -> Iterator[tuple[str, str]]:
                 yield name, column[1]
 
 
+def again(ledger: Path, path: Path) -> Path:
+    """A copy of a ledger, in place of another one and its log."""
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    shutil.copyfile(ledger, path)
+    return path
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        yield connection
+
+
 @contextlib.contextmanager
 def _unconstrained(path: Path) -> Iterator[sqlite3.Connection]:
     """The ledger without NOT NULL and without its trigger's count, and in the end with them again."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with _open(path) as connection:
         schema = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
     try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with _open(path) as connection:
             yield connection
     finally:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with _open(path) as connection:
             connection.execute("PRAGMA writable_schema = ON")
             for name, sql in schema:
                 connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, name))
@@ -78,8 +95,7 @@ def put(path: Path, table: str, column: str, value: Any) -> bool:
 def seal(connection: sqlite3.Connection) -> None:
     """Have the checksum of each row fit, where it can have one: who means harm can count, too."""
     of = {
-        "replies": ("unit, step, attempt, key, finish_reason, refusal, model, simulated, prompt_tokens, "
-                    "completion_tokens, text", checksums.of_reply),
+        "replies": (REPLY_COLUMNS.removesuffix(", checksum"), checksums.of_reply),
         "outcomes": ("unit, status, reason, detail, grp, reply_key", checksums.of_outcome),
         "records": ("unit, data", checksums.of_record),
     }  # fmt: skip
