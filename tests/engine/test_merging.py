@@ -196,14 +196,6 @@ class TestTheUndividedRun:
         assert json.loads(filled.out)["calls"]["now"] == 16
         assert finished(tmp_path / "run") == finished(tmp_path / "whole")
 
-    def test_a_ledger_of_the_layout_before(self, command: Command, tmp_path: Path) -> None:
-        path = job(tmp_path)
-        command("generate", path, "-o", tmp_path / "whole")
-        parts = pieces(command, path, [(0, 20), (20, 42)])
-        change(parts[1], "DROP TABLE outstanding", "DROP TABLE batches", "PRAGMA user_version = 1")
-        command("merge", *parts, "-o", tmp_path / "run")
-        assert finished(tmp_path / "run") == finished(tmp_path / "whole")
-
     def test_a_run_that_was_killed_and_one_that_was_not(self, command: Command, tmp_path: Path) -> None:
         """What only the log of a ledger holds counts, and the log is left as it is."""
         path = job(tmp_path, backends={"default": {**FAULTY, "latency_ms": 30}}, limits={"in_flight": 2})
