@@ -89,7 +89,8 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
     rates = Rates(job, via)
     prompts = prompts_of(plan, units, base)
     already = _already(plan, run, units, rates)
-    runs = tuple(precedents(plan, folder, rates))
+    found, damaged = precedents(plan, folder, rates)
+    runs = tuple(found)
     wanted = len(units) * job.replicates
     to_make, said = _to_make(job, wanted, already, runs)
     scenarios = [amount / job.replicates for amount in to_make]
@@ -120,6 +121,10 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
             *_basis(job, prompts, runs),
             *said,
             time.basis if time is not None else _BATCH_TIME,
+            *(
+                f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
+                for path in damaged
+            ),
             *([_of_most(job)] if most is not None and most.calls else []),
         ),
         already=already,
