@@ -5,6 +5,7 @@
     + UsageError             a command line that does not fit
     + JobError · SpaceError · TemplateError · DataError    a file, with all its problems
     + RunError               a run folder or ledger that cannot be used
+      - DamagedError         a ledger in which something is not as edgen writes it
   x ShortError          (3)  finished, but less than asked for
   x StoppedError        (4)  stopped by a budget, a deadline or a full disk; resumable
   x HandedOver          (0)  request files are written for somebody to send; resumable
@@ -97,6 +98,10 @@ class DataError(FileError):
 
 class RunError(InputError):
     """A run folder or its ledger cannot be used as it is; nothing in it was changed."""
+
+
+class DamagedError(RunError):
+    """A ledger holds what edgen does not write there: bits that were flipped, or somebody else's hand."""
 
 
 class ShortError(EdgenError):

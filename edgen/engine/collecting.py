@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.backends.batches import Batches, custom_id
 from edgen.engine.line import Line
+from edgen.engine.owned import folder_of, own_file
 from edgen.files import Part
 from edgen.ledger import Batch, Ledger
 from edgen.limits import Budget, BudgetExhausted, Reservation
@@ -48,7 +49,7 @@ class Collector:
         self._backend = backend
         self._round = round_
         self._own = folder is None
-        self._folder = folder or folder_of(ledger)
+        self._folder = folder or folder_of(ledger.path)
         self._name = name
         self._room = min(service.limits.requests, room or service.limits.requests)
         self._budget = budget
@@ -122,6 +123,8 @@ class Collector:
                 round_=self._round,
             )
             path = self._path(self._batch)
+            if self._own:
+                own_file(self._ledger.path, f"{self._folder.name}/{path.name}")
             with _named(path):
                 self._file = Part(path)
             self._held = (0, 0.0)
@@ -138,11 +141,6 @@ class Collector:
         if (before := self._holds.pop(batch, None)) is not None:
             budget.settle(before, 0, 0.0)
         self._holds[batch] = budget.take(*self._held)
-
-
-def folder_of(ledger: Ledger) -> Path:
-    """Where the files of a ledger's batches are, beside it."""
-    return ledger.path.with_name(f"{ledger.path.stem}.batches")
 
 
 def new_token(name: str) -> str:

@@ -86,7 +86,7 @@ class Run:
         self.ledger = ledger
         check_part(plan.job, part)
         self._part = _piece(plan.job, part)
-        self._known = _planned_before(ledger)
+        self._known = ledger.plan
         if self._known is not None:
             check_piece(rundir.path, self._known, plan.job, part)
         self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, way=way)
@@ -257,9 +257,3 @@ class Run:
 def _piece(job: Job, part: range | None) -> range | None:
     """The part that is asked for; None where it is all of the job."""
     return None if part is None or part == range(job.conversations) else part
-
-
-def _planned_before(ledger: Ledger) -> RunPlan | None:
-    """What the run was to make when it was last worked on."""
-    known = ledger.fact("plan")
-    return msgspec.json.decode(known, type=RunPlan) if known else None
