@@ -11,7 +11,7 @@
   x HandedOver          (0)  request files are written for somebody to send; resumable
   x ProviderError       (5)  authentication, quota, or a service that only refuses; resumable
   x LockedError         (6)  another process holds the run
-  x SignalError (130/143) a signal, after a clean flush; resumable
+  x SignalError (129/130/143) a signal, after a clean flush; resumable
 * CallError                  one attempt at one model call went wrong; `retry` decides, the engine records
 
 An EdgenError's text never holds a key. CallError never reaches a person unworded: the engine turns

@@ -2,7 +2,7 @@
 
 A new file is made beside its place, under a name that nobody can guess and that nothing has yet, and is renamed when
 all of it is on the disk. So a link, a pipe or a device that somebody put there is never written through, and an
-earlier file stands until the new one is whole. A kill leaves a file whose name `is_leftover` knows.
+earlier file stands until the new one is whole. A kill leaves a file whose name `meant` knows.
 
 What goes wrong is an OSError that names the file meant, never its temporary name.
 """
@@ -15,7 +15,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,7 +24,7 @@ from edgen.errors import RunError
 
 _BUFFER = 1 << 18
 _NAME = 200  # bytes of a name that its temporary name keeps; most systems allow 255 in all
-_PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 # Files that are opened where they stand: no link is followed, and a pipe is never waited for.
 _AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -34,9 +35,11 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{name}.{secrets.token_hex(8)}.part")
 
 
-def is_leftover(path: Path) -> bool:
-    """Whether its name is a temporary one: if nobody is at work there, a kill left it."""
-    return _PART.fullmatch(path.name) is not None
+def meant(name: str) -> str | None:
+    """The name of the file that a temporary name is for, None for any other name. If nobody is at work there, a kill
+    left the file."""
+    found = _PART.fullmatch(name)
+    return None if found is None else found[1]
 
 
 class Part:
@@ -70,9 +73,17 @@ class Part:
                 os.link(self._part, self.path, follow_symlinks=False)
             except FileExistsError:
                 raise
-            except OSError:  # a disk without hard links: the name is taken first, and then has the file
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
-                self._part.replace(self.path)
+            except OSError:
+                self.publish_without_links()
+
+    def publish_without_links(self) -> None:
+        """As `publish_new`, on a disk without hard links: the name is taken first, and then has the file."""
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
+        try:
+            self._part.replace(self.path)
+        except BaseException:
+            self.path.unlink()
+            raise
 
     def discard(self) -> None:
         """Remove what has no name yet."""
@@ -115,10 +126,13 @@ def write_new(path: Path, data: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Have the names in a folder on the disk, where a disk can be told so."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(number)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(number)
 
@@ -140,7 +154,7 @@ def open_lock(path: Path, *, make: bool = True) -> BinaryIO:
     return file
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A file to read. Raises OSError for a link and for anything else that is no regular file; waits for nothing."""
     with _naming(path):
         file = open(os.open(path, os.O_RDONLY | _AS_IT_IS), "rb")  # noqa: PTH123, SIM115 - by number
@@ -161,25 +175,41 @@ def read_regular(path: Path, limit: int) -> bytes:
     return data
 
 
-def refuse_links(folder: Path, names: Iterable[str] | None = None) -> None:
+def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
     """Raise RunError if anything in `folder`, at any depth, is no regular file and no folder; `names`: look at
     these names in it alone. The folder's own path may be a link: it is the one that a person gave."""
-    chosen = None if names is None else frozenset(names)
+    for entry in _walk(folder, names):
+        if not (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)):
+            raise RunError(_refused(Path(entry.path), is_link=entry.is_symlink()))
+
+
+def sweep(folder: Path, names: Collection[str]) -> None:
+    """Remove what kills left of these files in a folder, and of any file in these folders."""
+    for entry in _walk(folder, names):
+        if meant(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError):
+                Path(entry.path).unlink()
+
+
+def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[str]]:
+    """All that is in a folder, at any depth; links are not followed. `names`: below these names in it alone, and
+    the temporary names that are for them."""
     waiting = [folder]
     while waiting:
         place = waiting.pop()
         try:
             with os.scandir(place) as entries:
-                found = [e for e in entries if place is not folder or chosen is None or e.name in chosen]
+                found = list(entries)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as problem:
             raise RunError(f"{place}: it cannot be read ({problem.strerror}).") from None
         for entry in found:
+            if place is folder and names is not None and (meant(entry.name) or entry.name) not in names:
+                continue
+            yield entry
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))
-            elif not entry.is_file(follow_symlinks=False):
-                raise RunError(_refused(Path(entry.path), is_link=entry.is_symlink()))
 
 
 def _refused(path: Path, *, is_link: bool) -> str:

@@ -10,11 +10,12 @@ import pytest
 from edgen.errors import RunError
 from edgen.files import (
     Part,
-    is_leftover,
+    meant,
     open_lock,
     read_regular,
     refuse_links,
     replacing,
+    sweep,
     temporary,
     write_new,
     write_whole,
@@ -64,8 +65,9 @@ def test_the_temporary_name_cannot_be_guessed_and_is_known_again(tmp_path: Path)
     path = tmp_path / ("ä" * 120)
     names = {temporary(path) for _ in range(100)}
     assert len(names) == 100
-    assert all(is_leftover(name) for name in names)
-    assert not any(is_leftover(Path(name)) for name in ("job.yaml", ".job.yaml.tmp", ".x.part", ".bashrc"))
+    assert {meant(name.name) for name in names} == {"ä" * 100}
+    assert meant(temporary(Path("job.yaml")).name) == "job.yaml"
+    assert not any(map(meant, ("job.yaml", ".job.yaml.tmp", ".x.part", ".bashrc", "")))
     write_whole(path, "a long name")
     assert path.read_text() == "a long name"
 
@@ -81,6 +83,27 @@ def test_a_new_file_takes_no_place_that_is_taken(tmp_path: Path) -> None:
         write_new(tmp_path / "dangling", "x")
     assert path.read_text() == "first"
     assert sorted(os.listdir(tmp_path)) == ["a.txt", "dangling"]
+
+
+def test_a_new_file_on_a_disk_without_links_takes_no_place_that_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for text in (b"first", b"second"):
+        part = Part(path)
+        part.write(text)
+        part.close()
+        if text == b"first":
+            part.publish_without_links()
+        else:
+            with pytest.raises(FileExistsError):
+                part.publish_without_links()
+        part.discard()
+    assert path.read_text() == "first"
+    path.unlink()
+    gone = Part(path)
+    gone.discard()
+    with pytest.raises(FileNotFoundError):
+        gone.publish_without_links()
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
@@ -161,3 +184,15 @@ def test_a_pipe_in_a_folder_is_refused_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "job.yaml")
     with pytest.raises(RunError, match="this is a pipe"):
         refuse_links(tmp_path)
+
+
+def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "mine").mkdir()
+    ours = [temporary(tmp_path / "job.yaml"), temporary(tmp_path / "inputs" / "a.j2")]
+    theirs = [temporary(tmp_path / "thesis.tex"), temporary(tmp_path / "mine" / "a"), tmp_path / "job.yaml"]
+    for path in (*ours, *theirs):
+        path.touch()
+    sweep(tmp_path, ["job.yaml", "inputs"])
+    assert not any(path.exists() for path in ours)
+    assert all(path.exists() for path in theirs)

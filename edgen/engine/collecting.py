@@ -125,7 +125,8 @@ class Collector:
             path = self._path(self._batch)
             if self._own:
                 own_file(self._ledger.path, f"{self._folder.name}/{path.name}")
-            self._file = Part(path)
+            with _named(path):
+                self._file = Part(path)
             self._held = (0, 0.0)
         return self._batch, self._file
 
@@ -157,5 +158,8 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _finish(file: Part) -> None:
-    file.close()
-    file.publish()
+    try:
+        file.close()
+        file.publish()
+    finally:
+        file.discard()

@@ -21,7 +21,9 @@ from edgen.config import Job, SimulatorConfig, backend_name, load_job, roles_ask
 from edgen.engine.plan import Plan
 from edgen.engine.usage import Rates, Used, total
 from edgen.errors import DamagedError, EdgenError
+from edgen.files import read_regular
 from edgen.ledger import View
+from edgen.loading import MAX_BYTES
 from edgen.rundir import RunDir
 
 _RUNS = 8  # that an estimate rests on, the latest first
@@ -71,9 +73,10 @@ def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
         for job in folder.glob(pattern):
             try:
                 ledger = job.with_name("run.db")
-                if mark in job.read_bytes():
+                if mark in read_regular(job, MAX_BYTES):
+                    RunDir(job.parent).refuse_links()
                     jobs.append((ledger.stat().st_mtime, job.parent))
-            except OSError:  # gone meanwhile, or nothing that can be read: it tells nothing
+            except (OSError, EdgenError):  # gone meanwhile, or nothing that can be read: it tells nothing
                 continue
     yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
 

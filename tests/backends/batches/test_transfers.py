@@ -19,6 +19,7 @@ from edgen.backends import openai as online_openai
 from edgen.backends.batches import MAX_ANSWER, OversizedError, is_id
 from edgen.backends.batches.sdk import Place, whole
 from edgen.errors import FailureKind
+from edgen.files import temporary
 from tests.backends.batches.service import Service
 from tests.backends.batches.test_openai import failing
 from tests.backends.batches.test_sdk import FILES, NAMES, opened, steps
@@ -132,8 +133,10 @@ async def test_a_download_that_breaks_off_leaves_nothing(
         assert (await failing(it.download(FILES[kind], tmp_path / "out"))).kind is FailureKind.CONNECTION
         assert not list(tmp_path.iterdir())
         service.files[FILES[kind]] = b"{}\n"
+        (left := temporary(tmp_path / "out")).write_bytes(b"what a killed process left, which is longer\n")
         await it.download(FILES[kind], tmp_path / "out")
-        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", b"{}\n")]
+        assert (tmp_path / "out").read_bytes() == b"{}\n"
+        assert {path.name for path in tmp_path.iterdir()} == {"out", left.name}
 
 
 BIG = b'{"custom_id": "%s"}\n' % (b"x" * 1_000_000)
