@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edgen.errors import DamagedError
 from edgen.ledger import checksums
 from edgen.ledger.cells import BLOB, FINISH, NATURAL, STATUS, TEXT, Kind, wrong
@@ -129,8 +131,8 @@ class Book:
             raise self.damaged_outcome(facts[0])
 
     def record(self, unit: int, data: bytes, checksum: int) -> bytes:
-        """A record whose checksum fits."""
-        if checksums.of_record(unit, data) != checksum:
+        """A record whose checksum fits, which is JSON."""
+        if checksums.of_record(unit, data) != checksum or not _is_json(data):
             raise self.damaged_outcome(unit)
         return data
 
@@ -173,7 +175,21 @@ def _is_sound(outcome: tuple[Any, ...], record: tuple[Any, ...]) -> bool:
         return False
     if record == (None, None):
         return bool(outcome[1] != "accepted")
-    return wrong(record, RECORD) is None and checksums.of_record(outcome[0], record[0]) == record[1]
+    if wrong(record, RECORD) is not None or checksums.of_record(outcome[0], record[0]) != record[1]:
+        return False
+    return _is_json(record[0])
+
+
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        data.decode()
+        _any_json(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _checksum(outcome: tuple[Any, ...]) -> int | None:

@@ -484,7 +484,7 @@ async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[s
     mute.judge = lambda batch, lines: ("completed", 0)
     download = mute.download
 
-    async def empty(file_id: str, to: Path) -> None:
+    async def empty(file_id: str, to: Path, limit: int = 0) -> None:
         await download(file_id, to)
         to.write_bytes(b"")
 
