@@ -24,6 +24,7 @@ from edgen.backends.http import identity
 from edgen.backends.keys import Key
 from edgen.config import GoogleGenerativeAIConfig
 from edgen.errors import CallError, FailureKind, InputError
+from edgen.extras import install_command
 from edgen.model import Message, Reply, Request, Usage
 
 log = logging.getLogger("edgen")
@@ -49,7 +50,7 @@ def create(
         backend = GoogleGenerativeAIBackend(config, key, timeout)
     except ImportError:
         raise InputError(
-            "type: google-generativeai needs the SDK of that name: pip install 'edgen[google-generativeai]'. "
+            f"type: google-generativeai needs the SDK of that name: `{install_command('google-generativeai')}`. "
             "It is past its end of life; type: gemini reaches the same models without it."
         ) from None
     _announce_end()
