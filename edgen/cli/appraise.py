@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgen.cli.consenting import Trust
 from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
 from edgen.errors import RunError, UsageError
 from edgen.ledger import Ledger
 from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
-    from edgen.cli.consenting import Trust
     from edgen.cli.progress import Display
     from edgen.config import Job
     from edgen.quality import results
@@ -22,7 +22,9 @@ SAMPLE = 200  # conversations of each arm
 _SETTABLE = ("backends", "limits", "asks")
 
 
-def judged(run: Path, sample: int, set_: list[str] | None, trust: Trust) -> list[results.Adherence]:
+def judged(
+    run: Path, sample: int = SAMPLE, set_: list[str] | None = None, trust: Trust | None = None
+) -> list[results.Adherence]:
     """What the job's `judge` says of `sample` conversations of the run: one result, or one for each arm that
     was begun, in the order of `RunReader.views`. Sheets are kept in the run's `adherence/`: what was asked
     is not asked again.
@@ -41,7 +43,7 @@ def judged(run: Path, sample: int, set_: list[str] | None, trust: Trust) -> list
             raise RunError(
                 f"{run}: no conversation was accepted in this run, so there is nothing to ask a judge about."
             )
-        return asyncio.run(_judged(reader, _job(rundir, set_ or []), sample, trust))
+        return asyncio.run(_judged(reader, _job(rundir, set_ or []), sample, trust or Trust()))
 
 
 def _job(rundir: RunDir, assignments: list[str]) -> Job:
