@@ -71,7 +71,7 @@ class Trust:
         """Ask a person, and remember a yes. Raises InputError for a no."""
         file = consent_file(self.environ)
         kept = f" (a yes is remembered in {file})" if file is not None else ""
-        if not confirm(f"edgen: the job sends the key in {variable} to {place.name}. Let it?{kept}"):
+        if not confirm(f"edgen: the job wants the key in {variable} sent to {place.name}. Send it?{kept}"):
             raise InputError(sentence)
         if file is not None:
             remember(file, f"{place.name}={variable}")

@@ -63,13 +63,16 @@ class Reach:
         path = self._find(kind, name)
         suffixes, error = _KINDS[kind]
         own = self.root is None or name in self.typed or _is_shipped(kind, name)
-        if not own and not path.name.endswith(suffixes):
-            raise error(name, f"what `{key}` names ends in {' or '.join(suffixes)}. {_ways(key, name)}")
         try:
             real = Path(os.path.realpath(path))
             if not own and self.root is not None and not real.is_relative_to(self.root):
-                where = f"it leads to {real}, " if real != Path(os.path.abspath(path)) else ""  # noqa: PTH100
-                raise error(name, f"{where}outside of the job's project {self.root}. {_ways(key, name)}")
+                raise error(
+                    name, f"this leads to {real}, outside of the job's project {self.root}{_ways(key, name)}"
+                )
+            if not own and not path.name.endswith(suffixes):
+                raise error(
+                    name, f"what `{key}` names has to end in {' or '.join(suffixes)}{_ways(key, name)}"
+                )
             found = real.stat()
         except (FileNotFoundError, NotADirectoryError):
             return path  # who reads it says so
@@ -116,6 +119,6 @@ def _is_shipped(kind: Kind, name: str) -> bool:
 
 def _ways(key: str, name: str) -> str:
     return (
-        "A job may name files of its project alone; if you want this one read, "
+        "; a job may name its project's own files alone. To have it read all the same, "
         f"add --allow-outside, or type its path yourself: --set {key}={name}"
     )

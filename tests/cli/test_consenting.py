@@ -54,7 +54,7 @@ def test_a_yes_is_remembered_for_that_pair_alone_and_asked_once(
     for _ in range(2):  # two arms
         consents = trust.settle([ELSEWHERE, SimulatorConfig(), GeminiConfig(model="m"), LOCAL])
     (question,) = person.questions
-    assert "MY_KEY to llm.example" in question
+    assert "MY_KEY sent to llm.example" in question
     told = capsys.readouterr().err.splitlines()
     assert told == [
         "edgen: the key in MY_KEY goes to llm.example.",
@@ -297,14 +297,14 @@ def test_a_person_at_the_terminal_is_asked_and_a_yes_is_remembered(tmp_path: Pat
     env = {"MY_KEY": KEY, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     code, seen = at_terminal(["-m", "edgen", "generate", str(path)], b"n\n", env, tmp_path)
     assert code == 2, seen
-    assert "the key in MY_KEY to llm.example:8443. Let it?" in seen
+    assert "the key in MY_KEY sent to llm.example:8443. Send it?" in seen
     assert not (tmp_path / "config").exists()
     assert not (tmp_path / "outputs").exists()
     code, seen = at_terminal(["-c", SETTLED], b"y\n", env, tmp_path)
-    assert (code, seen.count("Let it?")) == (0, 1)
+    assert (code, seen.count("Send it?")) == (0, 1)
     assert "- llm.example:8443=MY_KEY" in (tmp_path / "config" / "edgen" / "trusted_hosts.yaml").read_text()
     code, seen = at_terminal(["-c", SETTLED], b"", env, tmp_path)
-    assert (code, seen.count("Let it?")) == (0, 0)
+    assert (code, seen.count("Send it?")) == (0, 0)
     assert "the key in MY_KEY goes to llm.example:8443." in seen
 
 

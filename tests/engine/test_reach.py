@@ -58,15 +58,9 @@ def test_files_of_the_project_and_shipped_names_are_fine(here: Path, name: str) 
 
 OUTSIDE = [
     "../../../outside.j2", "to_outside.j2", "folder/secret.j2", "../../../nowhere.j2", "/etc/nowhere.j2",
-    "~/.ssh/id.j2",
+    "~/.ssh/id_ed25519", "/proc/self/environ", "../../../x",
 ]  # fmt: skip
-UNSUITED = [
-    "./mine.txt",
-    "/proc/self/environ",
-    "~/.ssh/id_ed25519",
-    "../../x",
-    "./folder/secret.j2/../../mine.txt",
-]
+UNSUITED = ["./mine.txt", "../../x", "./nowhere.json"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -85,7 +79,7 @@ def test_files_outside_are_read_only_where_the_person_says_so(here: Path, name: 
 
 @pytest.mark.parametrize("name", UNSUITED)
 def test_a_file_of_another_kind_is_refused(here: Path, name: str) -> None:
-    with pytest.raises(TemplateError, match=r"ends in \.j2"):
+    with pytest.raises(TemplateError, match=r"has to end in \.j2"):
         file(here, name)
     file(here, name, outside=True)
 
@@ -97,7 +91,7 @@ def test_the_suffix_is_that_of_the_kind(here: Path) -> None:
     ):
         for name in good:
             file(here, name, kind)  # type: ignore[arg-type]
-        with pytest.raises(FileError, match="ends in"):
+        with pytest.raises(FileError, match="has to end in"):
             file(here, bad, kind)  # type: ignore[arg-type]
 
 
