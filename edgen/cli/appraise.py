@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.cli.consenting import Trust
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
 from edgen.errors import RunError, UsageError
 from edgen.ledger import Ledger

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgen import __version__
-from edgen.cli.consenting import Trust
 from edgen.cli.options import JobArgument, JsonOption, OutsideOption, SetOption, TrustOption
 from edgen.cli.output import print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.errors import EdgenError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.consenting import Trust
 from edgen.cli.making import Manner, make
 from edgen.cli.options import (
     JobArgument,
@@ -19,10 +18,12 @@ from edgen.cli.options import (
     TrustOption,
     Via,
     ViaOption,
+    YesOption,
     scenario_range,
 )
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
@@ -70,6 +71,7 @@ def command(
             "--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."
         ),
     ] = None,
+    yes: YesOption = False,
     until: UntilOption = None,
     for_: ForOption = None,
     log_format: LogFormatOption = "text",
@@ -82,8 +84,8 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    watch = Watch(until, for_, log_format, metrics)
-    manner = _manner(via, write_only, part, watch, Trust(trust_host))
+    watch, trust = Watch(until, for_, log_format, metrics), Trust(trust_host)
+    manner = _manner(via, write_only, part, yes, watch, trust)
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
@@ -93,13 +95,15 @@ def command(
     _generate(job, overrides, reach, output, manner, fresh=resume == "never", show=show, json=json)
 
 
-def _manner(via: Via, write_only: Path | None, part: str | None, watch: Watch, trust: Trust) -> Manner:
+def _manner(
+    via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch, trust: Trust
+) -> Manner:
     """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
-    return Manner(via, write_only, scenario_range(part), watch, trust)
+    return Manner(via, write_only, scenario_range(part), yes, watch, trust)
 
 
 def _generate(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.consenting import Trust
 from edgen.cli.options import JsonOption, OutsideOption, SetOption, TrustOption, Via, ViaOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import reasons
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError

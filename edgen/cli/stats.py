@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgen.cli.consenting import Trust
 from edgen.cli.options import JsonOption, SetOption, SeveralWords, TrustOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.progress import UNREADABLE
+from edgen.cli.trusting import Trust
 from edgen.errors import UsageError
 
 if TYPE_CHECKING:

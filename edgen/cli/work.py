@@ -21,9 +21,9 @@ from edgen.trust import Consents
 if TYPE_CHECKING:
     from edgen.backends import Backend
     from edgen.backends.batches import Batches
-    from edgen.cli.consenting import Trust
     from edgen.cli.deadline import Deadline
     from edgen.cli.options import Via
+    from edgen.cli.trusting import Trust
     from edgen.config import BackendConfig, Job, Limits
     from edgen.engine.rounds import BatchWay
     from edgen.engine.session import Charged, Session

@@ -392,6 +392,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
     from edgen.backends.simulator.text import respond
     from edgen.cli.making import _backends
+    from edgen.cli.trusting import Trust
     from edgen.engine.load import load_plans
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
@@ -406,7 +407,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     _, plans = load_plans(path, [])
     rundir = RunDir(folder)
     rundir.prepare()
-    async with _backends(plans[None]) as made, Ledger(rundir.ledger) as ledger:
+    async with _backends(plans[None], Trust(["api.example"])) as made, Ledger(rundir.ledger) as ledger:
         backends: Any = {name: Answering(backend) for name, backend in made.items()}
         run = Run(plans[None], backends, rundir, ledger)
         run.adopt(lambda _text: None)

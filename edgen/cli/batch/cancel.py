@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgen.cli.batch.list_ import RunArgument
-from edgen.cli.consenting import Trust
 from edgen.cli.options import JsonOption, TrustOption
 from edgen.cli.output import note, print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, worded
 from edgen.errors import UsageError
 from edgen.rundir import RunDir

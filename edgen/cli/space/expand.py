@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.consenting import Trust
 from edgen.cli.options import JsonOption, SetOption, TrustOption
 from edgen.cli.output import note, print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, supervised, worded
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.space import MAX_ENTRIES, Space, dump_space, load_space

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from edgen.cli.consenting import Trust, remember
+from edgen.cli.trusting import Trust, remember
 from edgen.config import GeminiConfig, OpenAIConfig, SimulatorConfig
 from edgen.errors import InputError
 from edgen.trust import Allowed, decide
@@ -286,7 +286,7 @@ def at_terminal(arguments: list[str], answer: bytes, env: dict[str, str], cwd: P
 
 
 SETTLED = """
-from edgen.cli.consenting import Trust
+from edgen.cli.trusting import Trust
 from edgen.config import OpenAIConfig
 Trust().settle([OpenAIConfig(model="m", base_url="https://llm.example:8443/v1", api_key_env="MY_KEY")])
 """

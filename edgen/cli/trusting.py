@@ -7,13 +7,12 @@ answer on the terminal is remembered in the user's own file, beside the lines th
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.cli.output import note, safe
+from edgen.cli.consent import ask, somebody_there
+from edgen.cli.output import note
 from edgen.errors import InputError, UsageError
 from edgen.files import write_whole
 from edgen.trust import Allowed, Consents, Place, Refused, consent_file, gathered, read_consents
@@ -36,7 +35,7 @@ class Trust:
     ) -> None:
         self.environ = environ
         self.consents: Consents = gathered(environ, typed or ())
-        self._confirm = confirm if confirm is not None or not _somebody_there() else _ask
+        self._confirm = confirm if confirm is not None or not somebody_there() else ask
         self._told: set[str] = set()
 
     def settle(self, configs: Iterable[BackendConfig]) -> Consents:
@@ -99,21 +98,3 @@ def remember(file: Path, pair: str) -> None:
 
 
 _HEAD = "# Where edgen may send a key: HOST=VARIABLE, a line a pair. See docs/trust.md."
-
-
-def _somebody_there() -> bool:
-    try:
-        return sys.stdin.isatty() and sys.stderr.isatty()
-    except (AttributeError, ValueError):  # closed, or taken away
-        return False
-
-
-def _ask(question: str) -> bool:
-    """A person's yes or no; an interrupt ends the command, also where a loop runs that would wait for it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        sys.stderr.write(f"{safe(question)} [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-    finally:
-        signal.signal(signal.SIGINT, before)
