@@ -53,8 +53,8 @@ class Trust:
     def _settle(self, config: BackendConfig) -> None:
         from edgen.backends.keys import asked, verdict
 
-        ask = asked(config)
-        found = None if ask is None else verdict(ask, self.environ, self.consents)
+        wanted = asked(config)
+        found = None if wanted is None else verdict(wanted, self.environ, self.consents)
         if found is None:
             return
         variable, decision = found
@@ -89,6 +89,7 @@ def remember(file: Path, pair: str) -> None:
         before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
         text = f"{before}\n- {pair}\n"
         read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
+        file = file.resolve()  # it is the user's own, also where they keep it elsewhere
         write_whole(file, text)
         file.chmod(0o600)
     except OSError as problem:
