@@ -16,6 +16,7 @@ import re
 import secrets
 import stat
 from collections.abc import Collection, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -153,7 +154,7 @@ def open_lock(path: Path, *, make: bool = True) -> BinaryIO:
     return file
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A file to read. Raises OSError for a link and for anything else that is no regular file; waits for nothing."""
     with _naming(path):
         file = open(os.open(path, os.O_RDONLY | _AS_IT_IS), "rb")  # noqa: PTH123, SIM115 - by number

@@ -84,20 +84,23 @@ async def _all_equipped(
     trust = manner.trust if manner.write_only is None else None
 
     async def equip(plan: Plan) -> Equipped:
-        backends = await stack.enter_async_context(_backends(plan, trust))
+        backends = await stack.enter_async_context(_backends(plan, trust, runs=len(plans)))
         way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
         return Equipped(backends, way)
 
     return {arm: await equip(plan) for arm, plan in plans.items()}
 
 
-def _backends(plan: Plan, trust: Trust | None) -> AbstractAsyncContextManager[dict[str, Backend]]:
-    """A plan's backends; without `trust` they have no keys, and are there for who they are alone."""
+def _backends(
+    plan: Plan, trust: Trust | None, *, runs: int = 1
+) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    """A plan's backends; without `trust` they have no keys, and are there for who they are alone; `runs`: so many are
+    open at once."""
     from edgen.config import backend_name
 
     job = plan.job
     configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-    return made_backends(configs, job.limits, trust)
+    return made_backends(configs, job.limits, trust, runs=runs)
 
 
 async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
@@ -202,6 +205,8 @@ async def _make_arms(
                 await run.drive()
 
             await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
+            for backend in backends.values():  # the next arm needs as many connections
+                await backend.aclose()
 
         async def write(display: Display) -> None:
             display.say("writing files")
