@@ -21,8 +21,8 @@ TrustOption = Annotated[
     list[str] | None,
     typer.Option(
         "--trust-host",
-        metavar="HOST[=VARIABLE]",
-        help="Let the key in VARIABLE (any that the job names, if left out) go to this host; see docs/trust.md.",
+        metavar="HOST[=VAR]",
+        help="Let the key in VAR (without VAR: in whichever the job names) go to HOST; see docs/trust.md.",
     ),
 ]
 OutsideOption = Annotated[
