@@ -209,7 +209,14 @@ async def test_a_changed_job_keeps_the_earlier_files_and_the_paid_answers(tmp_pa
         assert moved.code == 0
         assert service.asked.total() == 30
         warm = await edgen(
-            "generate", job, "-o", tmp_path / "run", "--json", "--set", "backends.default.temperature=0.5"
+            "generate",
+            job,
+            "-o",
+            tmp_path / "run",
+            "--json",
+            "--yes",
+            "--set",
+            "backends.default.temperature=0.5",
         )
         assert warm.code == 0
         assert "has changed since" in warm.err
