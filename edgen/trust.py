@@ -153,7 +153,11 @@ def read_consents(text: str, source: str) -> list[Consent]:
 
 
 def _written(file: Path) -> list[Consent]:
-    return read_consents(read_text(file, _ConsentError), str(file)) if file.is_file() else []
+    try:
+        there = file.is_file()
+    except OSError:  # in a folder that may not be looked into: it says nothing
+        return []
+    return read_consents(read_text(file, _ConsentError), str(file)) if there else []
 
 
 def _consent(text: str, source: str, *, typed: bool = False) -> Consent:
