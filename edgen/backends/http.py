@@ -3,8 +3,8 @@
 `Http.post` returns the body of an answer, which is a 200, or raises CallError; it never tries twice, never follows a
 redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies
 come from the environment that is handed in and are read once: a call over https goes through one in a tunnel, which
-it cannot look into; a call to this machine or a private network, the only one that can be plain http with a key, goes
-through none.
+it cannot look into; a call to this machine, the only one whose key may go over plain http, goes through none, nor does
+one to a private network.
 """
 
 from __future__ import annotations
