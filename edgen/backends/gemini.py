@@ -16,25 +16,22 @@ import msgspec
 
 from edgen.backends.base import Backend
 from edgen.backends.failures import ErrorBody, decode, kind_of_status, scrub
-from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.backends.http import Http, base_address, below, identity
+from edgen.backends.keys import Key
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.model import FinishReason, Reply, Request, Usage
 
-# In the order in which Google's own client looks them up.
-KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
-
-def create(config: GeminiConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
-    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
-    base = base_address(config.base_url)
-    host = base.host or ""
-    names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
-    key = find_key(names, environ, service=host, required=not is_local(host))
+def create(
+    config: GeminiConfig, *, key: Key, timeout: float, connections: int, environ: Mapping[str, str]
+) -> Backend:
+    """The backend for `config`, whose calls carry `key`. Raises InputError."""
     http = Http(
-        base,
-        headers={"x-goog-api-key": key} if key else {},
-        key=key,
+        base_address(config.base_url),
+        headers={"x-goog-api-key": key.value} if key.value else {},
+        key=key.value,
+        hint=key.hint,
         timeout=timeout,
         connections=connections,
         environ=environ,
@@ -52,7 +49,7 @@ class GeminiBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
-        self.key = http.key
+        self.key, self.hint = http.key, http.hint  # a batch service wants them too
         self._models = below(base, "v1beta/models")
         self._generate = below(base, f"v1beta/{model_path(config.model)}:generateContent")
         self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}

@@ -6,9 +6,7 @@ that count. `extra_body` is merged last and shallowly: a key there replaces what
 (`reasoning_content`) is no part of the text. A prompt that a service's moderation turns away is a
 Reply without text whose refusal is the service's message.
 
-As with OpenAI's own client, the key in OPENAI_API_KEY is sent to whatever server `base_url` names,
-a local one included, which needs none. To keep it from a server, let `api_key_env` name another
-variable: one that holds that server's key, or for a local server one that is not set.
+A key comes along only where `edgen.trust` lets it: `edgen.backends.keys` says which.
 """
 
 from __future__ import annotations
@@ -21,21 +19,22 @@ import msgspec
 
 from edgen.backends.base import Backend
 from edgen.backends.failures import ErrorBody, decode, kind_of_status, read_error, scrub
-from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.backends.http import Http, base_address, below, identity
+from edgen.backends.keys import Key
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.model import FinishReason, Reply, Request, Usage
 
 
-def create(config: OpenAIConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
-    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
-    base = base_address(config.base_url)
-    host = base.host or ""
-    key = find_key((config.api_key_env,), environ, service=host, required=not is_local(host))
+def create(
+    config: OpenAIConfig, *, key: Key, timeout: float, connections: int, environ: Mapping[str, str]
+) -> Backend:
+    """The backend for `config`, whose calls carry `key`. Raises InputError."""
     http = Http(
-        base,
-        headers={"Authorization": f"Bearer {key}"} if key else {},
-        key=key,
+        base_address(config.base_url),
+        headers={"Authorization": f"Bearer {key.value}"} if key.value else {},
+        key=key.value,
+        hint=key.hint,
         timeout=timeout,
         connections=connections,
         environ=environ,
@@ -53,7 +52,7 @@ class OpenAIBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
-        self.key = http.key
+        self.key, self.hint = http.key, http.hint  # a batch service wants them too
         self._completions = below(base, "chat/completions")
         self._models = below(base, "models")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'

@@ -346,6 +346,7 @@ async def test_a_run_can_be_made_again_from_its_own_folder(tmp_path: Path) -> No
 async def test_keys_are_nowhere_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-very-secret-1234567890"
     monkeypatch.setenv("MY_KEY", key)
+    monkeypatch.setenv("EDGEN_TRUSTED_HOSTS", "127.0.0.1=MY_KEY")
 
     async def trouble(service: Service, seed: int) -> web.StreamResponse | None:
         return error(400, f"the key {key} is odd") if service.asked.total() % 3 == 0 else None
