@@ -127,9 +127,9 @@ PLAIN = st.recursive(
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False)
-    | st.text(st.characters(exclude_categories=("Cs",))),
+    | st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))),
     lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), inner)
+        st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))), inner)
     ),
     max_leaves=20,
 )
