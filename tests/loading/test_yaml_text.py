@@ -129,7 +129,8 @@ PLAIN = st.recursive(
     | st.floats(allow_nan=False)
     | st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))),
     lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))), inner)
+        st.lists(inner)
+        | st.dictionaries(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))), inner)
     ),
     max_leaves=20,
 )
