@@ -113,7 +113,9 @@ async def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 async def test_a_signal_flushes_and_the_run_goes_on(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
