@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgen.cli.options import JsonOption, SetOption, SeveralWords, TrustOption
-from edgen.cli.output import note, print_json, print_line
+from edgen.cli.output import note, print_json, print_line, safe
 from edgen.cli.progress import UNREADABLE
 from edgen.cli.trusting import Trust
 from edgen.errors import UsageError
@@ -156,7 +156,7 @@ def _telling(material: Material) -> Iterator[Callable[[int], None]]:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"measuring {material.name}", total=material.count)
+        task = progress.add_task(safe(f"measuring {material.name}"), total=material.count)
 
         def tell(done: int) -> None:
             with contextlib.suppress(*UNREADABLE):

@@ -17,9 +17,10 @@ from edgen import __version__
 from edgen.comparison.model import Comparison
 from edgen.config import load_job
 from edgen.engine.comparing import compare
-from edgen.errors import InputError, RunError, ShortError
+from edgen.errors import InputError, JobError, RunError, ShortError
 from edgen.files import read_regular
 from edgen.ledger import View
+from edgen.loading import read_text, read_yaml
 from edgen.model import Scenario, Turn
 from edgen.quality.numbers import summed
 from edgen.quality.results import Bin, Distribution
@@ -215,7 +216,7 @@ LEFT_OUT = "(left out here)"
 
 def _as_written(path: Path) -> str:
     """The job without what the run noted in it: that means nothing to another run, and names folders of this machine."""
-    job = yaml.safe_load(path.read_bytes())
+    job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
             if backend.get("extra_body"):
