@@ -61,17 +61,22 @@ def completion(text: str, finish_reason: str = "stop") -> web.Response:
 
 
 @contextlib.asynccontextmanager
-async def serve(service: Service) -> AsyncIterator[Service]:
-    """Run a service on a free port of this machine."""
+async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
+    """Run a service on a port of this machine, a free one without a number. At the end connections break."""
     runner = web.ServerRunner(web.Server(service.handle), shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
     await site.start()
     service.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     try:
         yield service
     finally:
         await runner.cleanup()
+
+
+def port_of(service: Service) -> int:
+    """Where it runs, to run it there again."""
+    return int(service.url.split(":")[2].split("/")[0])
 
 
 def job_text(url: str, **changes: Any) -> str:

@@ -92,8 +92,9 @@ async def test_a_service_that_only_asks_for_patience_stops_the_run(tmp_path: Pat
         return error(429, "come back tomorrow", **{"Retry-After": "3600"})
 
     async with serve(Service(trouble=trouble)) as service:
-        job = write(tmp_path / "job.yaml", job_text(service.url, limits={"in_flight": 4}))
-        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=20)
+        limits = {"in_flight": 4, "give_up_after": 2}
+        job = write(tmp_path / "job.yaml", job_text(service.url, limits=limits))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 5
     assert "come back in 3600 s" in ended.err
     assert equation(ended.facts)
