@@ -267,7 +267,8 @@ class Line:
         usage = reply.usage
         if usage is None:
             prompt, room = self.most(request)
-            return prompt, max(room, text_token_bound(reply.text))
+            least = text_token_floor if self._max_tokens else text_token_bound
+            return prompt, max(room, least(reply.text))
         return (
             max(usage.prompt_tokens, prompt_token_floor(request.messages)),
             max(usage.completion_tokens, text_token_floor(reply.text)),
