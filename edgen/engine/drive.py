@@ -25,6 +25,7 @@ from edgen.model import Reply, Request
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
 MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
 MOST_WORKERS = 8192
+_SHARE = 8  # the part of the calls in flight whose answers may wait for one commit
 SLACK = 256  # workers beyond the calls in flight: those that wait to try again hold up nobody
 
 
@@ -90,14 +91,17 @@ class Driver:
             task.cancel()
 
     def hurry(self) -> None:
-        """End the wait for calls in flight."""
+        """End the wait for calls in flight, and for a database that another program holds."""
         self._grace = 0.0
+        self._ledger.writer.hurry()
 
     async def run(self, units: Iterator[tuple[int, int]]) -> None:
         """Work through (index, replicate) pairs. Raises the reason if the run was stopped."""
         count = self._tasks.job.limits.in_flight * len(self._admissions) + SLACK
         if self._tasks.shares:  # most of a scenario's replicates wait for what the first of them asks
             count = min(count * min(self._tasks.job.replicates, MOST_WAITING), max(count, MOST_WORKERS))
+        # Answers hold their calls' places until they are stored: so many may wait for others to share their commit.
+        self._ledger.writer.enough = max(1, self._tasks.job.limits.in_flight // _SHARE)
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
@@ -125,8 +129,7 @@ class Driver:
         while self._reason is None:
             await asyncio.sleep(silence.every)
             if (reason := silence.look(clock())) is not None:
-                self.stop(reason)
-                self.hurry()
+                self.stop(reason, grace=0.0)
             for text in silence.gone_away():
                 self._say(text)
 

@@ -284,7 +284,6 @@ class Line:
         started = clock()
         call.queued += started - came
         verdict, used, refused_for = Verdict.OTHER, None, None
-        self.out += 1
         try:
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
                 used = 0
@@ -293,6 +292,7 @@ class Line:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
             call.sent = True
+            self.out += 1
             self.begun += call.tries == 1
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
@@ -308,7 +308,7 @@ class Line:
             verdict, refused_for = self._meaning(failure)
             raise
         finally:
-            self.out -= 1
+            self.out -= call.sent
             self.admission.settle(
                 ticket,
                 tokens=used,

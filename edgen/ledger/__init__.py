@@ -22,7 +22,7 @@ from edgen.ledger.merge import Drop, Several, Source, Together
 from edgen.ledger.schema import REPLICATES, check, connect, unit_number, units, worded
 from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
 from edgen.ledger.view import View
-from edgen.ledger.writer import Writer
+from edgen.ledger.writer import Writer, when_free
 from edgen.model import Address, FinishReason, Reply, Status, Usage
 
 _PAGE = 500
@@ -51,10 +51,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """An open run.db. Use as an async context manager; everything queued is committed at its end."""
+    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
+    see Writer."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = path
+        self._before_commit = before_commit
         self._reader = connect(path, create=create)
         check(self._reader, path)
         last = self._one("SELECT MAX(unit) FROM replies")[0]
@@ -63,7 +67,7 @@ class Ledger:
         self._out: Out | None = None
 
     async def __aenter__(self) -> Ledger:
-        self._writer = Writer(self._path)
+        self._writer = Writer(self._path, self._before_commit)
         self._out = Out(self._reader, self._writer)
         return self
 
@@ -242,16 +246,20 @@ class Ledger:
     def take_over(self) -> None:
         """Before anything is asked: what a dead process had under way is charged to its session."""
         try:
-            abandon(self._reader)
+            when_free(self._reader, self._path, lambda: abandon(self._reader))
         except sqlite3.DatabaseError as problem:
             raise worded(self._path, problem) from None
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; returns the session's number."""
         try:
-            cursor = self._reader.execute(
-                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
-                (time.time(), pid, host, edgen),
+            cursor = when_free(
+                self._reader,
+                self._path,
+                lambda: self._reader.execute(
+                    "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                    (time.time(), pid, host, edgen),
+                ),
             )
         except sqlite3.DatabaseError as problem:
             raise worded(self._path, problem) from None
