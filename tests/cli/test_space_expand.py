@@ -233,13 +233,14 @@ def wish(here: Path, job: Path, count: int, out: str = "out.yaml") -> tuple[str 
 
 
 async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(here: Path) -> None:
-    async with serve(Service(latency=0.15)) as service:
+    async with serve(Service(hold_after=3)) as service:
         arguments = wish(here, job_for(service.url, here), 160)
         process = await start(*arguments)
-        while service.answered.total() < 3:
+        while service.asked.total() < 4:
             await asyncio.sleep(0.01)
         process.kill()
         await end(process)
+        service.release()
         assert not (here / "out.yaml").exists()
         killed = service.asked.copy()
         ended = await edgen(*arguments)
@@ -340,7 +341,7 @@ async def _bad_request() -> web.StreamResponse | None:
 
 
 async def test_two_at_once_do_not_meet(here: Path) -> None:
-    async with serve(Service(latency=2.0)) as service:
+    async with serve(Service(hold_after=0)) as service:
         arguments = wish(here, job_for(service.url, here), 60)
         first = await start(*arguments)
         while not service.asked:
@@ -348,4 +349,5 @@ async def test_two_at_once_do_not_meet(here: Path) -> None:
         second = await edgen(*arguments)
         assert second.code == 6
         assert "another process is at it" in second.err
+        service.release()
         assert (await end(first)).code == 0

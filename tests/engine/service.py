@@ -28,7 +28,8 @@ Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 @dataclass
 class Service:
     """Answers as the simulator does. `asked` counts requests by their seed, which in a job with
-    `seed: auto` names the call; `answered` counts those that got a conversation."""
+    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
+    others wait for `release`: so a process is at work for as long as a test needs it to be."""
 
     latency: float = 0.0
     trouble: Trouble | None = None
@@ -36,6 +37,11 @@ class Service:
     asked: Counter[int] = field(default_factory=Counter)
     answered: Counter[int] = field(default_factory=Counter)
     headers: list[dict[str, str]] = field(default_factory=list)
+    hold_after: int | None = None
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        self.released.set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body: dict[str, Any] = msgspec.json.decode(await request.read())
@@ -43,6 +49,8 @@ class Service:
         self.asked[seed] += 1
         if self.trouble is not None and (response := await self.trouble(self, seed)) is not None:
             return response
+        if self.hold_after is not None and self.asked.total() > self.hold_after:
+            await self.released.wait()
         await asyncio.sleep(self.latency)
         self.answered[seed] += 1
         messages = [Message(m["role"], m["content"]) for m in body["messages"]]
@@ -133,6 +141,13 @@ async def end(process: asyncio.subprocess.Process, timeout: float = 60) -> Ended
 async def edgen(*arguments: str | Path, timeout: float = 60) -> Ended:
     """Run `edgen` to its end."""
     return await end(await start(*arguments), timeout)
+
+
+async def until_it_says(process: asyncio.subprocess.Process, words: str) -> None:
+    """Return when the process has said that on stderr."""
+    assert process.stderr is not None
+    while words not in (line := (await process.stderr.readline()).decode()):
+        assert line, f"it ended without saying {words!r}"
 
 
 def files(folder: Path) -> dict[str, bytes]:

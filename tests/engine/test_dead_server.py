@@ -23,7 +23,9 @@ from tests.clock import run_virtual
 from tests.engine.service import Ended, Service, edgen, equation, error, files, job_text, serve, write
 
 GIVE_UP_AFTER = 2.0  # seconds
-TEARDOWN = 2.0  # seconds that a process may take to end, on a machine with other work
+TEARDOWN = (
+    20.0  # seconds that a process may take to end, on a machine with other work; by itself it would take 120
+)
 
 
 class Dying(Service):

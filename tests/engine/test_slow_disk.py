@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from tests.engine.service import ROOT, Service, edgen, end, equation, files, job_text, serve, start, write
+from tests.engine.service import (
+    ROOT,
+    Service,
+    edgen,
+    end,
+    equation,
+    files,
+    job_text,
+    serve,
+    start,
+    until_it_says,
+    write,
+)
 from tests.engine.test_kill import stored_calls
 
 # `edgen generate JOB -o FOLDER`, with SECONDS before each commit: sys.argv is JOB FOLDER SECONDS.
@@ -125,7 +137,8 @@ async def test_signals_are_answered_while_it_is_held(tmp_path: Path) -> None:
         while service.answered.total() < 20:
             await asyncio.sleep(0.002)
         held = Held(tmp_path / "run" / "run.db")
-        await _until_it_says(process, signal.SIGINT, "Stopping")
+        process.send_signal(signal.SIGINT)
+        await until_it_says(process, "Stopping")
         process.send_signal(signal.SIGINT)
         ended = await end(process, timeout=20)
         assert ended.code == 130, ended.err
@@ -135,11 +148,3 @@ async def test_signals_are_answered_while_it_is_held(tmp_path: Path) -> None:
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
         assert sum(count - 1 for count in service.asked.values()) <= 4
-
-
-async def _until_it_says(process: asyncio.subprocess.Process, number: signal.Signals, words: str) -> None:
-    """Send a signal, once; return when the process has said that."""
-    assert process.stderr is not None
-    process.send_signal(number)
-    while words not in (await process.stderr.readline()).decode():
-        assert process.returncode is None
