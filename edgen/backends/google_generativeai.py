@@ -22,10 +22,11 @@ from edgen.backends.failures import ErrorBody, clean, hinted, retry_after, scrub
 from edgen.backends.gemini import classify, finish, model_path
 from edgen.backends.http import identity
 from edgen.backends.keys import Key
+from edgen.backends.usage import counted
 from edgen.config import GoogleGenerativeAIConfig
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.extras import install_command
-from edgen.model import Message, Reply, Request, Usage
+from edgen.model import Message, Reply, Request
 
 log = logging.getLogger("edgen")
 
@@ -175,14 +176,19 @@ def read_reply(answer: Any) -> Reply:
         reason, refusal = "content_filter", _name(answer.prompt_feedback.block_reason)
     else:
         raise CallError(FailureKind.BAD_RESPONSE, "the answer holds neither a candidate nor a block reason")
-    usage = answer.usage_metadata
+    usage, text = answer.usage_metadata, scrub(text)
     return Reply(
-        text=scrub(text),
+        text=text,
         finish_reason=reason,
         refusal=refusal,
-        usage=Usage(usage.prompt_token_count, usage.candidates_token_count) if usage else None,
+        usage=counted(usage.prompt_token_count, _completion(usage), text) if usage else None,
         model=scrub(answer._result.model_version) or None,
     )
+
+
+def _completion(usage: Any) -> int:
+    """Thoughts are paid for, and this SDK knows them by the total alone."""
+    return max(int(usage.candidates_token_count), int(usage.total_token_count - usage.prompt_token_count))
 
 
 def _name(value: Any) -> str:

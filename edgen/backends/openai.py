@@ -21,9 +21,10 @@ from edgen.backends.base import Backend
 from edgen.backends.failures import ErrorBody, decode, kind_of_status, read_error, scrub
 from edgen.backends.http import Http, base_address, below, identity
 from edgen.backends.keys import Key
+from edgen.backends.usage import counted
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind, InputError
-from edgen.model import FinishReason, Reply, Request, Usage
+from edgen.model import FinishReason, Reply, Request
 
 
 def create(
@@ -153,14 +154,9 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
-    usage: _Usage | None = None
+    usage: Any = None  # whatever is wrong with it, the answer is paid for
     model: str | None = None
     simulated: Any = None  # `edgen simulator` says so
 
@@ -199,11 +195,14 @@ def read_reply(body: bytes) -> Reply | None:
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content if part.type in ("text", "output_text"))
     refusal, usage = choice.message.refusal, answer.usage
+    text = scrub(content or "")
     return Reply(
-        text=scrub(content or ""),
+        text=text,
         finish_reason=_FINISH.get(choice.finish_reason, "other"),
         refusal=scrub(refusal) if refusal else None,
-        usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else None,
+        usage=counted(usage.get("prompt_tokens"), usage.get("completion_tokens"), text)
+        if isinstance(usage, dict)
+        else None,
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
     )

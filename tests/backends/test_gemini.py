@@ -248,8 +248,13 @@ THOUGHT = {
             Reply("", "content_filter", "PROHIBITED_CONTENT", Usage(9, 0)),
         ),
         (
+            candidate("a")
+            | {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 5}},
+            Reply("a", usage=Usage(3, 9)),
+        ),
+        (
             candidate("a") | {"usageMetadata": {"candidatesTokenCount": 4, "thoughtsTokenCount": 5}},
-            Reply("a", usage=Usage(0, 9)),
+            Reply("a"),
         ),
         (candidate("half \ud83d"), Reply("half �")),
         ({}, None),

@@ -31,7 +31,7 @@ def _batches(ledger: Path) -> list[Batch]:
 async def begun(folder: Path, job: Path) -> None:
     """Start the job by batch, and end the process once its batch is sent."""
     process = await start("generate", job, "-o", folder, "--via", "batch")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not any(batch.state == "sent" for batch in _batches(folder / "run.db")):
             await asyncio.sleep(0.05)
     process.terminate()
@@ -39,7 +39,7 @@ async def begun(folder: Path, job: Path) -> None:
 
 
 async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path) -> None:
-    async with simulator("--batch-seconds", "8") as url:
+    async with simulator("--batch-seconds", "24") as url:
         job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot"), tmp_path / "run"
         await begun(folder, job)
         listed = await edgen("batch", "list", folder, "--json")
@@ -49,7 +49,7 @@ async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path
         refused = await edgen("generate", job, "-o", folder)
         assert refused.code == 2
         assert "edgen batch cancel" in refused.err
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(2)  # for one answer a second
         missing = await edgen("batch", "cancel", folder, "7")
         assert (missing.code, "batch 7" in missing.err) == (2, True)
         cancelled = await edgen("batch", "cancel", folder, "--json")

@@ -278,12 +278,11 @@ def test_the_metrics_of_a_run(command: Command, tmp_path: Path) -> None:
 
 async def test_the_metrics_of_a_run_in_progress(tmp_path: Path) -> None:
     metrics = tmp_path / "edgen.prom"
-    async with serve(Service(latency=0.3)) as service:
+    async with serve(Service(hold_after=0)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, limits={"in_flight": 4}))
         process = await start("generate", path, "-o", tmp_path / "run", "--metrics", metrics)
-        for _ in range(500):
-            if metrics.exists():
-                break
+        while not metrics.exists():
+            assert process.returncode is None
             await asyncio.sleep(0.01)
         told = figures(metrics)  # whole at every moment
         other = await edgen("generate", path, "-o", tmp_path / "run", "--metrics", metrics)
