@@ -22,6 +22,7 @@ from edgen.errors import ShortError, StoppedError, UsageError
 from edgen.exporters import croissant
 from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run, Storage
 from edgen.exporters.card import Contents, Stated, card
+from edgen.exporters.digest import digest_of
 from edgen.exporters.evidence import Evidence
 from edgen.exporters.files import open_files
 from edgen.exporters.hub import HubFiles
@@ -79,13 +80,15 @@ def export(
         exported = Exported(_by_config(format_, counts), dict(sorted(left_out.items())))
         if not counts:
             raise ShortError(_nothing(run, format_, voice, exported.left_out))
+        patterns = files.finish()
         contents = Contents(
             rows=exported.rows,
             left_out=exported.left_out,
-            patterns=files.finish(),
+            patterns=patterns,
             evidence=found,
             notes=() if tally is None else tally.notes(),
             sizes=files.sizes if isinstance(files, HubFiles) else {},
+            digests={config.name: digest_of(config, patterns, stage) for config in format_.configs},
         )
         stated = Stated(license=license_, language=language)
         (stage / CARD).write_text(card(format_, run, voice, contents, stated), encoding="utf-8")
