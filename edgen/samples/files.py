@@ -15,7 +15,7 @@ from edgen.model import ROLES, Scenario
 from edgen.quality.model import Sample
 from edgen.samples.material import NUMBERED, Material
 from edgen.space import load_space
-from edgen.transcript import clean_turn
+from edgen.transcript import clean_turn, is_plain
 from edgen.validation import decode, find_inputs, read_records, said
 
 EXPECTED = (
@@ -115,7 +115,7 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
     provenance = provenance if isinstance(provenance, dict) else {}
     topic, *others = (background[key] for key in _BACKGROUND)
     index = provenance.get("scenario")
-    found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn)
+    found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn, is_plain)
     ended_by, identifier = record.get("ended_by"), record.get("id")
     repairs = provenance.get("repairs")
     return Sample(
