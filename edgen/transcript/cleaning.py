@@ -28,8 +28,10 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
     The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. Quotation
     marks that belong to the sentence stay.
     """
-    if is_plain(text):
-        return text, False, ()
+    return (text, False, ()) if is_plain(text) else _cleaned(text)
+
+
+def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
     repairs: list[str] = []
     said = trim(text)
     marked = find_marker(said)
