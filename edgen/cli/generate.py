@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from edgen.cli.making import Manner, make
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
+from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, YesOption, scenario_range
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
@@ -57,6 +57,7 @@ def command(
             "--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."
         ),
     ] = None,
+    yes: YesOption = False,
     until: UntilOption = None,
     for_: ForOption = None,
     log_format: LogFormatOption = "text",
@@ -69,20 +70,20 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    manner = _manner(via, write_only, part, Watch(until, for_, log_format, metrics))
+    manner = _manner(via, write_only, part, yes, Watch(until, for_, log_format, metrics))
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
     _generate(job, overrides, output, manner, fresh=resume == "never", show=show, json=json)
 
 
-def _manner(via: Via, write_only: Path | None, part: str | None, watch: Watch) -> Manner:
+def _manner(via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch) -> Manner:
     """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
-    return Manner(via, write_only, scenario_range(part), watch)
+    return Manner(via, write_only, scenario_range(part), yes, watch)
 
 
 def _generate(

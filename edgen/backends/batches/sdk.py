@@ -27,6 +27,7 @@ from yarl import URL
 from edgen.backends.failures import Classify, clean, decode, failure, scrub
 from edgen.backends.http import proxy_for
 from edgen.errors import CallError, FailureKind, InputError
+from edgen.extras import install_command
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,7 +41,7 @@ def sdk(name: str, kind: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         raise InputError(
-            f"batch jobs of type {kind} need the extra: pip install 'edgen[batch]'. Without it, leave --via batch "
+            f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, leave --via batch "
             "out and the same job is done call by call."
         ) from None
 
