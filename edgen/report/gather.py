@@ -189,6 +189,8 @@ def _told(pick: Pick, label: str, record: Record) -> Shown:
             student_reaction=about.student_reactions,
             teacher_preference=about.teacher_prefrences,
             teacher_reaction=about.teacher_reactions,
+            subject=record.scenario and record.scenario.subject,
+            level=record.scenario and record.scenario.level,
         ),
         turns=tuple(_within(turn) for turn in turns[:MOST_TURNS]),
         said=len(turns),

@@ -118,11 +118,13 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
     found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn, is_plain)
     ended_by, identifier = record.get("ended_by"), record.get("id")
     repairs = provenance.get("repairs")
+    more = record.get("scenario")
+    subject, level = (_text(more.get(key)) if isinstance(more, dict) else None for key in ("subject", "level"))
     return Sample(
         id=identifier if isinstance(identifier, str) else name,
         source=source,
         split=split,
-        scenario=Scenario(index if type(index) is int and index >= 0 else -1, topic, *others),
+        scenario=Scenario(index if type(index) is int and index >= 0 else -1, topic, *others, subject, level),
         turns=found.turns,
         entries=len(record["conversation"]),
         defects=found.defects,
@@ -140,7 +142,8 @@ def _unfolded(record: Any) -> Any:
         return record
     provenance = {key: record.get(key) for key in ("scenario", "simulated")}
     background = {name: record[key] for name, key in zip(_BACKGROUND, _FLAT, strict=True)}
-    return {**record, "background_info": background, "provenance": provenance}
+    more = {key: record.get(key) for key in ("subject", "level")}
+    return {**record, "background_info": background, "provenance": provenance, "scenario": more}
 
 
 def _no_record(record: Any) -> str | None:
@@ -159,6 +162,10 @@ def _no_record(record: Any) -> str | None:
     if not all(isinstance(turn.get("role"), str) and turn["role"] in ROLES for turn in turns):
         return "a role that is neither Teacher nor Student"
     return None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _probability(value: Any) -> float | None:
