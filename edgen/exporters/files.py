@@ -37,9 +37,7 @@ class Files(Protocol):
     def close(self) -> None: ...
 
 
-def open_files(
-    format_: Format, run: Run, folder: Path, storage: Storage, *, csv_safe: bool = True
-) -> Files:
+def open_files(format_: Format, run: Run, folder: Path, storage: Storage, *, csv_safe: bool = True) -> Files:
     """Files of the kind that the format needs; `storage` is that of a data set for the hub, `csv_safe` whether
     cells of a table are disarmed. Raises UsageError if a library for it is missing."""
     if format_.files == "hub":

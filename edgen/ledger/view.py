@@ -86,6 +86,33 @@ class View:
             for unit, status, reason, data in rows
         }
 
+    def outcome(self, index: int, replicate: int) -> tuple[str, str | None, str | None] | None:
+        """(status, reason, detail) of one conversation of the plan; None if it has no outcome yet."""
+        rows = self._all(
+            "SELECT status, reason, detail FROM outcomes WHERE unit = ? AND fingerprint = ?",
+            (unit_number(index, replicate), self.plan.fingerprint),
+        )
+        return rows[0] if rows else None  # type: ignore[return-value]
+
+    def replies(self, index: int, replicate: int) -> list[dict[str, Any]]:
+        """The latest answer to each call of one conversation, raw, in the order of steps and attempts."""
+        names = (
+            "step",
+            "attempt",
+            "finish_reason",
+            "refusal",
+            "model",
+            "prompt_tokens",
+            "completion_tokens",
+            "text",
+        )
+        rows = self._all(
+            f"SELECT {', '.join(names)} FROM replies WHERE unit = ? ORDER BY step, attempt, answered_at",  # noqa: S608 - our names
+            (unit_number(index, replicate),),
+        )
+        latest = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in rows}
+        return list(latest.values())
+
     def settled(self) -> Iterator[tuple[int, int, str, str | None]]:
         """(index, replicate, status, reason) of every outcome of the plan, in order, read in pages."""
         for unit, status, reason in self._paged(

@@ -104,7 +104,10 @@ def _candidates(
         return
     signatures = _signatures(corpus, len(places))
     shared = [
-        rows for band in range(BANDS) for rows in _sharing(_key(signatures, band), sides[places]) if len(rows[0])
+        rows
+        for band in range(BANDS)
+        for rows in _sharing(_key(signatures, band), sides[places])
+        if len(rows[0])
     ]
     for step in (2, 1, 0, -1, -2):
         least = threshold + step * _SLACK / 2

@@ -28,7 +28,10 @@ from edgen.space import Space
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
 NAMES = ("topic", "student_preference", "student_reaction", "teacher_preference", "teacher_reaction")
-OF_TOPICS = ("subject", "level")  # told of as dimensions are, where a topic has any; a cell does not hang on them
+OF_TOPICS = (
+    "subject",
+    "level",
+)  # told of as dimensions are, where a topic has any; a cell does not hang on them
 NONE = "(none)"  # of a topic without
 _HEATS = (("student_preference", "teacher_preference"), ("student_reaction", "teacher_reaction"))
 STATUSES = ("accepted", "rejected", "failed", "pending")

@@ -110,9 +110,7 @@ class _Blocks:
             # an n-gram that runs over the end of its block belongs to none
             block = np.sort(rows.reshape(-1, BLOCK_WORDS)[:, : BLOCK_WORDS - self._n + 1], axis=1)
             total = np.count_nonzero(block != NONE, axis=1)
-            different = (
-                1 + np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1) - (total < block.shape[1])
-            )
+            different = 1 + np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1) - (total < block.shape[1])
             self._shares.append(different[total > 0] / total[total > 0])
         self._begun = codes[count * BLOCK_WORDS :].copy()
 

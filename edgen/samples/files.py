@@ -119,7 +119,9 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
     ended_by, identifier = record.get("ended_by"), record.get("id")
     repairs = provenance.get("repairs")
     more = record.get("scenario")
-    subject, level = (_text(more.get(key)) if isinstance(more, dict) else None for key in ("subject", "level"))
+    subject, level = (
+        _text(more.get(key)) if isinstance(more, dict) else None for key in ("subject", "level")
+    )
     return Sample(
         id=identifier if isinstance(identifier, str) else name,
         source=source,

@@ -92,7 +92,9 @@ def test_a_space_without_any_says_nothing_of_them(tmp_path: Path, command: Comma
 def test_a_topic_without_is_counted_as_such(tmp_path: Path, command: Command) -> None:
     space = (resources.folder("preference_space") / "education_dialogue.yaml").read_text()
     head, _, rest = space.partition("topics:\n")
-    topics = "topics:\n  - {value: Rivers, level: primary}\n  - {value: Sums, subject: Mathematics}\n  - Plain\n"
+    topics = (
+        "topics:\n  - {value: Rivers, level: primary}\n  - {value: Sums, subject: Mathematics}\n  - Plain\n"
+    )
     (tmp_path / "mine.yaml").write_text(head + topics + "\n" + rest[rest.index("student_preferences:") :])
     (tmp_path / "job.yaml").write_text(JOB.replace("SPACE", "mine.yaml"))
     assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0

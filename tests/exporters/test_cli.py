@@ -299,12 +299,14 @@ def test_a_table_holds_no_formulas_unless_asked_for(tmp_path: Path, command: Com
     )
     assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
     safe = command("export", tmp_path / "run", "--to", "csv", "-o", tmp_path / "safe", "--json")
-    raw = command("export", tmp_path / "run", "--to", "csv", "-o", tmp_path / "raw", "--no-csv-safe", "--json")
+    raw = command(
+        "export", tmp_path / "run", "--to", "csv", "-o", tmp_path / "raw", "--no-csv-safe", "--json"
+    )
     assert (safe.code, raw.code) == (0, 0)
     changed = 0
     for one, plain in zip(_table(tmp_path / "safe"), _table(tmp_path / "raw"), strict=True):
         for name, cell in one.items():
-            assert not cell.lstrip(" \"\t\r").startswith(("=", "+", "-", "@")), name
+            assert not cell.lstrip(' "\t\r').startswith(("=", "+", "-", "@")), name
             assert cell.removeprefix("'") == plain[name] if cell != plain[name] else True
             changed += cell != plain[name]
         assert one["topic"].startswith("'")

@@ -89,7 +89,9 @@ def test_words_that_wait_in_a_file_are_those_that_were_told(texts: list[list[str
         whole.add([text])
     assert len(corpus) == len(texts)
     assert (corpus.tokens, corpus.types) == (whole.tokens, whole.types)
-    assert [corpus.text(i).tolist() for i in range(len(texts))] == [whole.text(i).tolist() for i in range(len(texts))]
+    assert [corpus.text(i).tolist() for i in range(len(texts))] == [
+        whole.text(i).tolist() for i in range(len(texts))
+    ]
     seen = []
     for part in corpus.chunks():
         assert part.first == len(seen)
@@ -155,8 +157,7 @@ def test_what_is_measured_leaves_nothing_behind_and_says_where_room_is_missing(
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
         with pytest.raises(StoppedError, match="no room left for temporary files"):
-            for _ in range(200):
-                corpus.add([["a", "b", "c"]])
+            corpus.add([["a", "b", "c"] * 100])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)

@@ -73,8 +73,10 @@ def test_no_text_raises_and_the_result_is_stripped(text: str) -> None:
     assert set(repairs) <= {str(name) for name in Repair}
 
 
-PLAIN = st.text('ab Z9.!?,;\'-\n\\[](){}<>"“”＂_*`…é\u200b\xa0', max_size=20)
-WORDS = st.lists(st.sampled_from(["So", " ", "a chat", "dialogue", "End of conversation", "x.", "?", ",", "2"]), max_size=5)
+PLAIN = st.text("ab Z9.!?,;'-\n\\[](){}<>\"“”＂_*`…é\u200b\xa0", max_size=20)
+WORDS = st.lists(
+    st.sampled_from(["So", " ", "a chat", "dialogue", "End of conversation", "x.", "?", ",", "2"]), max_size=5
+)
 
 
 @settings(max_examples=1000)
