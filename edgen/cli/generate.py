@@ -16,7 +16,7 @@ from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
-from edgen.shards import read_manifest
+from edgen.shards import read_manifest, strays
 
 if TYPE_CHECKING:
     from edgen.engine.plan import Plan
@@ -104,6 +104,7 @@ def _generate(
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
+    rundir.refuse_links()
     if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
@@ -120,6 +121,7 @@ def _generate(
     if ended is None:
         for arm, plan in plans.items():
             _remark_on_split(plan, rundir.of(arm))
+            _remark_on_strays(rundir.of(arm).shards)
     try:
         facts = _with_calls_now(facts_of(rundir, held=False), tallies)
         if json:
@@ -167,6 +169,16 @@ def _first_records(rundir: RunDir, names: list[str], count: int) -> list[dict[st
         if len(records) < count:
             records += msgspec.json.decode((rundir.shards / name).read_bytes())[: count - len(records)]
     return records
+
+
+def _remark_on_strays(shards: Path) -> None:
+    """Say so where files that are none of the run's lie among its shards."""
+    if names := strays(shards):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        note(
+            f"edgen: {shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
+            "Who loads the folder's files by a pattern may load it, too: move it away."
+        )
 
 
 def _remark_on_split(plan: Plan, rundir: RunDir) -> None:

@@ -82,15 +82,18 @@ async def _all_equipped(
     keyless = manner.write_only is not None
 
     async def equip(plan: Plan) -> Equipped:
-        backends = await stack.enter_async_context(_backends(plan, keyless=keyless))
+        backends = await stack.enter_async_context(_backends(plan, keyless=keyless, runs=len(plans)))
         way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
         return Equipped(backends, way)
 
     return {arm: await equip(plan) for arm, plan in plans.items()}
 
 
-def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
-    """A plan's backends; `keyless`: with something else for their keys, for who they are alone."""
+def _backends(
+    plan: Plan, *, keyless: bool = False, runs: int = 1
+) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    """A plan's backends; `keyless`: with something else for their keys, for who they are alone; `runs`: so many are
+    open at once."""
     from edgen.config import backend_name
 
     job = plan.job
@@ -99,7 +102,7 @@ def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManag
     if keyless:
         named = (getattr(config, "api_key_env", None) for config in configs.values())
         environ |= {name or "GEMINI_API_KEY": "none" for name in named}
-    return made_backends(configs, job.limits, environ)
+    return made_backends(configs, job.limits, environ, runs=runs)
 
 
 async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
@@ -204,6 +207,8 @@ async def _make_arms(
                 await run.drive()
 
             await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
+            for backend in backends.values():  # the next arm needs as many connections
+                await backend.aclose()
 
         async def write(display: Display) -> None:
             display.say("writing files")
