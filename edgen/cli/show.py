@@ -16,7 +16,7 @@ from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
     from edgen.pairing.model import Pair
-    from edgen.samples.one import Seen
+    from edgen.samples.one import Answer, Seen
 
 _NARROWEST = 44  # of a column
 _ROLE = 9
@@ -136,11 +136,11 @@ def _facts(one: Seen) -> Iterator[str]:
             yield f"{key}: {', '.join(made[key])}"
 
 
-def _reply(reply: dict[str, Any], width: int) -> Iterator[str]:
-    where = f"step {reply['step']}, attempt {reply['attempt']}"
-    ended = f"{reply['model'] or 'unknown model'}, {reply['finish_reason']}"
-    yield from wrapped(safe(f"reply to {where} ({ended})"), width)
-    for text in (reply["refusal"], reply["text"]):
+def _reply(answer: Answer, width: int) -> Iterator[str]:
+    reply = answer.reply
+    made = f"{reply.model or 'unknown model'}, {reply.finish_reason}"
+    yield from wrapped(safe(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width)
+    for text in (reply.refusal, reply.text):
         if text:
             yield from wrapped(safe(text), width, first="  │ ", rest="  │ ")
 

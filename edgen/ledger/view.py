@@ -114,30 +114,25 @@ class View:
 
     def outcome(self, index: int, replicate: int) -> tuple[str, str | None, str | None] | None:
         """(status, reason, detail) of one conversation of the plan; None if it has no outcome yet."""
-        rows = self._all(
-            "SELECT status, reason, detail FROM outcomes WHERE unit = ? AND fingerprint = ?",
+        row = self._book.row(
+            f"SELECT {OUTCOME_COLUMNS} FROM outcomes o WHERE unit = ? AND fingerprint = ?",  # noqa: S608 - ours
+            OUTCOME,
             (unit_number(index, replicate), self.plan.fingerprint),
         )
-        return rows[0] if rows else None  # type: ignore[return-value]
+        if row is None:
+            return None
+        self._book.sound(row)
+        return row[1], row[2], row[3]
 
-    def replies(self, index: int, replicate: int) -> list[dict[str, Any]]:
-        """The latest answer to each call of one conversation, raw, in the order of steps and attempts."""
-        names = (
-            "step",
-            "attempt",
-            "finish_reason",
-            "refusal",
-            "model",
-            "prompt_tokens",
-            "completion_tokens",
-            "text",
-        )
-        rows = self._all(
-            f"SELECT {', '.join(names)} FROM replies WHERE unit = ? ORDER BY step, attempt, answered_at",  # noqa: S608 - our names
+    def replies(self, index: int, replicate: int) -> list[tuple[int, int, Reply]]:
+        """(step, attempt, reply): the latest answer to each call of one conversation, in this order."""
+        rows = self._book.rows(
+            f"SELECT {REPLY_COLUMNS} FROM replies WHERE unit = ? ORDER BY step, attempt, answered_at",  # noqa: S608
+            REPLY,
             (unit_number(index, replicate),),
         )
-        latest = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in rows}
-        return list(latest.values())
+        latest = {row[1:3]: row for row in rows}
+        return [(step, attempt, self._book.reply(row)) for (step, attempt), row in latest.items()]
 
     def settled(self) -> Iterator[tuple[int, int, str, str | None]]:
         """(index, replicate, status, reason) of every outcome of the plan, in order, read in pages."""

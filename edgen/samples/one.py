@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.config import load_job
 from edgen.errors import RunError, UsageError
-from edgen.model import Role, Scenario, Turn
+from edgen.model import Reply, Role, Scenario, Turn
 from edgen.pairing.model import Pair
 from edgen.records import record_id, spoken
 from edgen.rundir import RunDir
@@ -25,10 +25,17 @@ from edgen.runreader import RunReader, decoded
 _ID = re.compile(r"(?P<name>.*?)-?(?P<scenario>\d{1,15})(?:-r(?P<replicate>\d{1,7}))?")
 
 
+class Answer(msgspec.Struct, frozen=True):
+    """A raw reply, and which call it answers."""
+
+    step: int
+    attempt: int
+    reply: Reply
+
+
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """One planned conversation. `status` is accepted, rejected, failed or pending; `turns` and what follows are there
-    where it was accepted. `replies` are the latest raw answers to each of its calls: `step`, `attempt`,
-    `finish_reason`, `refusal`, `model`, `prompt_tokens`, `completion_tokens`, `text`."""
+    where it was accepted. `replies` are the latest raw answers to each of its calls."""
 
     id: str
     arm: str | None
@@ -42,7 +49,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: Role | None = None
     simulated: bool = False
     provenance: dict[str, Any] | None = None
-    replies: tuple[dict[str, Any], ...] = ()
+    replies: tuple[Answer, ...] = ()
 
 
 class Asked(NamedTuple):
@@ -113,7 +120,7 @@ def _one(reader: RunReader, arm: str | None, index: int, replicate: int) -> Seen
         replicate=replicate,
         scenario=reader.scenario(index),
         status="pending",
-        replies=tuple(view.replies(index, replicate)),
+        replies=tuple(Answer(*answer) for answer in view.replies(index, replicate)),
     )
     outcome = view.outcome(index, replicate)
     if outcome is None:

@@ -89,7 +89,7 @@ def test_what_machines_read(tmp_path: Path, command: Command) -> None:
     assert one["provenance"] == record["provenance"]
     assert "replies" not in one
     (raw,) = json.loads(command("show", run, str(number), "--json", "--raw").out)["conversations"]
-    assert raw["replies"][0]["text"].startswith("Conversation:")
+    assert raw["replies"][0]["reply"]["text"].startswith("Conversation:")
 
 
 def test_arms_stand_beside_each_other_where_there_is_room(
