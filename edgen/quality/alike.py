@@ -61,7 +61,7 @@ def near_duplicates(texts: Iterable[tuple[K, Sequence[str]]], threshold: float =
 def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOLD) -> list[Match]:
     """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
     own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
-    found = [array("q"), array("q"), array("d")]
+    first, second, similar = array("q"), array("q"), array("d")
     failed: set[int] = set()
     # has one on its own side, on another; or is left alone
     settled = np.zeros((len(sides), 2), dtype=bool)
@@ -80,13 +80,13 @@ def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOL
         similarity = _jaccard(_shingles(corpus, a), _shingles(corpus, b))
         if similarity >= threshold:
             settled[[a, b], kind] = True
-            for column, value in zip(found, (a, b, similarity), strict=True):
-                column.append(value)
+            first.append(a)
+            second.append(b)
+            similar.append(similarity)
         else:
             failed.add(pair)
             tries[[a, b]] += 1
             settled[[place for place in (a, b) if tries[place] > _TRIES]] = True
-    first, second, similar = found
     order = np.lexsort((np.array(second), np.array(first), -np.array(similar)))
     return [Match(first[at], second[at], similar[at]) for at in order]
 

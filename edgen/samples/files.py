@@ -126,7 +126,9 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         id=identifier if isinstance(identifier, str) else name,
         source=source,
         split=split,
-        scenario=Scenario(index if type(index) is int and index >= 0 else -1, topic, *others, subject, level),
+        scenario=Scenario(
+            index if type(index) is int and index >= 0 else -1, topic, *others, subject=subject, level=level
+        ),
         turns=found.turns,
         entries=len(record["conversation"]),
         defects=found.defects,
