@@ -113,21 +113,22 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         return why
     background, provenance = record["background_info"], record.get("provenance")
     provenance = provenance if isinstance(provenance, dict) else {}
-    topic, *others = (background[key] for key in _BACKGROUND)
+    texts = {name: background[key] for name, key in zip(_FLAT, _BACKGROUND, strict=True)}
     index = provenance.get("scenario")
     found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn, is_plain)
     ended_by, identifier = record.get("ended_by"), record.get("id")
     repairs = provenance.get("repairs")
     more = record.get("scenario")
-    subject, level = (
-        _text(more.get(key)) if isinstance(more, dict) else None for key in ("subject", "level")
-    )
+    more = more if isinstance(more, dict) else {}
     return Sample(
         id=identifier if isinstance(identifier, str) else name,
         source=source,
         split=split,
         scenario=Scenario(
-            index if type(index) is int and index >= 0 else -1, topic, *others, subject=subject, level=level
+            index if type(index) is int and index >= 0 else -1,
+            **texts,
+            subject=_text(more.get("subject")),
+            level=_text(more.get("level")),
         ),
         turns=found.turns,
         entries=len(record["conversation"]),

@@ -6,6 +6,7 @@ import random
 import resource
 import signal
 import tempfile
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -115,6 +116,30 @@ def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
     assert results[0] == results[1]
     assert results[0][1].near == 6
     assert results[0][0].distinct_error == 0
+
+
+def test_memory_grows_by_little_a_conversation() -> None:
+    """Words, n-grams and shingles of 300 words would take thousands of bytes each."""
+
+    def peak(count: int) -> int:
+        draw, corpus = random.Random(count), Corpus(4000)
+        measure, alike = DiversityMeasure(corpus), DuplicatesMeasure(corpus)
+        tracemalloc.start()
+        try:
+            for index in range(count):
+                said = [draw.choices("abcdefghij", k=300)]
+                corpus.add(said)
+                measure.add(lesson(index=index), said)
+                alike.add(lesson(index=index), said)
+            measure.result()
+            alike.result()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(220)  # what is loaded once, and the sample of self-BLEU
+    few, many = peak(300), peak(1200)
+    assert (many - few) / 900 < 1000
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 2), max_size=30), max_size=10))
