@@ -74,13 +74,15 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How pairs are judged and chosen. `matches`: pairs judged per scenario; None: all, but no more than
-    twice as many as there are candidates."""
+    twice as many as there are candidates. `judge_directed`: what becomes of a pair with a text that speaks to
+    whoever judges it."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
     matches: Positive | None = None
     compare: Literal["conversation", "response"] = "conversation"
     min_margin: Share = 0.0
     max_per_scenario: Positive | None = None
+    judge_directed: Literal["unlabelled", "label"] = "unlabelled"
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
