@@ -48,7 +48,9 @@ class _Judge:
         self.wins_ab, self.wins_ba = array("d"), array("d")  # nan: none read
         self.words_a, self.words_b = array("d"), array("d")  # nan: not known
         self.favours = array("b")  # 1 side a, -1 side b, 0 neither
-        self.directed = array("b")  # which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both
+        self.directed = array(
+            "b"
+        )  # which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both
         self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
 
@@ -168,7 +170,9 @@ def _judge_report(judge: _Judge) -> dict[str, Any]:
             said[both],
             scenario[both],
         ),
-        "judge_directed": _wins_of_directed((ab[both] + ba[both]) / 2, np.array(judge.directed)[both], scenario[both]),
+        "judge_directed": _wins_of_directed(
+            (ab[both] + ba[both]) / 2, np.array(judge.directed)[both], scenario[both]
+        ),
         "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
     }
 

@@ -69,7 +69,9 @@ def pair(
         prefix_turns=0,
         differs_at="Teacher",
         texts="00112233445566aa",
-        signals=Signals(probability=probability_signal(*said), oracle=signals, human=votes(human), judge_directed=directed),
+        signals=Signals(
+            probability=probability_signal(*said), oracle=signals, human=votes(human), judge_directed=directed
+        ),
         label=None,
         left_out=left_out,
         provenance={},
@@ -118,7 +120,16 @@ _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
         {
             "label": st.none(),
             "left_out": st.sampled_from(
-                ["identical", "judge_directed", "not_judged", "abstained", "tie", "contradicted", "margin", "surplus"]
+                [
+                    "identical",
+                    "judge_directed",
+                    "not_judged",
+                    "abstained",
+                    "tie",
+                    "contradicted",
+                    "margin",
+                    "surplus",
+                ]
             ),
         }
     ),
