@@ -64,8 +64,7 @@ def label_scenario(
     """
     if by == "oracle" and judge is None:
         judge = next((signal.judge for pair in pairs for signal in pair.signals.oracle), None)
-    if judge_directed == "unlabelled":
-        pairs = [_set_apart(pair) for pair in pairs]
+    pairs = [_fresh(pair, judge_directed) for pair in pairs]
     signals = [_signal(pair, by, judge) for pair in pairs]
     strong = _tournament(pairs, signals) if by == "oracle" else {}
     labelled = [
@@ -78,11 +77,12 @@ def label_scenario(
     return [pair if pair.label is None or pair.id in stay else _without(pair, "surplus") for pair in labelled]
 
 
-def _set_apart(pair: Pair) -> Pair:
-    """The pair, to be left out if a text of it speaks to a judge and nothing else speaks against it."""
-    if pair.signals.judge_directed is UNSET or pair.left_out == "identical":
+def _fresh(pair: Pair, judge_directed: OfDirected) -> Pair:
+    """The pair without an earlier label or reason, but for what no source is asked about."""
+    if pair.left_out == "identical":
         return pair
-    return _without(pair, "judge_directed")
+    apart = judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
+    return msgspec.structs.replace(pair, label=None, left_out="judge_directed" if apart else None)
 
 
 def favoured(signal: Signal) -> float | None:

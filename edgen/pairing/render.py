@@ -47,7 +47,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _directed(directed: Report) -> Iterator[str]:
-    yield f"judge_directed: {directed['n']:,} = {_estimate(directed['share'], _percent)} with a text that speaks to a judge"
+    share = _estimate(directed["share"], _percent, counted=False)
+    yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
     for found in directed["found"]:
         yield f'  "{found}"'
 
