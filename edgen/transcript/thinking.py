@@ -25,6 +25,11 @@ _SPOKEN = re.compile(
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
+def may_think(text: str) -> bool:
+    """Whether a text may hold the end of a block: cheap, as it is asked of every reply."""
+    return ("<" in text and ("</" in text or "<|" in text)) or ("/" in text and "[/" in text)
+
+
 def without_thinking(text: str, repairs: list[str]) -> str:
     """The text without its reasoning blocks."""
     if "<" not in text and "[/" not in text:
