@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
+from edgen.model import ROLES, Role
 
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
@@ -85,6 +86,9 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
 
 
+RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """What a run notes in its copy of the job; read back, it means nothing."""
 
@@ -112,6 +116,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     prompts: dict[str, Text] = {}  # those of selfplay and of the judge, by what they are for
     selfplay: Selfplay = Selfplay()
     branch: Branch | None = None
+    role_words: dict[str, tuple[RoleWord, ...]] = {}  # what replies call Teacher and Student besides these
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     backends: dict[str, BackendConfig]
     arms: dict[str, dict[str, Any]] = {}
@@ -134,6 +139,11 @@ def roles_asked(job: Job) -> tuple[str, ...]:
     if job.protocol == "oneshot":
         return ("default",)
     return ("teacher", "student", "judge") if job.selfplay.closing == "judge" else ("teacher", "student")
+
+
+def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
+    """What the job's replies may call each side besides its role, in the order of the roles."""
+    return tuple((role, job.role_words[role]) for role in ROLES if job.role_words.get(role))
 
 
 def backend_name(job: Job, role: str) -> str:

@@ -144,10 +144,12 @@ def with_foot(text: str) -> str | None:
     return f"{text[: foot.start()]}{label}: {value.strip()}{text[foot.end() :]}"
 
 
-def ended(text: str) -> str | None:
-    """The text with end markers in other languages as the reader knows them; None if it has none."""
-    changed, count = _ENDED.subn(_END, text)
-    return changed if count else None
+def with_marker(turn: str) -> str:
+    """One turn with an end marker in another language at its end as the reader knows it."""
+    if turn[-3:].isascii() and not any(bracket in turn[-3:] for bracket in "])>"):
+        return turn
+    found = _ENDED.search(turn, max(0, len(turn) - 60))
+    return turn if found is None or turn[found.end() :].strip() else turn[: found.start()] + _END
 
 
 def _plain(text: str) -> str:

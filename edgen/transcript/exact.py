@@ -11,7 +11,6 @@ from edgen.transcript.assembling import assembled, entry
 from edgen.transcript.dumping import Exact
 from edgen.transcript.loosejson import misescaped
 from edgen.transcript.marker import SQUARE, unmarked
-from edgen.transcript.thinking import may_think
 
 _EXACT = msgspec.json.Decoder(Exact)
 # An escape that can hide an ASCII letter of a key.
@@ -44,7 +43,7 @@ def read_exact(text: str) -> Conversation | Rejection | None:
 
 
 def _unambiguous(text: str, value: Exact) -> bool:
-    """Whether no key is given twice and nothing could be the end of thinking.
+    """Whether no key is given twice.
 
     Of two equal keys the decoder takes the last, the general reader may take the first. A quotation mark inside
     a string has a backslash before it, so `"text"` is a key, or a string of its own.
@@ -56,7 +55,6 @@ def _unambiguous(text: str, value: Exact) -> bool:
         and raw.count(b'"role"') == turns
         and raw.count(b'"conversation"') == 1
         and raw.count(b'"probability"') <= 1
-        and not may_think(text)
         and not ("\\" in text and _HIDDEN.search(text))
     )
 

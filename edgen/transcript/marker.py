@@ -69,5 +69,7 @@ def find_marker(text: str) -> Marked | None:
 
 def find_short_marker(text: str) -> Marked | None:
     """A turn split at `[END]` or the like at its end, which mean other things within a whole conversation."""
+    if "[" not in text and "<" not in text:
+        return None
     match = _SHORT.search(text, max(0, len(text) - 200))
     return None if match is None else Marked(text[: match.start()], match.end(), False)

@@ -4,9 +4,9 @@
     Student: …                 **Student:** "…"             2. Student: …
 
 The manner is that of the first line: a number or a bullet before the role, a bold role, quotation marks around
-what is said. A heading may stand above, blank lines between, a probability below. `read_plain` answers only
-where the general reader would name the layout as the one repair (and the other words for the roles, if it is
-so): no line goes on with a turn, no sign in it could be the layout's, no text holds an end marker but the last.
+what is said. A heading or one line of preamble may stand above, blank lines
+between, a probability below. `read_plain` answers only
+where the general reader would name the layout as the one repair (and the preamble and other words for the roles): no line goes on with a turn, no sign in it could be the layout's, no text holds an end marker but the last.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cache
 import msgspec
 
 from edgen.model import Conversation, Role, Turn
+from edgen.transcript.frame import chatter, likely
 from edgen.transcript.marker import unmarked
 from edgen.transcript.probability import probability_of
 from edgen.transcript.repairs import Repair
@@ -27,14 +28,16 @@ _WORDS: dict[str, Role] = {**SIDES, **ALIASES}
 _ROLES = {spelt: role for word, role in _WORDS.items() for spelt in (word.capitalize(), word, word.upper())}
 _PLAIN = frozenset(spelt for spelt in _ROLES if spelt.lower() in SIDES)
 _NAMES = "|".join(map(re.escape, sorted(_ROLES, key=len, reverse=True)))
-_NUMBER, _BULLET = r"\d{1,3}[.)]\ ", r"[-•]\ "
+_NUMBER, _BULLET = r"[0-9]{1,3}[.)]\ ", r"[-•]\ "
 _BLANK = r"(?:[ ]*+\n)*+[ ]{0,8}+"
 _HEADING = (
     r"(?:(?:\#{1,6}\ )?(?:\*\*)?(?:The\ )?(?:Conversation|Dialogue|Transcript)(?:\*\*:?|:\*\*|:)?[ ]*+\n)?"
 )
+# Words of the model's own, on one line before the turns: "Sure, here is a conversation between …:".
+_PREAMBLE = rf"(?:(?P<preamble>(?!(?i:{_NAMES})\b)[^\W\d_][^\n<\[{{(\"“]{{0,200}}:)[ ]*+\n)?"
 _OPENING = re.compile(
-    rf"(?:{_BLANK}{_HEADING})(?P<turns>{_BLANK}(?:(?P<number>{_NUMBER})|(?P<bullet>{_BULLET}))?"
-    rf"(?:(?P<outside>\*\*(?:{_NAMES})\*\*:)|(?P<inside>\*\*(?:{_NAMES}):\*\*)|(?:{_NAMES}):)[ ]++(?P<quoted>\")?)",
+    rf"(?:{_BLANK}{_PREAMBLE}{_BLANK}{_HEADING})(?P<turns>{_BLANK}(?:(?P<number>{_NUMBER})|(?P<bullet>{_BULLET}))?"
+    rf"(?:(?P<outside>\*\*(?:{_NAMES})\*\*:)|(?P<inside>\*\*(?:{_NAMES}):\*\*)|(?:{_NAMES}):)[ ]++(?P<quote>[\"“])?)",
     re.VERBOSE,
 )
 # What is said begins with a word, behind one sign at most, and ends as a word or a sentence does. It holds no
@@ -42,11 +45,14 @@ _OPENING = re.compile(
 _SAID = r"(?:(?=[*($¿¡]?[^\W_])[^\n<\[{odd}]*(?<=[\w.!?…)’'%:;])(?<!_))?"
 _MARKER = r"(?P<marker>\[(?i:end\ of\ conversation)\])?"
 _FOOT = re.compile(
-    r"\s*+(?:(?:\*\*)?Probability(?:\ (?:of\ (?:understanding|success)|that\ the\ student\ understood(?:\ the\ (?:material|topic))?))?"
-    r"(?:\*\*:|:\*\*|:)[ ]*+(?P<value>\"?\d{1,3}(?:\.\d{1,17})?%?\"?)[.,]?\s*+)?\Z",
+    r"[ \n]*+(?:(?:\*\*)?Probability(?:\ (?:of\ (?:understanding|success)|that\ the\ student\ understood(?:\ the\ (?:material|topic))?))?"
+    r"(?:\*\*:|:\*\*|:)[ ]*+(?P<value>\"?[0-9]{1,3}(?:\.[0-9]{1,17})?%?\"?)[.,]?[ \n]*+)?\Z",
     re.VERBOSE,
 )
 LEAST = 3  # lines; of two, the general reader asks whether they only say who is who
+
+
+_LAYOUT = (str(Repair.LAYOUT),)
 
 
 class _Manner(msgspec.Struct, frozen=True):
@@ -54,7 +60,7 @@ class _Manner(msgspec.Struct, frozen=True):
 
     before: str
     bold: str
-    quoted: bool
+    quote: str
 
 
 @cache
@@ -64,10 +70,10 @@ def _pattern(manner: _Manner) -> re.Pattern[str]:
         manner.bold
     ]
     mark = {"": "", "number": _NUMBER, "bullet": _BULLET}[manner.before]
-    odd, opening, closing = ('"“”„＂', '"', '",?') if manner.quoted else ("", "", "")
-    said = _SAID.format(odd=odd)
+    closing = {"": "", '"': '",?', "“": "”,?"}[manner.quote]
+    said = _SAID.format(odd='"“”„＂' if manner.quote else "")
     return re.compile(
-        rf"{_BLANK}{mark}{name}[ ]++{opening}({said})[ ]*+{_MARKER}{closing}[ ]*+(?=\n|\Z)|([\s\S]++)",
+        rf"{_BLANK}{mark}{name}[ ]++{manner.quote}({said})[ ]*+{_MARKER}{closing}[ ]*+(?=\n|\Z)|([\s\S]++)",
         re.VERBOSE,
     )
 
@@ -80,7 +86,7 @@ def read_plain(text: str) -> Conversation | None:
     manner = _Manner(
         "number" if opening["number"] else "bullet" if opening["bullet"] else "",
         "inside" if opening["inside"] else "outside" if opening["outside"] else "",
-        opening["quoted"] is not None,
+        opening["quote"] or "",
     )
     found = _pattern(manner).findall(text, opening.start("turns"))
     rest = found.pop()[3] if found[-1][3] else ""
@@ -97,11 +103,26 @@ def read_plain(text: str) -> Conversation | None:
     probability = None if foot["value"] is None else probability_of(foot["value"])
     if len(set(roles[: len(turns)])) < 2 or (foot["value"] is not None and probability is None):
         return None
-    words = set(names)
-    repairs = (str(Repair.LAYOUT),) if words <= _PLAIN else (str(Repair.LAYOUT), str(Repair.ROLE_ALIAS))
-    if len(repairs) > 1 and words & _PLAIN:
+    repairs = _repairs(opening["preamble"], set(names))
+    if repairs is None:
         return None
     return Conversation(turns, probability, roles[-1] if markers[-1] else None, repairs)
+
+
+def _repairs(preamble: str | None, names: set[str]) -> tuple[str, ...] | None:
+    """What the general reader would name; None where it might not take the preamble or the names so."""
+    if names <= _PLAIN and preamble is None:
+        return _LAYOUT
+    if preamble is not None and (likely(preamble) or not chatter(preamble)):
+        return None
+    if not names <= _PLAIN and names & _PLAIN:
+        return None
+    found = {
+        Repair.PREAMBLE: preamble is not None,
+        Repair.LAYOUT: True,
+        Repair.ROLE_ALIAS: not names <= _PLAIN,
+    }
+    return tuple(str(name) for name, there in found.items() if there)
 
 
 def _sound(text: str, texts: tuple[str, ...], *, bold: bool) -> bool:

@@ -19,14 +19,14 @@ from edgen.model import Conversation, Role, Turn
 from edgen.transcript.marker import unmarked
 from edgen.transcript.quotes import silent, unwrap
 
-_HEAD = re.compile(r"\s*+(?:#\s*+)?Conversation:\s*+\[[^\S\n]*+\n")
+_HEAD = re.compile(r"[ \t\n]*+(?:#{1,6}[ \t\n]*+)?(?:\*\*)?Conversation(?::\*\*|\*\*:|:)[ \t\n]*+\[[ \t]*+\n")
 # (role, text, end marker, "") of a turn, or ("", "", "", all the rest) where no turn follows.
 _TURN = re.compile(
-    r'[^\S\n]{0,30}+(Teacher|Student):[^\S\n]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
-    r'(\[(?i:end of conversation)\])?",?[^\S\n]*+\n|([\s\S]++)'
+    r'[ \t]{0,30}+(Teacher|Student):[ \t]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
+    r'((?<![*_`])\[(?i:end of conversation)\])?",?[ \t]*+\n|([\s\S]++)'
 )
 _FOOT = re.compile(
-    r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z'
+    r'[ \t\n]*+\][ \t]*+(?:\n[ \t\n]*+(?:\*\*)?Probability(?::\*\*|\*\*:|:)[ \t]*+"?([01]|[01]\.[0-9]{1,17})"?,?[ \t\n]*+(?:#[ \t\n]*+)?)?[ \t\n]*+\Z'
 )
 _ODD = "”“„＂\u200b\u2060\ufeff"
 _QUOTED = frozenset('"')

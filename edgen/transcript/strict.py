@@ -1,7 +1,7 @@
 """The strict forms: layouts that most replies keep to the letter, each read in one pass.
 
 A form answers only where the general reader (`reading.read_any`) would say exactly the same, and is None at
-the slightest doubt. What may stand around a form (a block of thinking, a code fence around JSON) is taken off
+the slightest doubt. What may stand around a form (a block of thinking, a code fence) is taken off
 here, where it is as plain as can be.
 """
 
@@ -20,8 +20,8 @@ from edgen.transcript.repairs import Repair
 from edgen.transcript.thinking import may_think
 
 _BEGINNING = 40  # characters within which a reply shows its form
-_THINKING = re.compile(r"\s{0,9}<(think|thinking|reasoning)>")
-_FENCED = re.compile(r"\s{0,9}```(?:json)?\n(?=\{)")
+_THINKING = re.compile(r"[ \n]{0,9}<(think|thinking|reasoning)>")
+_FENCED = re.compile(r"[ \n]{0,9}```(?:json|text|plaintext|markdown)?\n")
 
 
 def read_strict(text: str) -> Conversation | Rejection | None:
@@ -57,12 +57,15 @@ def _thoughtful(text: str) -> Conversation | None:
 
 
 def _fenced(text: str) -> Conversation | None:
-    """Exact JSON in a code fence."""
+    """A strict form in a code fence."""
     opened = _FENCED.match(text)
-    bare = text.rstrip()
+    bare = text.rstrip(" \n")
     if opened is None or not bare.endswith("\n```"):
         return None
-    return _repaired(Repair.CODE_FENCE, read_exact(bare[opened.end() : -4]))
+    inner = bare[opened.end() : -4]
+    if inner.startswith("{"):
+        return _repaired(Repair.CODE_FENCE, read_exact(inner))
+    return _repaired(Repair.CODE_FENCE, read_published(inner) or read_plain(inner))
 
 
 def _repaired(name: Repair, result: Conversation | Rejection | None) -> Conversation | None:
