@@ -116,7 +116,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     prompts: dict[str, Text] = {}  # those of selfplay and of the judge, by what they are for
     selfplay: Selfplay = Selfplay()
     branch: Branch | None = None
-    role_words: dict[str, tuple[RoleWord, ...]] = {}  # what replies call Teacher and Student besides these
+    role_words: dict[str, list[RoleWord]] = {}  # what replies call Teacher and Student besides these
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     backends: dict[str, BackendConfig]
     arms: dict[str, dict[str, Any]] = {}
@@ -143,7 +143,7 @@ def roles_asked(job: Job) -> tuple[str, ...]:
 
 def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
     """What the job's replies may call each side besides its role, in the order of the roles."""
-    return tuple((role, job.role_words[role]) for role in ROLES if job.role_words.get(role))
+    return tuple((role, tuple(job.role_words[role])) for role in ROLES if job.role_words.get(role))
 
 
 def backend_name(job: Job, role: str) -> str:
