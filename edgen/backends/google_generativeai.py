@@ -23,6 +23,7 @@ from edgen.backends.gemini import KEY_NAMES, classify, finish, model_path
 from edgen.backends.http import find_key, identity
 from edgen.config import GoogleGenerativeAIConfig
 from edgen.errors import CallError, FailureKind, InputError
+from edgen.extras import install_command
 from edgen.model import Message, Reply, Request, Usage
 
 log = logging.getLogger("edgen")
@@ -46,7 +47,7 @@ def create(
         backend = GoogleGenerativeAIBackend(config, key, timeout)
     except ImportError:
         raise InputError(
-            "type: google-generativeai needs the SDK of that name: pip install 'edgen[google-generativeai]'. "
+            f"type: google-generativeai needs the SDK of that name: `{install_command('google-generativeai')}`. "
             "It is past its end of life; type: gemini reaches the same models without it."
         ) from None
     _announce_end()

@@ -34,7 +34,6 @@ app = typer.Typer(
     help="Generate synthetic teacher-student conversations with language models.\n\n"
     "Start with: edgen init my-project && edgen generate my-project/job.yaml",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
 import platform
 import time
@@ -105,13 +106,7 @@ async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig,
             if names is None:
                 checks.add("models", True, "the service does not list its models")
             else:
-                known = backend.model in names
-                listed = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-                checks.add(
-                    "models",
-                    True,
-                    f"{backend.model} is {'' if known else 'not '}listed (listed: {listed or 'none'})",
-                )
+                checks.add("models", True, _listed(backend.model, names))
         except CallError as failure:
             checks.add("models", True, f"the list of models cannot be had ({failure}); the call tells more")
         if call:
@@ -120,6 +115,18 @@ async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig,
         checks.add("call", False, advice(failure))
     finally:
         await backend.aclose()
+
+
+def _listed(model: str, names: list[str]) -> str:
+    """Whether the service lists the model, and which of its names come closest where it does not."""
+    if model in names:
+        return f"{model} is listed, one of {len(names)}"
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(model.lower(), by_lower, n=3, cutoff=0.5)
+    if near:
+        return f"{model} is not listed; did you mean {', '.join(by_lower[name] for name in near)}?"
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{model} is not listed, nor anything like it (listed: {listed or 'none'})"
 
 
 async def _tiny_call(plan: Plan, backend: Backend) -> tuple[bool, str]:

@@ -11,6 +11,7 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
+from edgen.extras import install_command
 from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def _storage(format_: Format) -> Storage:
         return "parquet"
     storage = usual_storage()
     if storage == "jsonl":
-        note("pyarrow is not installed, so the data is JSON Lines; for Parquet: pip install 'edgen[parquet]'")
+        note(
+            f"pyarrow is not installed, so the data is JSON Lines; for Parquet: `{install_command('parquet')}`"
+        )
     return storage
 
 

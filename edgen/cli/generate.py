@@ -10,13 +10,13 @@ import msgspec
 import typer
 
 from edgen.cli.making import Manner, make
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
+from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, YesOption, scenario_range
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
-from edgen.shards import read_manifest
+from edgen.shards import read_manifest, strays
 
 if TYPE_CHECKING:
     from edgen.engine.plan import Plan
@@ -57,6 +57,7 @@ def command(
             "--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."
         ),
     ] = None,
+    yes: YesOption = False,
     until: UntilOption = None,
     for_: ForOption = None,
     log_format: LogFormatOption = "text",
@@ -69,20 +70,20 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    manner = _manner(via, write_only, part, Watch(until, for_, log_format, metrics))
+    manner = _manner(via, write_only, part, yes, Watch(until, for_, log_format, metrics))
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
     _generate(job, overrides, output, manner, fresh=resume == "never", show=show, json=json)
 
 
-def _manner(via: Via, write_only: Path | None, part: str | None, watch: Watch) -> Manner:
+def _manner(via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch) -> Manner:
     """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
-    return Manner(via, write_only, scenario_range(part), watch)
+    return Manner(via, write_only, scenario_range(part), yes, watch)
 
 
 def _generate(
@@ -103,6 +104,7 @@ def _generate(
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
+    rundir.refuse_links()
     if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
@@ -119,6 +121,7 @@ def _generate(
     if ended is None:
         for arm, plan in plans.items():
             _remark_on_split(plan, rundir.of(arm))
+            _remark_on_strays(rundir.of(arm).shards)
     try:
         facts = _with_calls_now(facts_of(rundir, held=False), tallies)
         if json:
@@ -166,6 +169,16 @@ def _first_records(rundir: RunDir, names: list[str], count: int) -> list[dict[st
         if len(records) < count:
             records += msgspec.json.decode((rundir.shards / name).read_bytes())[: count - len(records)]
     return records
+
+
+def _remark_on_strays(shards: Path) -> None:
+    """Say so where files that are none of the run's lie among its shards."""
+    if names := strays(shards):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        note(
+            f"edgen: {shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
+            "Who loads the folder's files by a pattern may load it, too: move it away."
+        )
 
 
 def _remark_on_split(plan: Plan, rundir: RunDir) -> None:

@@ -12,6 +12,7 @@ import typer
 from edgen import resources
 from edgen.cli.output import print_line
 from edgen.errors import UsageError
+from edgen.files import write_new
 
 # The shipped job that each protocol starts from, and the templates that go with it, by their new names.
 _STARTS: dict[str, tuple[str, dict[str, str]]] = {
@@ -55,8 +56,7 @@ def command(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            with (folder / name).open("x", encoding="utf-8") as file:
-                file.write(text)
+            write_new(folder / name, text)
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
     asked = (

@@ -19,6 +19,11 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
+YesOption = Annotated[
+    bool,
+    typer.Option("--yes", help="Go on even if finished files become fewer or answers are paid for again."),
+]
+
 Via = Literal["online", "batch"]
 ViaOption = Annotated[
     Via, typer.Option("--via", help="online: call by call. batch: by the provider's batch service, cheaper.")

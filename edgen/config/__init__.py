@@ -7,6 +7,7 @@ what does not is kept apart by `shaping`, so that limits, shards and logging may
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -43,6 +44,7 @@ from edgen.config.job import (
 from edgen.errors import FileError, JobError, Problem, UsageError
 from edgen.loading import build, nearest, read_text, read_yaml
 from edgen.prices import list_price
+from edgen.resources import shipped
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
@@ -73,8 +75,23 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     Raises JobError with every problem found, UsageError for an override that is no assignment.
     """
     source = str(path)
+    if not path.exists():
+        raise JobError(source, f"there is no such file.{_instead_of(path)}")
     value = read_yaml(read_text(path, JobError), source, JobError)
     return parse_job(value, source, overrides)
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where a job is named that is not there."""
+    if path.name.removesuffix(".yaml") in shipped("jobs"):
+        selfplay = " --protocol selfplay" if path.stem == "selfplay" else ""
+        return (
+            f" `edgen init my-project{selfplay}` makes a folder with a job of one's own, in place of the shipped {path.stem}; "
+            "then: edgen generate my-project/job.yaml"
+        )
+    here = sorted(other.name for other in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, here, n=1)
+    return f" Did you mean {path.with_name(near[0])}?" if near else ""
 
 
 def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:

@@ -26,6 +26,7 @@ from edgen.engine.collecting import Collector
 from edgen.engine.courier import Courier
 from edgen.engine.drive import Driver
 from edgen.engine.line import Line
+from edgen.engine.owned import require_own
 from edgen.engine.results import Reading, read_results
 from edgen.engine.sweeping import Sweep
 from edgen.engine.task import Tasks
@@ -105,6 +106,7 @@ class Rounds:
 
     def _check(self, out: Sequence[Batch]) -> None:
         """Take over what is out; refuse what cannot be gone on with."""
+        require_own(self._ledger.path, out, self._way.services)
         written = [batch for batch in out if batch.state == "written"]
         sent = [batch for batch in out if batch.state not in ("written", "ready")]
         if foreign := [batch for batch in out if batch.fingerprint != self._fingerprint]:

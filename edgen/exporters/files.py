@@ -18,6 +18,7 @@ import msgspec
 from edgen.config import Shards
 from edgen.errors import UsageError
 from edgen.exporters.base import DEFAULT, Format, Row, Run, SplitName, Storage
+from edgen.extras import install_command
 from edgen.shards import MANIFEST, Counts, write_shards
 
 BATCH = 1000  # rows of a Parquet row group
@@ -215,5 +216,5 @@ def arrow() -> tuple[Any, Any]:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise UsageError(
-            "this format is written as Parquet, which needs pyarrow; install it with: pip install 'edgen[parquet]'"
+            f"this format is written as Parquet, which needs pyarrow: `{install_command('parquet')}`."
         ) from None

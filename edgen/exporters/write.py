@@ -26,10 +26,10 @@ from edgen.exporters.evidence import Evidence
 from edgen.exporters.files import open_files
 from edgen.exporters.hub import HubFiles
 from edgen.exporters.voice import Voice
+from edgen.files import sync_folder, temporary, write_new
 from edgen.pairing.labels import LEFT_OUT
 from edgen.pairing.model import Source
 from edgen.rundir import run_around
-from edgen.shards import sync_folder
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CARD = "README.md"
@@ -88,10 +88,10 @@ def export(
             sizes=files.sizes if isinstance(files, HubFiles) else {},
         )
         stated = Stated(license=license_, language=language)
-        (stage / CARD).write_text(card(format_, run, voice, contents, stated), encoding="utf-8")
+        write_new(stage / CARD, card(format_, run, voice, contents, stated))
         if format_.croissant:
             described = croissant.croissant(format_, run, contents, stated, stage)
-            (stage / croissant.NAME).write_text(_json(described), encoding="utf-8")
+            write_new(stage / croissant.NAME, _json(described))
     return exported
 
 
@@ -162,12 +162,9 @@ def _staged(target: Path) -> Iterator[Path]:
     """A new folder that becomes `target` if all goes well, and else is removed with all it holds."""
     place = Path(os.path.realpath(target))
     made = [parent for parent in place.parents if not parent.exists()]
-    # The process's number keeps two exports apart; what has this name already is of one that was killed.
-    stage = place.with_name(f".{place.name}.{os.getpid()}.part")
+    stage = temporary(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        if stage.exists():
-            shutil.rmtree(stage)
         stage.mkdir()
         yield stage
         stage.replace(place)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.errors import EdgenError
-from edgen.ledger.schema import connect, worded
+from edgen.ledger.opening import connect, worded
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows after which a group is committed at once

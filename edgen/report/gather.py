@@ -17,6 +17,7 @@ from edgen.comparison.model import Comparison
 from edgen.config import load_job
 from edgen.engine.comparing import compare
 from edgen.errors import InputError, RunError, ShortError
+from edgen.files import read_regular
 from edgen.ledger import View
 from edgen.model import Scenario, Turn
 from edgen.quality.numbers import summed
@@ -26,7 +27,7 @@ from edgen.records import Record, record_id, spoken
 from edgen.report.choose import Chooser
 from edgen.report.model import Part, Pick, Reason, Refused, Report, Shown, Visit
 from edgen.report.text import shown
-from edgen.rundir import RunDir
+from edgen.rundir import RunDir, inputs_named
 from edgen.runreader import RunReader, decoded
 from edgen.samples import Material, materials, quality_of
 
@@ -63,7 +64,7 @@ def gather(run: Path, tell: Tell = lambda _: None) -> Report:
             name=job.name,
             edgen=__version__,
             job=(written := _as_written(rundir.job)),
-            inputs=_inputs(rundir.inputs, written),
+            inputs=_inputs(rundir, written),
             parts=tuple(parts),
             missing=tuple(arm for arm in job.arms if arm not in readers),
             chosen=tuple(_shown(pick, readers) for pick in picks),
@@ -227,15 +228,20 @@ def _as_written(path: Path) -> str:
     )
 
 
-def _inputs(folder: Path, job: str) -> dict[str, str] | None:
+def _inputs(rundir: RunDir, job: str) -> dict[str, str] | None:
     """The templates and spaces that the run was made with, by the names that its job has for them. None where a page
-    cannot carry them all and the job: too large, or with what a page leaves out or would show otherwise than it is."""
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    if sum(path.stat().st_size for path in paths) > _MOST_INPUTS:
-        return None
-    try:
-        texts = {f"{folder.name}/{path.name}": path.read_bytes().decode() for path in paths}
-    except UnicodeDecodeError:
-        return None
+    cannot carry them all and the job: too large, named outside the run, or with what a page leaves out or would
+    show otherwise than it is."""
+    texts: dict[str, str] = {}
+    room = _MOST_INPUTS
+    for name in sorted(inputs_named(yaml.safe_load(job))):
+        if (path := rundir.path / name).parent != rundir.inputs:
+            return None
+        try:
+            data = read_regular(path, room)
+            texts[name] = data.decode()
+        except (OSError, UnicodeDecodeError):
+            return None
+        room -= len(data)
     whole = LEFT_OUT not in job and all(shown(text) == text for text in (job, *texts.values()))
     return texts if whole else None

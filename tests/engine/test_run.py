@@ -113,7 +113,9 @@ async def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 async def test_a_signal_flushes_and_the_run_goes_on(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
@@ -207,7 +209,14 @@ async def test_a_changed_job_keeps_the_earlier_files_and_the_paid_answers(tmp_pa
         assert moved.code == 0
         assert service.asked.total() == 30
         warm = await edgen(
-            "generate", job, "-o", tmp_path / "run", "--json", "--set", "backends.default.temperature=0.5"
+            "generate",
+            job,
+            "-o",
+            tmp_path / "run",
+            "--json",
+            "--yes",
+            "--set",
+            "backends.default.temperature=0.5",
         )
         assert warm.code == 0
         assert "has changed since" in warm.err

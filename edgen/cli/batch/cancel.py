@@ -66,6 +66,7 @@ def command(
 async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any]:
     from edgen.backends.batches import PATIENCE, batches
     from edgen.engine.handing import give_up, job_of
+    from edgen.engine.owned import require_own
     from edgen.events import Events
     from edgen.ledger import OPEN, Ledger
 
@@ -73,6 +74,7 @@ async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any
     if not out:
         return {"ended": 0, "answered": 0, "unanswered": 0}
     job = job_of(rundir, held)
+    require_own(held.path, out, job.backends)
     events = Events()
     events.listen(lambda event: note(event.text))
     at_provider = {batch.backend for batch in out if batch.state not in ("written", "ready")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ from edgen.cli.options import JsonOption, SetOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.work import made_backends, supervised, worded
 from edgen.errors import EdgenError, ShortError, UsageError
+from edgen.files import write_new
 from edgen.space import MAX_ENTRIES, Space, dump_space, load_space
 
 if TYPE_CHECKING:
@@ -192,16 +192,8 @@ def _facts(expanding: Expanding, status: RunStatus, path: Path, out: Path, ledge
 
 def publish(path: Path, text: str) -> None:
     """Write a new file, whole or not at all. Raises UsageError if one of that name has come meanwhile."""
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        temporary.unlink(missing_ok=True)  # of one that was killed
-        _write_new(temporary, text)
-        try:
-            path.hardlink_to(temporary)  # made only where nothing of that name is
-        except FileExistsError:
-            raise
-        except OSError:  # a disk without links
-            _write_new(path, text)
+        write_new(path, text)
     except FileExistsError:
         raise UsageError(
             f"-o {path}: something of that name has come meanwhile, and nothing is overwritten. "
@@ -209,20 +201,6 @@ def publish(path: Path, text: str) -> None:
         ) from None
     except OSError as problem:
         raise UsageError(f"-o {path}: it cannot be written ({problem.strerror}).") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _write_new(path: Path, text: str) -> None:
-    """Write a file where there is none, and leave none if it cannot be written whole."""
-    with path.open("xb") as file:
-        try:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
 
 
 def _print(facts: dict[str, Any], expanding: Expanding) -> None:
