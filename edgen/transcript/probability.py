@@ -19,6 +19,8 @@ _NUMBER = re.compile(
     r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
     r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
 )
+# Nothing but a number, as most replies give it.
+_BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
 _APPROXIMATELY = re.compile(
     r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
     r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*""",
@@ -67,6 +69,9 @@ def _within(number: float) -> float | None:
 
 
 def _of_text(text: str) -> float | None:
+    bare = _BARE.match(text)
+    if bare is not None:
+        return _within(float(bare[1]))
     text = text.strip().replace("٫", ".")
     if not text or len(text) > _MAX:
         return None
