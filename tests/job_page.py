@@ -217,7 +217,7 @@ def values(kind: Any) -> str:
             return _shape(pattern)
         case types.StrType():
             return "a text"
-        case types.VarTupleType(item_type=inner):
+        case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
             return f"a list: {values(inner)} each"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
             return "a mapping"
