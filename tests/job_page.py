@@ -64,6 +64,7 @@ design: balanced
 protocol: selfplay
 prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing_student}
 selfplay: {max_turns: 12, closing: student}
+role_words: {Teacher: [Tutor], Student: [Learner]}
 branch: {at: sampled, role: teacher}
 asks: 3
 backends:
@@ -110,7 +111,7 @@ selfplay: {first: teacher, max_turns: 20, closing: student, leaked_secret: rejec
 branch: {at: 3, role: teacher}
 """),
     Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
-pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3}
+pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, judge_directed: unlabelled}
 """),
     Section(Limits, "limits", "May change between two starts of a run.", """\
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
