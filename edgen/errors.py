@@ -5,12 +5,13 @@
     + UsageError             a command line that does not fit
     + JobError · SpaceError · TemplateError · DataError    a file, with all its problems
     + RunError               a run folder or ledger that cannot be used
+      - DamagedError         a ledger in which something is not as edgen writes it
   x ShortError          (3)  finished, but less than asked for
   x StoppedError        (4)  stopped by a budget, a deadline or a full disk; resumable
   x HandedOver          (0)  request files are written for somebody to send; resumable
   x ProviderError       (5)  authentication, quota, or a service that only refuses; resumable
   x LockedError         (6)  another process holds the run
-  x SignalError (130/143) a signal, after a clean flush; resumable
+  x SignalError (129/130/143) a signal, after a clean flush; resumable
 * CallError                  one attempt at one model call went wrong; `retry` decides, the engine records
 
 An EdgenError's text never holds a key. CallError never reaches a person unworded: the engine turns
@@ -58,6 +59,7 @@ class FileError(InputError):
     """
 
     what = "file"
+    most_shown = 100  # problems; a file made by a program can have one on every line
 
     def __init__(self, source: str, summary: str, problems: Sequence[Problem] = ()) -> None:
         self.source = source
@@ -67,7 +69,9 @@ class FileError(InputError):
 
     def __str__(self) -> str:
         lines = [f"{self.what} {self.source}: {self.summary}"]
-        lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  {problem}" for problem in self.problems[: self.most_shown]]
+        if (more := len(self.problems) - self.most_shown) > 0:
+            lines.append(f"  … and {more:,} more")
         return "\n".join(lines)
 
 
@@ -97,6 +101,10 @@ class DataError(FileError):
 
 class RunError(InputError):
     """A run folder or its ledger cannot be used as it is; nothing in it was changed."""
+
+
+class DamagedError(RunError):
+    """A ledger holds what edgen does not write there: bits that were flipped, or somebody else's hand."""
 
 
 class ShortError(EdgenError):

@@ -5,7 +5,8 @@
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  adherence/<judge>.db .json
     arms/numbers.json  arms/<name>/ (each a run)
 
-`job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere.
+`job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
+from a stranger: where anything of edgen's in it is a link, a pipe or a device, the run is refused.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from edgen.errors import LockedError, RunError, UsageError
+from edgen.files import meant, open_lock, read_regular, refuse_links, sweep, write_whole
+
+_IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
+_MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
+_MADE_OF_IT = ("pairs", "adherence", "comparisons", "report.html")
+_SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
+_OWN = frozenset((*_SWEPT, "arms"))
 
 
 class RunDir:
@@ -93,8 +101,13 @@ class RunDir:
         """Whether a run was ever started here."""
         return self.ledger.exists() or self.job.exists()
 
+    def refuse_links(self) -> None:
+        """Raise RunError if anything of edgen's in the folder is a link, a pipe or a device."""
+        refuse_links(self.path, _OWN)
+
     def require(self) -> None:
-        """Raise RunError if no run was ever started here."""
+        """Raise RunError if no run was ever started here, and as `refuse_links`."""
+        self.refuse_links()
         if self.job.exists():
             return
         if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
@@ -117,6 +130,7 @@ class RunDir:
             raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
+        self.refuse_links()
         strangers = [p.name for p in self.path.iterdir() if not self._own(p)]
         if strangers and not self.exists:
             raise RunError(
@@ -144,7 +158,8 @@ class RunDir:
     def _own(self, path: Path) -> bool:
         """Whether a start that was killed before it could note its job may have left this."""
         begun = self.lock.exists() and path in (self.inputs, self.arms)
-        return path == self.lock or begun or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        left = meant(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        return path == self.lock or begun or left
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str | None]:
@@ -155,13 +170,24 @@ class RunDir:
         killed, None if there is none such.
         """
         with hold(self.lock, f"{self.path}: another process works on this run", "another run folder") as dead:
+            self._refuse_other_names()
+            sweep(self.path, _SWEPT)
             yield dead
+
+    def _refuse_other_names(self) -> None:
+        """Raise RunError if a ledger has another name somewhere: it would be written there as well."""
+        for path in self.ledgers():
+            if path.stat().st_nlink > 1:
+                raise RunError(
+                    f"{path}: it is a hard link: the file has another name, and would be changed there, too. "
+                    f"Copy the run's folder (cp -r {self.path} COPY), and work on the copy."
+                )
 
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
         """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
         try:
-            file = self.lock.open("rb")
+            file = open_lock(self.lock, make=False)
         except OSError:  # never begun, or on a disk that cannot be written: nobody works on it
             yield
             return
@@ -178,7 +204,7 @@ class RunDir:
     def is_held(self) -> bool:
         """Whether a live process holds the run."""
         try:
-            with self.lock.open("rb") as file:
+            with open_lock(self.lock, make=False) as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
@@ -189,18 +215,35 @@ class RunDir:
         return False
 
     def set_aside(self) -> Path | None:
-        """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays."""
+        """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays.
+
+        It is gathered in a folder of another name first, which a kill may leave: what is there then is of the same
+        form if it is not here as well."""
         made = (self.job, self.inputs, self.shards, self.rejected, self.pairs, self.comparisons, self.report)
         finished = [path for path in made if path.exists()]
-        if not finished:
-            return None
-        # Collected under a temporary name: a kill in between leaves it to the next start to go on.
-        gathering = self.previous / ".gathering"
-        gathering.mkdir(parents=True, exist_ok=True)
+        if finished == [self.inputs] and not (self._gathering / self.job.name).exists():
+            return self.end_setting_aside()  # a job is noted after its inputs: of this one no more was noted
+        if any((self._gathering / path.name).exists() for path in finished):
+            self.end_setting_aside()
+        if finished:
+            self._gathering.mkdir(parents=True, exist_ok=True)
         for path in finished:
-            path.rename(gathering / path.name)
+            path.rename(self._gathering / path.name)
+        return self.end_setting_aside()
+
+    def end_setting_aside(self) -> Path | None:
+        """Give what was gathered, also before a kill, its place in `previous/`. None if there is nothing."""
+        if not self._gathering.is_dir():
+            return None
+        if not any(self._gathering.iterdir()):
+            self._gathering.rmdir()
+            return None
         number = 1 + max((int(p.name) for p in self.previous.glob("*") if p.name.isdigit()), default=0)
-        return gathering.rename(self.previous / str(number))
+        return self._gathering.rename(self.previous / str(number))
+
+    @property
+    def _gathering(self) -> Path:
+        return self.previous / ".gathering"
 
     def write_job(self, job: dict[str, Any], inputs: dict[str, str]) -> None:
         """Write the resolved job and the texts of its template and space, each atomically."""
@@ -216,7 +259,7 @@ def hold(lock: Path, taken: str, other: str) -> Iterator[str | None]:
     holds it; `other` is what one can choose with -o instead. Gives the name of a holder that was killed:
     whoever lets go takes its name off the file, so a name that stands there is a dead one's."""
     try:
-        file = lock.open("a+b")
+        file = open_lock(lock)
     except OSError as problem:
         raise RunError(f"{lock}: the folder cannot be written ({problem.strerror}).") from None
     with file:
@@ -228,7 +271,8 @@ def hold(lock: Path, taken: str, other: str) -> Iterator[str | None]:
             ) from None
         except OSError as problem:
             raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
-        dead = holder(lock) if b'"since"' in lock.read_bytes() else None
+        file.seek(0)
+        dead = holder(lock) if b'"since"' in file.read(_HEAD) else None
         file.truncate(0)
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
         file.write(json.dumps(me).encode())
@@ -245,6 +289,14 @@ def run_around(place: Path) -> Path | None:
     real = Path(os.path.realpath(place))
     folders = (RunDir(folder) for folder in (real, *real.parents))
     return next((run.path for run in folders if run.job.is_file() and run.begun), None)
+
+
+def inputs_named(job: Mapping[str, Any]) -> set[str]:
+    """The files that a run's job names as its templates and spaces, and those of its arms."""
+    found: set[Any] = set()
+    for values in (job, *(job.get("arms") or {}).values()):
+        found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
+    return {name for name in found if isinstance(name, str)}
 
 
 def check_file(path: Path, run: RunDir, mark: bytes, what: str) -> None:
@@ -301,18 +353,13 @@ def _lock(file: Any, kind: int = fcntl.LOCK_EX) -> None:
 def holder(lock: Path) -> str:
     """Who holds a lock file, as far as it says."""
     try:
-        who = json.loads(lock.read_bytes())
+        who = json.loads(read_regular(lock, _HEAD))
         return f"process {who['pid']} on {who['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "it left no name"
 
 
 def _replace(path: Path, text: str) -> None:
-    if path.exists() and path.read_bytes() == text.encode():
-        return
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
+    """Have `text` there; a file that says so already stays as it is."""
+    if not (path.exists() and path.read_bytes() == text.encode()):
+        write_whole(path, text)

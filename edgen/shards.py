@@ -1,9 +1,8 @@
 """A finished data set on disk: ED's files in ED's layout, and a manifest that vouches for them.
 
-`write_shards` streams; its memory does not grow with the number of records. Every file is written
-under a temporary name and synced before the first one is renamed, the manifest last: until then
-the earlier files stand as they were, and a crash between renames shows as a manifest that does not
-fit. A record is laid out as `json.dump(records, file, indent=4, ensure_ascii=False)` would, except
+`write_shards` streams; its memory does not grow with the number of records. Every file is whole and
+on the disk before the first one gets its name, the manifest last: until then the earlier files stand
+as they were, and a crash between renames shows as a manifest that does not fit. A record is laid out as `json.dump(records, file, indent=4, ensure_ascii=False)` would, except
 that a float below 0.0001 or from 1e16 keeps the spelling it came with.
 """
 
@@ -22,13 +21,13 @@ import msgspec
 
 from edgen.config import Shards
 from edgen.errors import DataError, Problem, RunError, StoppedError
+from edgen.files import Part, replacing, sync_folder
 
 MANIFEST = "manifest.json"
 LAYOUT = {"name": "education-dialogue", "version": 1}
 _NAME = re.compile(r"conversations_(?:train|eval)[0-9]*\.json")
-_LEFTOVER = re.compile(r"\.(?:conversations_(?:train|eval)[0-9]*|manifest)\.json\.part")
+_LEFTOVER = re.compile(r"\.(?:conversations_(?:train|eval)[0-9]*|manifest)\.json(?:\.[0-9a-f]{16})?\.part")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_BUFFER = 1 << 18
 
 SideName = Literal["train", "test"]
 Planned = tuple[str, SideName, int]  # a file's name, its side, how many records it gets
@@ -90,7 +89,7 @@ def write_shards(
     if the disk is full, RunError if the folder cannot be written; the earlier files then stand.
     """
     with _worded(folder), contextlib.ExitStack() as undo:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)  # a run's own folder is not made again if somebody has removed it
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
@@ -127,15 +126,10 @@ def write_list_atomic(path: Path, records: Iterable[bytes]) -> int:
 def write_jsonl_atomic(path: Path, lines: Iterable[bytes]) -> int:
     """Write compact JSON values, one a line; returns how many. Errors as write_shards."""
     count = 0
-    with _worded(path), contextlib.ExitStack() as undo:
-        part = _Part(path)
-        undo.callback(part.discard)
+    with _worded(path), replacing(path) as file:
         for line in lines:
-            part.write(line + b"\n")
+            file.write(line + b"\n")
             count += 1
-        part.close()
-        part.publish()
-        sync_folder(path.parent)
     return count
 
 
@@ -159,8 +153,8 @@ def read_manifest(folder: Path) -> Manifest:
 def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> list[Problem]:
     """Where the files in `folder` differ from its manifest. Raises DataError as read_manifest.
 
-    A file with a shard's name that the manifest does not list is a difference, too. `records`, if
-    given, says how many records were found in each file, by name.
+    `records`, if given, says how many records were found in each file, by name. What the manifest does
+    not list is no difference: see `strays`.
     """
     manifest = read_manifest(folder)
     problems = []
@@ -177,20 +171,18 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
                     f"$.files[{i}].records", f"{file.path} holds {found} records instead of {file.records}"
                 )
             )
-    return problems + _unlisted(folder, manifest)
+    return problems
 
 
-def _unlisted(folder: Path, manifest: Manifest) -> list[Problem]:
-    listed = {file.path for file in manifest.files}
+def strays(folder: Path) -> list[str]:
+    """What is in `folder` and not in its manifest, by name: nobody's shards. They are left as they are. Hidden
+    files are no shards to anybody. Raises DataError as read_manifest."""
+    listed = {MANIFEST, *(file.path for file in read_manifest(folder).files)}
     try:
-        names = sorted(path.name for path in folder.iterdir() if _NAME.fullmatch(path.name))
+        names = sorted(path.name for path in folder.iterdir())
     except OSError as problem:
         raise DataError(str(folder), f"it cannot be read: {problem.strerror}.") from None
-    return [
-        Problem("$.files", f"{name} has a shard's name, but is not listed")
-        for name in names
-        if name not in listed
-    ]
+    return [name for name in names if name not in listed and not name.startswith(".")]
 
 
 def _difference(folder: Path, file: ShardFile) -> str | None:
@@ -208,34 +200,7 @@ def _difference(folder: Path, file: ShardFile) -> str | None:
     return None
 
 
-class _Part:
-    """A file in the making, under a temporary name beside its place."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._part = path.with_name(f".{path.name}.part")
-        self._file = self._part.open("wb", buffering=_BUFFER)
-        self.write = self._file.write
-
-    def close(self) -> None:
-        """Have all of it on the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def publish(self) -> None:
-        """Give it its name, in place of whatever had it."""
-        self._part.replace(self._path)
-
-    def discard(self) -> None:
-        """Remove it, if it was not published."""
-        try:
-            self._file.close()
-        finally:
-            self._part.unlink(missing_ok=True)
-
-
-class _ListPart(_Part):
+class _ListPart(Part):
     """A JSON list in the making. `bytes` and `sha256` are of what was written so far."""
 
     def __init__(self, path: Path) -> None:
@@ -250,9 +215,9 @@ class _ListPart(_Part):
         self._put((b",\n    " if self.records else b"[\n    ") + laid_out)
         self.records += 1
 
-    def close(self) -> None:
+    def close(self, *, sync: bool = True) -> None:
         self._put(b"\n]" if self.records else b"[]")
-        super().close()
+        super().close(sync=sync)
 
     @property
     def sha256(self) -> str:
@@ -311,12 +276,12 @@ def _write_manifest(
     counts: Counts,
     describe: Mapping[str, Any],
     undo: contextlib.ExitStack,
-) -> tuple[_Part, dict[str, Any]]:
+) -> tuple[Part, dict[str, Any]]:
     own = {"layout": LAYOUT, "counts": msgspec.to_builtins(counts), "files": msgspec.to_builtins(files)}
     if taken := own.keys() & describe.keys():
         raise ValueError(f"the manifest's own keys cannot be described: {sorted(taken)}")
     manifest = {**own, **describe}
-    part = _Part(folder / MANIFEST)
+    part = Part(folder / MANIFEST)
     undo.callback(part.discard)
     part.write(msgspec.json.format(msgspec.json.encode(manifest), indent=4) + b"\n")
     part.close()
@@ -329,15 +294,6 @@ def _named_before(folder: Path) -> set[str]:
         return {file.path for file in read_manifest(folder).files if _NAME.fullmatch(file.path)}
     except DataError:
         return set()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

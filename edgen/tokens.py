@@ -1,7 +1,7 @@
 """How many tokens a text is, counted with the model's own vocabulary where there is one, else guessed.
 
 A counter says how it counts and how far off it may be. Libraries are imported when a counter is made: they
-are the extra `edgen[tokens]`.
+are the extra `tokens`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.errors import UsageError
+from edgen.extras import install_command
 from edgen.model import Message
 
 # Which vocabulary a model of OpenAI's reads with, by how its name begins: OpenAI's tiktoken, `model.py`.
@@ -60,7 +61,7 @@ def counter(kind: str, model: str, tokenizer: Path | None = None) -> tuple[Count
     try:
         import bpe_openai
     except ImportError:
-        return APPROXIMATE, "prompts are counted exactly with `pip install 'edgen[tokens]'`"
+        return APPROXIMATE, f"prompts are counted exactly after `{install_command('tokens')}`"
     encoding: Any = bpe_openai.get_encoding(vocabulary)
     # What is left open is what the service puts around messages.
     return Counter(
@@ -73,7 +74,7 @@ def _from_file(path: Path) -> Counter:
         import tokenizers
     except ImportError:
         raise UsageError(
-            f"the job names a tokenizer ({path}), and what reads it is not installed: pip install 'edgen[tokens]'."
+            f"the job names a tokenizer ({path}), and what reads it is not installed: `{install_command('tokens')}`."
         ) from None
     if not path.is_file():
         raise UsageError(f"{path}: there is no such tokenizer; the job's backend names it.")

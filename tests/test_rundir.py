@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,80 @@ def test_pipes_devices_folders_and_lost_links_are_no_files(tmp_path: Path) -> No
     assert "is no folder" in refused(tmp_path / "missing" / "x.html", run)
     (tmp_path / "mine.html").write_text("mine")
     assert "no report of edgen" in refused(tmp_path / "mine.html", run)
+
+
+FINISHED = (
+    "job.yaml",
+    "inputs",
+    "shards",
+    "rejected.jsonl",
+    "pairs/pairs.jsonl",
+    "comparisons",
+    "report.html",
+)
+
+
+def finished_run(folder: Path, word: str) -> RunDir:
+    run = RunDir(folder)
+    for name in FINISHED:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix:
+            path.write_text(word)
+        else:
+            path.mkdir()
+            (path / "file").write_text(word)
+    (folder / "run.db").write_text("the ledger")
+    return run
+
+
+def told(folder: Path) -> set[str]:
+    """What the files in a folder say; all of those that are set aside are of one form."""
+    return {path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("moved", range(len(FINISHED) + 1))
+def test_setting_aside_that_was_killed_is_ended_by_the_next_start(moved: int, tmp_path: Path) -> None:
+    run = finished_run(tmp_path / "run", "first")
+    gathering = run.previous / ".gathering"
+    gathering.mkdir(parents=True)
+    for name in FINISHED[:moved]:  # as far as it came
+        (run.path / name).rename(gathering / Path(name).name)
+    assert run.set_aside() == run.previous / "1"
+    assert sorted(path.name for path in (run.previous / "1").iterdir()) == sorted(
+        Path(name).name for name in FINISHED
+    )
+    assert run.set_aside() is None
+    finished_run(run.path, "second")
+    assert run.set_aside() == run.previous / "2"
+    assert [told(run.previous / number) for number in ("1", "2")] == [{"first"}, {"second"}]
+    assert sorted(os.listdir(run.previous)) == ["1", "2"]
+
+
+@pytest.mark.parametrize("moved", range(1, len(FINISHED) + 1))
+def test_setting_aside_that_was_killed_is_no_obstacle_to_the_earlier_form(moved: int, tmp_path: Path) -> None:
+    """It was made again beside what was gathered: both are kept, and later forms find no obstacle."""
+    run = finished_run(tmp_path / "run", "first")
+    gathering = run.previous / ".gathering"
+    gathering.mkdir(parents=True)
+    for name in FINISHED[:moved]:
+        (run.path / name).rename(gathering / Path(name).name)
+    for name in ("job.yaml", "inputs", "shards", "rejected.jsonl"):
+        if not (run.path / name).exists():
+            shutil.copytree(gathering / name, run.path / name) if name in (
+                "inputs",
+                "shards",
+            ) else shutil.copy(gathering / name, run.path / name)
+    assert run.set_aside() == run.previous / "2"
+    assert sorted(os.listdir(run.previous)) == ["1", "2"]
+    assert told(run.previous) == {"first"}
+
+
+def test_inputs_without_a_job_are_of_no_form(tmp_path: Path) -> None:
+    """A kill came while a new job was noted, after the earlier form was set aside."""
+    run = finished_run(tmp_path / "run", "first")
+    assert run.set_aside() == run.previous / "1"
+    run.inputs.mkdir()
+    (run.inputs / "space.yaml").write_text("half of the second")
+    assert run.set_aside() is None
+    assert sorted(os.listdir(run.previous)) == ["1"]

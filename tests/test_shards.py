@@ -27,6 +27,7 @@ from edgen.errors import DataError, RunError
 from edgen.shards import (
     Counts,
     read_manifest,
+    strays,
     verify_manifest,
     write_jsonl_atomic,
     write_list_atomic,
@@ -319,15 +320,14 @@ def test_what_differs_from_the_manifest_is_found(tmp_path: Path, change: Any, sa
     assert says in problem.message
 
 
-def test_shards_that_are_not_listed_are_found(tmp_path: Path) -> None:
+def test_what_is_not_listed_is_a_stray_and_no_difference(tmp_path: Path) -> None:
     write(tmp_path, tagged(8))
+    assert strays(tmp_path) == []
     data = (tmp_path / "conversations_eval.json").read_bytes()
-    for name in ("conversations_train6.json", "conversations_eval2.json", "notes.json"):
+    for name in ("conversations_train6.json", "notes.json", ".hidden"):
         (tmp_path / name).write_bytes(data)
-    assert [(p.path, p.message.split()[0]) for p in verify_manifest(tmp_path)] == [
-        ("$.files", "conversations_eval2.json"),
-        ("$.files", "conversations_train6.json"),
-    ]
+    assert strays(tmp_path) == ["conversations_train6.json", "notes.json"]
+    assert verify_manifest(tmp_path) == []
 
 
 def test_record_counts_are_compared_where_they_are_known(tmp_path: Path) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 
 from edgen.cli.ending import ended
-from edgen.cli.output import note
+from edgen.cli.output import note, safe
 from edgen.errors import EdgenError, SignalError
 
 
 def guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
-    before = signal.signal(signal.SIGTERM, _terminated)
+    before = {number: signal.signal(number, _terminated) for number in ending_signals()}
     code, text, trace = 0, None, None
     try:
         run()
@@ -28,7 +29,9 @@ def guarded(run: Callable[[], object]) -> int:
         code, text = 130, "interrupted."
     except OSError as error:
         code, text = 2, f"{error.filename}: {error.strerror}."
-        if error.filename is None:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
+        elif error.filename is None:
             code, text, trace = 1, None, traceback.format_exc()
     except MemoryError:
         code = 1
@@ -39,8 +42,16 @@ def guarded(run: Callable[[], object]) -> int:
     finally:
         with _undisturbed():
             _tell(code, text, trace)
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return code
+
+
+def ending_signals() -> list[signal.Signals]:
+    """The signals beside Ctrl-C that ask a command to end. A hangup that the caller ignores, as `nohup` does, is
+    none."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
 
 
 def _tell(code: int, text: str | None, trace: str | None) -> None:
@@ -49,7 +60,7 @@ def _tell(code: int, text: str | None, trace: str | None) -> None:
         return
     if trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(trace)
+            sys.stderr.write(safe(trace))
     if text is not None:
         note(f"edgen: {text}")
 
@@ -57,7 +68,7 @@ def _tell(code: int, text: str | None, trace: str | None) -> None:
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Ignore signals: it ends in a moment anyway, and who waits for it is to be told how."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:
         yield
@@ -67,7 +78,6 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _terminated(number: int, _frame: object) -> None:
-    signal.signal(
-        number, signal.SIG_IGN
-    )  # one is enough: the next would be raised where this one is being told
+    for each in ending_signals():  # one is enough: the next would be raised where this one is being told
+        signal.signal(each, signal.SIG_IGN)
     raise SignalError(number, "terminated; what was finished before is there, and nothing is half written.")

@@ -3,6 +3,7 @@
 `--json` prints one object: `job`, `via`, `conversations` (wanted), `to_make` (of these, as expected); then, of what is
 still to make and not at the provider already, `calls`, `tokens` {`prompt`, `completion`} and `cost_usd` (null where a price is missing), each with `low`,
 `expected`, `high` and, where every backend has max_tokens, `at_most` (of all that is still to make, if no call is lost);
+`seconds` (how long that takes online: `low`, `expected`, `high`; null by batch);
 `prices` (a backend each: US dollars per million
 tokens, `batch`, `date`, `source`); `basis` {`answers`: runs, assumed or some assumed; `runs`; `prompts`; `said`}; `already`
 {`conversations` of the plan; `calls`, `tokens`, `cost_usd` of the whole run; `out` {`calls`, `tokens`, `cost_usd`}, requests
@@ -12,14 +13,16 @@ aside, of `charged`), `share` of the conversations, `enough` at the high end, `e
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption, ViaOption, scenario_range
+from edgen.cli.options import JobArgument, JsonOption, OutsideOption, SetOption, ViaOption, scenario_range
 from edgen.cli.output import print_json, print_line
+from edgen.durations import span
 from edgen.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ def command(
         int | None, typer.Option("-n", metavar="N", min=1, help="Conversations, instead of the job's number.")
     ] = None,
     set_: SetOption = None,
+    allow_outside: OutsideOption = False,
     part: Annotated[
         str | None, typer.Option("--range", metavar="A:B", help="Only scenarios A to B - 1.")
     ] = None,
@@ -56,6 +60,8 @@ def command(
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
+    from edgen.engine.reach import Reach
+
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
@@ -63,11 +69,12 @@ def command(
     from edgen.engine.load import load_plans
 
     chosen = scenario_range(part)
-    whole, plans = load_plans(job, overrides)
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, overrides, reach)
     run = RunDir(output if output is not None else runs / whole.name)
+    run.refuse_links()
     each = {
-        arm: estimate(plan, job.parent, runs, run.of(arm), via=via, part=chosen)
-        for arm, plan in plans.items()
+        arm: estimate(plan, reach, runs, run.of(arm), via=via, part=chosen) for arm, plan in plans.items()
     }
     caps = budgets(whole, each, run, via)
     if json:
@@ -119,7 +126,19 @@ def _uses(each: list[Estimate]) -> dict[str, Any]:
         "calls": interval("calls"),
         "tokens": {"prompt": interval("prompt"), "completion": interval("completion")},
         "cost_usd": interval("usd", 6) if priced else None,
+        "seconds": _seconds(each),
     }
+
+
+def _seconds(each: list[Estimate]) -> dict[str, float] | None:
+    """How long it takes online: arms go one after the other."""
+    durations = [one.duration for one in each if one.duration is not None]
+    if len(durations) < len(each):
+        return None
+    from edgen.engine.duration import Duration
+
+    whole = functools.reduce(Duration.plus, durations)
+    return {"low": round(whole.low), "expected": round(whole.expected), "high": round(whole.high)}
 
 
 def _added(each: list[Estimate]) -> tuple[Range, Used | None]:
@@ -227,6 +246,8 @@ def _table(facts: dict[str, Any]) -> list[str]:
     shown.append(
         ["US dollars", *("unknown" if cost is None else _dollars(cost[column]) for column in columns)]
     )
+    if (seconds := facts["seconds"]) is not None:
+        shown.append(["time", *(span(seconds[column]) if column in seconds else "" for column in columns)])
     widths = [max(len(row[i]) for row in shown) for i in range(len(columns) + 1)]
     return [
         "  ".join(

@@ -10,16 +10,28 @@ import msgspec
 import typer
 
 from edgen.cli.making import Manner, make
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, scenario_range
+from edgen.cli.options import (
+    JobArgument,
+    JsonOption,
+    OutsideOption,
+    SetOption,
+    TrustOption,
+    Via,
+    ViaOption,
+    YesOption,
+    scenario_range,
+)
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
-from edgen.shards import read_manifest
+from edgen.shards import read_manifest, strays
 
 if TYPE_CHECKING:
     from edgen.engine.plan import Plan
+    from edgen.engine.reach import Reach
     from edgen.engine.tally import Tally
 
     Plans = dict[str | None, Plan]
@@ -35,6 +47,8 @@ def command(
         int | None, typer.Option("-n", metavar="N", min=1, help="Conversations, instead of the job's number.")
     ] = None,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
+    allow_outside: OutsideOption = False,
     resume: Annotated[
         Literal["auto", "never"],
         typer.Option(help="auto: go on where the run stands. never: refuse a folder that holds a run."),
@@ -57,6 +71,7 @@ def command(
             "--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."
         ),
     ] = None,
+    yes: YesOption = False,
     until: UntilOption = None,
     for_: ForOption = None,
     log_format: LogFormatOption = "text",
@@ -69,25 +84,32 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    manner = _manner(via, write_only, part, Watch(until, for_, log_format, metrics))
+    watch, trust = Watch(until, for_, log_format, metrics), Trust(trust_host)
+    manner = _manner(via, write_only, part, yes, watch, trust)
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
-    _generate(job, overrides, output, manner, fresh=resume == "never", show=show, json=json)
+    from edgen.engine.reach import Reach
+
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    _generate(job, overrides, reach, output, manner, fresh=resume == "never", show=show, json=json)
 
 
-def _manner(via: Via, write_only: Path | None, part: str | None, watch: Watch) -> Manner:
+def _manner(
+    via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch, trust: Trust
+) -> Manner:
     """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
-    return Manner(via, write_only, scenario_range(part), watch)
+    return Manner(via, write_only, scenario_range(part), yes, watch, trust)
 
 
 def _generate(
     job: Path,
     overrides: list[str],
+    reach: Reach,
     output: Path | None,
     manner: Manner,
     *,
@@ -99,10 +121,11 @@ def _generate(
     from edgen.engine.load import load_plans
     from edgen.engine.run import check_part
 
-    whole, plans = load_plans(job, overrides)
+    whole, plans = load_plans(job, overrides, reach)
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
+    rundir.refuse_links()
     if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
@@ -111,7 +134,7 @@ def _generate(
     ended: EdgenError | None = None
     tallies: Tallies = {}
     try:
-        asyncio.run(make(whole, job.parent, plans, rundir, tallies, manner))
+        asyncio.run(make(whole, reach, plans, rundir, tallies, manner))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):
@@ -119,6 +142,7 @@ def _generate(
     if ended is None:
         for arm, plan in plans.items():
             _remark_on_split(plan, rundir.of(arm))
+            _remark_on_strays(rundir.of(arm).shards)
     try:
         facts = _with_calls_now(facts_of(rundir, held=False), tallies)
         if json:
@@ -166,6 +190,16 @@ def _first_records(rundir: RunDir, names: list[str], count: int) -> list[dict[st
         if len(records) < count:
             records += msgspec.json.decode((rundir.shards / name).read_bytes())[: count - len(records)]
     return records
+
+
+def _remark_on_strays(shards: Path) -> None:
+    """Say so where files that are none of the run's lie among its shards."""
+    if names := strays(shards):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        note(
+            f"edgen: {shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
+            "Who loads the folder's files by a pattern may load it, too: move it away."
+        )
 
 
 def _remark_on_split(plan: Plan, rundir: RunDir) -> None:

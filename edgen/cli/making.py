@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from edgen.cli.consent import require_consent
 from edgen.cli.options import Via
 from edgen.cli.output import note
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import ShortError
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import Job
     from edgen.engine.plan import Plan
+    from edgen.engine.reach import Reach
     from edgen.engine.rounds import BatchWay
     from edgen.engine.tally import Tally
+    from edgen.ledger import Ledger
 
     Plans = dict[str | None, Plan]
     Tallies = dict[str | None, Tally]
@@ -30,18 +34,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How the work is to be done. `part`: the scenarios that are to be made, None for all."""
+    """How the work is to be done. `part`: the scenarios that are to be made, None for all; `yes`: the person agrees
+    to whatever is undone or paid for again."""
 
     via: Via
     write_only: Path | None
     part: range | None
+    yes: bool
     watch: Watch
+    trust: Trust
 
 
 async def make(
-    whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
+    whole: Job, reach: Reach, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
 ) -> None:
-    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
+    """Make what the plans say: one, or one for each arm, arm after arm. `reach`: which files the job may name;
     `tallies` is filled with what is counted meanwhile."""
     if await _is_finished(whole, plans, rundir, manner.part):
         for arm in plans:
@@ -58,7 +65,7 @@ async def make(
                 if dead is not None:
                     note(f"edgen: {dead} ended without saying so; its run is gone on with.")
                 if whole.arms:
-                    await _make_arms(whole, base, plans, equipped, rundir, tallies, manner)
+                    await _make_arms(whole, reach, plans, equipped, rundir, tallies, manner)
                 else:
                     await _make(plans[None], equipped[None], rundir, tallies, manner)
 
@@ -74,27 +81,26 @@ async def _all_equipped(
     plans: Plans, manner: Manner, stack: contextlib.AsyncExitStack
 ) -> dict[str | None, Equipped]:
     """What each arm is made with. Who only writes request files needs no key."""
-    keyless = manner.write_only is not None
+    trust = manner.trust if manner.write_only is None else None
 
     async def equip(plan: Plan) -> Equipped:
-        backends = await stack.enter_async_context(_backends(plan, keyless=keyless))
+        backends = await stack.enter_async_context(_backends(plan, trust, runs=len(plans)))
         way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
         return Equipped(backends, way)
 
     return {arm: await equip(plan) for arm, plan in plans.items()}
 
 
-def _backends(plan: Plan, *, keyless: bool = False) -> AbstractAsyncContextManager[dict[str, Backend]]:
-    """A plan's backends; `keyless`: with something else for their keys, for who they are alone."""
+def _backends(
+    plan: Plan, trust: Trust | None, *, runs: int = 1
+) -> AbstractAsyncContextManager[dict[str, Backend]]:
+    """A plan's backends; without `trust` they have no keys, and are there for who they are alone; `runs`: so many are
+    open at once."""
     from edgen.config import backend_name
 
     job = plan.job
     configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-    environ = dict(os.environ)
-    if keyless:
-        named = (getattr(config, "api_key_env", None) for config in configs.values())
-        environ |= {name or "GEMINI_API_KEY": "none" for name in named}
-    return made_backends(configs, job.limits, environ)
+    return made_backends(configs, job.limits, trust, runs=runs)
 
 
 async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
@@ -106,7 +112,7 @@ async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | N
         return False
     jobs = {}
     for arm, plan in plans.items():
-        async with _backends(plan, keyless=True) as backends:
+        async with _backends(plan, None) as backends:
             identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
         extra = {use: prompt.text for use, prompt in plan.extra_prompts.items()}
         jobs[arm] = Wanted(plan.job, plan.fingerprint(identities), extra)
@@ -120,6 +126,7 @@ async def _make(plan: Plan, equipped: Equipped, rundir: RunDir, tallies: Tallies
 
     backends, way = equipped
     async with Ledger(rundir.ledger, create=not rundir.job.exists()) as ledger:
+        _require_consent({None: plan}, {None: equipped}, rundir, {None: ledger}, manner)
         elsewhere = used_elsewhere(rundir, rundir.ledger)
         run = Run(plan, backends, rundir, ledger, elsewhere, way=way, part=manner.part)
         tallies[None] = run.tally
@@ -131,12 +138,32 @@ async def _make(plan: Plan, equipped: Equipped, rundir: RunDir, tallies: Tallies
         await supervised(run.session, plan.job.name, work, _WORDS, manner.watch)
 
 
+def _require_consent(
+    plans: Plans,
+    equipped: Mapping[str | None, Equipped],
+    rundir: RunDir,
+    ledgers: Mapping[str | None, Ledger],
+    manner: Manner,
+) -> None:
+    """Raise UsageError where the runs would lose something and nobody agrees to that, before any of them changes."""
+    from edgen.engine.rework import rework
+    from edgen.engine.run import check_piece
+
+    losses = []
+    for arm, ledger in ledgers.items():
+        own, plan, part = rundir.of(arm), plans[arm], manner.part
+        if ledger.fact("plan") is not None:
+            check_piece(own.path, ledger.status().plan, plan.job, part)
+            losses.append(rework(plan, equipped[arm].backends, own, ledger, part, manner.via))
+    require_consent(filter(None, losses), yes=manner.yes)
+
+
 _WORDS = ("accepted", "rejected")
 
 
 async def _make_arms(
     whole: Job,
-    base: Path,
+    reach: Reach,
     plans: Plans,
     equipped: dict[str | None, Equipped],
     rundir: RunDir,
@@ -147,22 +174,22 @@ async def _make_arms(
     short does not keep the others from being made."""
     from edgen.engine.finish import common_side
     from edgen.engine.load import kept
-    from edgen.engine.run import Run, check_piece
-    from edgen.ledger import Ledger, run_status
+    from edgen.engine.run import Run
+    from edgen.ledger import Ledger
 
-    for arm, plan in plans.items():  # all of them before anything is written
-        own = rundir.of(arm)
-        if own.job.exists() and own.ledger.exists():
-            check_piece(own.path, run_status(own.ledger).plan, plan.job, manner.part)
-    rundir.numbered_arms(arm for arm in plans if arm is not None)
-    rundir.write_job(*kept(whole, base))
     async with contextlib.AsyncExitStack() as stack:
-        runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
-        for arm, plan in plans.items():
+        ledgers = {}
+        for arm in plans:
             own = rundir.of(arm)
             own.prepare()
             stack.enter_context(own.held())
-            ledger = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
+            ledgers[arm] = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
+        _require_consent(plans, equipped, rundir, ledgers, manner)
+        rundir.numbered_arms(arm for arm in plans if arm is not None)
+        rundir.write_job(*kept(whole, reach))
+        runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
+        for arm, plan in plans.items():
+            own, ledger = rundir.of(arm), ledgers[arm]
             # What the arms before it have used of the budget is counted when its own begins.
             backends, way = equipped[arm]
             elsewhere = used_elsewhere(rundir, own.ledger)
@@ -178,6 +205,8 @@ async def _make_arms(
                 await run.drive()
 
             await supervised(run.session, plan.job.name, drive, _WORDS, manner.watch)
+            for backend in backends.values():  # the next arm needs as many connections
+                await backend.aclose()
 
         async def write(display: Display) -> None:
             display.say("writing files")

@@ -6,8 +6,6 @@ samples. The file is replaced as a whole, so that whoever reads it never reads h
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import stat
 from collections.abc import Mapping
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from edgen.errors import UsageError
+from edgen.files import Part, write_whole
 
 Labels = Mapping[str, str]
 LAST_SUCCESS = "edgen_last_success_time_seconds"
@@ -54,7 +53,6 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # no *.prom, which would be read
         self.last_success = self._check()
 
     def _check(self) -> str | None:
@@ -67,8 +65,7 @@ class MetricsFile:
         if not parent.is_dir():
             raise UsageError(f"--metrics {path}: {parent} is no folder; make it, or name a file elsewhere.")
         try:
-            self._temporary.touch()
-            self._temporary.unlink()
+            Part(path).discard()
         except OSError as problem:
             raise UsageError(
                 f"--metrics {path}: {parent} cannot be written ({problem.strerror}); name a file elsewhere."
@@ -90,11 +87,9 @@ class MetricsFile:
     def write(self, families: Families) -> str | None:
         """Replace the file; returns why that could not be done, if it could not."""
         try:
-            self._temporary.write_text(families.text(), encoding="utf-8")
-            self._temporary.replace(self.path)
+            # Its temporary name ends in no .prom, which would be read; a disk is not waited for.
+            write_whole(self.path, families.text(), sync=False)
         except OSError as problem:
-            with contextlib.suppress(OSError):
-                self._temporary.unlink()
             return problem.strerror or str(problem)
         return None
 

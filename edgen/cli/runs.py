@@ -66,6 +66,7 @@ def _row(rundir: RunDir) -> dict[str, Any]:
     row: dict[str, Any] = {"run": str(rundir.path), "name": rundir.path.resolve().name}
     size, last = _weighed(rundir)  # before its ledger is opened
     try:
+        rundir.refuse_links()
         facts = facts_of(rundir, held=rundir.is_held())
         kept = (
             "state",

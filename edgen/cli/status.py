@@ -30,6 +30,7 @@ def command(
     Example: edgen status outputs/quickstart
     """
     rundir = RunDir(run)
+    rundir.refuse_links()
     if watch:
         from edgen.cli.follow import follow
 

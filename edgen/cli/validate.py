@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +15,8 @@ import typer
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.errors import UsageError
-from edgen.shards import MANIFEST, verify_manifest, write_jsonl_atomic, write_list_atomic
+from edgen.rundir import RunDir
+from edgen.shards import MANIFEST, strays, verify_manifest, write_jsonl_atomic, write_list_atomic
 from edgen.space import load_space
 from edgen.validation import (
     KINDS,
@@ -64,7 +67,9 @@ def command(
 
     Example: edgen validate conversations_train1.json --fix repaired
     """
-    inputs = [find_inputs(run) for path in paths for run in runs_at(path)]
+    for path in paths:
+        _refuse_links(path)
+    inputs = [_listed(find_inputs(run)) for path in paths for run in runs_at(path)]
     targets = _targets(inputs, paths, fix) if fix else {}
     checker, reports = Checker(), []
     vocabularies = [_vocabulary(found) for found in inputs]
@@ -83,6 +88,23 @@ def command(
         _print(reports, summary)
     if any(finding.severity == "error" for report in reports for finding in report.findings):
         raise typer.Exit(3)
+
+
+def _refuse_links(path: Path) -> None:
+    """Raise RunError if this is a run, a run's shards or one of them, and the run holds links. A folder of
+    anybody's files may."""
+    for run in map(RunDir, (path, path.parent, path.parent.parent)):
+        with contextlib.suppress(OSError):  # what cannot be looked at is named by whoever reads it
+            if (run.path == path or run.shards in (path, path.parent)) and run.exists:
+                run.refuse_links()
+
+
+def _listed(found: Inputs) -> Inputs:
+    """Without the files that its manifest does not list: they are told of, and are no part of the data set."""
+    if found.manifest is None:
+        return found
+    others = strays(found.manifest)
+    return replace(found, files=tuple(path for path in found.files if path.name not in others))
 
 
 def _vocabulary(found: Inputs) -> Vocabulary | None:
@@ -110,10 +132,15 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
     reports = [checker.file(_label(path), read_records(path), vocabulary) for path in found.files]
     if found.manifest is not None:
         records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
-        differences = verify_manifest(found.manifest, records)
-        if differences:
-            findings = tuple(Finding(None, d.path, d.message, "manifest") for d in differences)
-            reports.append(FileReport(_label(found.manifest / MANIFEST), 0, 0, findings))
+        findings = [
+            Finding(None, d.path, d.message, "manifest") for d in verify_manifest(found.manifest, records)
+        ]
+        findings += [
+            Finding(None, "$.files", f"{name} is in the folder, but is not listed", "stray")
+            for name in strays(found.manifest)
+        ]
+        if findings:
+            reports.append(FileReport(_label(found.manifest / MANIFEST), 0, 0, tuple(findings)))
     return reports
 
 

@@ -7,22 +7,26 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgen.cli.errors import ending_signals
 from edgen.cli.progress import Display, progress
 from edgen.cli.watch import Watch
 from edgen.cli.watched import watching
 from edgen.errors import EdgenError, RunError, StoppedError, UsageError
+from edgen.trust import Consents
 
 if TYPE_CHECKING:
     from edgen.backends import Backend
     from edgen.backends.batches import Batches
     from edgen.cli.deadline import Deadline
     from edgen.cli.options import Via
+    from edgen.cli.trusting import Trust
     from edgen.config import BackendConfig, Job, Limits
+    from edgen.engine.presence import Presence
     from edgen.engine.rounds import BatchWay
     from edgen.engine.session import Charged, Session
     from edgen.rundir import RunDir
@@ -30,18 +34,31 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def made_backends(
-    configs: dict[str, BackendConfig], limits: Limits, environ: Mapping[str, str] = os.environ
+    configs: dict[str, BackendConfig],
+    limits: Limits,
+    trust: Trust | None,
+    *,
+    runs: int = 1,
 ) -> AsyncIterator[dict[str, Backend]]:
-    """A backend for each configuration, closed in the end. Raises ProviderError for a key that `environ` lacks."""
+    """A backend for each configuration, closed in the end; without `trust` they will send nothing and have no keys.
+    `runs` are open at once, of which one is worked on.
+
+    Raises ProviderError for a key that is not there, InputError for one that may not go where it would."""
     from edgen.backends import make
 
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
-    _allow_connections(limits.in_flight, len(services))
+    _allow_connections(limits.in_flight, len(services), runs)
     backends: dict[str, Backend] = {}
+    consents = Consents() if trust is None else trust.settle(configs.values())
     try:
         for name, config in configs.items():
             backends[name] = make(
-                config, timeout=limits.timeout, connections=limits.in_flight, environ=environ
+                config,
+                timeout=limits.timeout,
+                connections=limits.in_flight,
+                environ=os.environ if trust is None else trust.environ,
+                consents=consents,
+                silent=trust is None,
             )
         yield backends
     finally:
@@ -49,20 +66,40 @@ async def made_backends(
             await backend.aclose()
 
 
-def _allow_connections(in_flight: int, services: int) -> None:
-    """See that the system lets us have a connection per call in flight, to each service."""
+_ROOM = 64  # files beside connections that are comfortable
+_LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
+_RUN = 8  # of each further run that is open at once
+
+
+def _allow_connections(in_flight: int, services: int, runs: int) -> None:
+    """See that the system lets us have a connection per call in flight, to each service. Raises UsageError."""
     import resource
 
-    needed = in_flight * services + 64
+    needed = in_flight * services + _RUN * (runs - 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
+    if soft == resource.RLIM_INFINITY or soft >= needed + _ROOM:
         return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"limits.in_flight is {in_flight}{f' for each of {services} services' if services > 1 else ''}, but this system lets a process open {hard} files. "
-            f"Lower it (--set limits.in_flight={max(1, (hard - 64) // services)}) or raise the limit (ulimit -n)."
+    if hard != resource.RLIM_INFINITY and hard < needed + _LEAST:
+        raise UsageError(_too_few(hard, in_flight, services, runs))
+    most = needed + _ROOM if hard == resource.RLIM_INFINITY else min(needed + _ROOM, hard)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _too_few(files: int, in_flight: int, services: int, runs: int) -> str:
+    """What to do where a process may open so few files."""
+    raise_it = "have the limit raised (`ulimit -Hn` shows it; LimitNOFILE= in a systemd unit)"
+    fitting = (files - _LEAST - _RUN * (runs - 1)) // services
+    if fitting < 1:
+        least = _LEAST + _RUN * (runs - 1) + services
+        return (
+            f"this system lets a process open {files} files, and this job needs {least} at least: {raise_it}."
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    each = f" for each of {services} services" if services > 1 else ""
+    return (
+        f"limits.in_flight is {in_flight}{each}, but this system lets a process open {files} files. "
+        f"Lower it (--set limits.in_flight={fitting}), or {raise_it}."
+    )
 
 
 @contextlib.contextmanager
@@ -79,8 +116,8 @@ def worded(path: Path) -> Iterator[None]:
             ) from None
         if problem.errno in (errno.EMFILE, errno.ENFILE):
             raise UsageError(
-                "this system lets a process open too few files for so many calls at once. Lower it "
-                "(--set limits.in_flight=32) or raise the limit (ulimit -n). What was answered is stored."
+                "this system lets a process open too few files for so many calls at once. Halve limits.in_flight "
+                "(--set limits.in_flight=N), or raise the limit (ulimit -n). What was answered is stored."
             ) from None
         raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None
 
@@ -124,7 +161,10 @@ async def supervised(
     `words` are what the two kinds of outcomes are called.
     """
     part = None if watch is None else watch.part(session, name)
+    from edgen.engine.presence import Presence
+
     async with contextlib.AsyncExitStack() as stack:
+        presence = stack.enter_context(Presence(session.ledger.path))
         display = await stack.enter_async_context(progress(session.tally, name, session.driver, words, part))
         session.events.listen(display.event)
         if watch is not None and part is not None:
@@ -132,9 +172,14 @@ async def supervised(
             await stack.enter_async_context(_meanwhile(watching(watch, part)))
             if watch.deadline is not None:
                 await stack.enter_async_context(_meanwhile(_keep(watch.deadline, session, display)))
+        await stack.enter_async_context(_meanwhile(_stay(presence, session, display)))
         stack.enter_context(_signals(session, display))
         try:
             await work(display)
+        except EdgenError:
+            if (gone := presence.look()) is not None:  # and whatever it met is of that
+                raise gone from None
+            raise
         finally:
             display.stage = ""
 
@@ -165,19 +210,29 @@ async def _keep(deadline: Deadline, session: Session, display: Display) -> None:
 _LOOK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jump
 
 
+async def _stay(presence: Presence, session: Session, display: Display) -> None:
+    """Stop when the ledger is not there any more. Where it was moved, what is in flight is stored; else it is lost."""
+    while (reason := presence.look()) is None:  # noqa: ASYNC110 - time is what it waits for
+        await asyncio.sleep(_STAY_EVERY)
+    _stop(session, display, reason, None if isinstance(reason, StoppedError) else 0.0)
+
+
+_STAY_EVERY = 0.5
+
+
 @contextlib.contextmanager
 def _signals(session: Session, display: Display) -> Iterator[None]:
     """While the body runs, the first signal stops the work cleanly and a second one at once."""
     from edgen.engine.session import interrupted
 
     def on_signal(number: int) -> None:
-        if session.driver.stopped is not None:
-            session.driver.hurry()
-        else:
+        if session.driver.stopped is None:
             _stop(session, display, interrupted(number))
+        elif number != signal.SIGHUP:  # one closed terminal may send several
+            session.driver.hurry()
 
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
     for number in before:
         loop.add_signal_handler(number, on_signal, number)
     try:

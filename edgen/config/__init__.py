@@ -7,6 +7,7 @@ what does not is kept apart by `shaping`, so that limits, shards and logging may
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,7 +25,7 @@ from edgen.config.backends import (
     Sampling,
     SimulatorConfig,
 )
-from edgen.config.checks import problems
+from edgen.config.checks import problems, role_word_problems
 from edgen.config.job import (
     ARM_STRIDE,
     Batch,
@@ -36,12 +37,14 @@ from edgen.config.job import (
     Shards,
     Split,
     backend_name,
+    own_words,
     prompt_names,
     roles_asked,
 )
 from edgen.errors import FileError, JobError, Problem, UsageError
 from edgen.loading import build, nearest, read_text, read_yaml
 from edgen.prices import list_price
+from edgen.resources import shipped
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
@@ -72,8 +75,23 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     Raises JobError with every problem found, UsageError for an override that is no assignment.
     """
     source = str(path)
+    if not path.exists():
+        raise JobError(source, f"there is no such file.{_instead_of(path)}")
     value = read_yaml(read_text(path, JobError), source, JobError)
     return parse_job(value, source, overrides)
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where a job is named that is not there."""
+    if path.name.removesuffix(".yaml") in shipped("jobs"):
+        selfplay = " --protocol selfplay" if path.stem == "selfplay" else ""
+        return (
+            f" `edgen init my-project{selfplay}` makes a folder with a job of one's own, in place of the shipped {path.stem}; "
+            "then: edgen generate my-project/job.yaml"
+        )
+    here = sorted(other.name for other in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, here, n=1)
+    return f" Did you mean {path.with_name(near[0])}?" if near else ""
 
 
 def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
@@ -231,6 +249,20 @@ def _override(value: dict[str, Any], assignment: str) -> None:
     node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
 
 
+def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+    """Every text in what `key.path=value` overrides set: what a person typed."""
+    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return frozenset(found)
+
+
 class _SetError(FileError):
     what = "option"
 
@@ -250,6 +282,8 @@ def shaping(job: Job) -> dict[str, Any]:
         del plain["selfplay"]
     if job.branch is None:
         del plain["branch"]
+    if not job.role_words:
+        del plain["role_words"]
     for backend in plain["backends"].values():
         backend.pop("price", None)
         backend.pop("tokenizer", None)
@@ -261,5 +295,6 @@ def shaping(job: Job) -> dict[str, Any]:
 __all__ = [
     "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
     "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
-    "backend_name", "check", "load_job", "parse_job", "prompt_names", "resolved", "roles_asked", "shaping",
+    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems",
+    "roles_asked", "shaping", "texts_of",
 ]  # fmt: skip

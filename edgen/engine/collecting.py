@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from edgen.backends.batches import Batches, custom_id
 from edgen.engine.line import Line
+from edgen.engine.owned import folder_of, own_file
+from edgen.files import Part
 from edgen.ledger import Batch, Ledger
 from edgen.limits import Budget, BudgetExhausted, Reservation
 from edgen.model import Request
@@ -49,14 +49,14 @@ class Collector:
         self._backend = backend
         self._round = round_
         self._own = folder is None
-        self._folder = folder or folder_of(ledger)
+        self._folder = folder or folder_of(ledger.path)
         self._name = name
         self._room = min(service.limits.requests, room or service.limits.requests)
         self._budget = budget
         self._holds = holds
         self.made: list[Batch] = []  # whole: ready to be sent, or written for somebody
         self._batch: Batch | None = None
-        self._file: IO[bytes] | None = None
+        self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
         self._held = (0, 0.0)
@@ -94,7 +94,7 @@ class Collector:
         self._file = self._batch = None
         path, home = self._path(batch), self._ledger.path.parent
         with _named(path):
-            await asyncio.to_thread(_finish, file, path)
+            await asyncio.to_thread(_finish, file)
         place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
         batch = msgspec.structs.replace(
             batch, state="ready" if self._own else "written", requests=self._requests, file=str(place)
@@ -106,16 +106,13 @@ class Collector:
     def abandon(self) -> None:
         """Leave an unfinished file away; its batch counts for nothing from the next start on."""
         if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._file.close()
-            with contextlib.suppress(OSError):
-                Path(self._file.name).unlink()
+            self._file.discard()
             self._file = None
 
     def _full(self, more: int) -> bool:
         return self._requests >= self._room or self._bytes + more > self._service.limits.bytes
 
-    async def _opened(self) -> tuple[Batch, IO[bytes]]:
+    async def _opened(self) -> tuple[Batch, Part]:
         if self._batch is None or self._file is None:
             with _named(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -126,8 +123,10 @@ class Collector:
                 round_=self._round,
             )
             path = self._path(self._batch)
+            if self._own:
+                own_file(self._ledger.path, f"{self._folder.name}/{path.name}")
             with _named(path):
-                self._file = path.with_name(f".{path.name}.tmp").open("wb")
+                self._file = Part(path)
             self._held = (0, 0.0)
         return self._batch, self._file
 
@@ -144,11 +143,6 @@ class Collector:
         self._holds[batch] = budget.take(*self._held)
 
 
-def folder_of(ledger: Ledger) -> Path:
-    """Where the files of a ledger's batches are, beside it."""
-    return ledger.path.with_name(f"{ledger.path.stem}.batches")
-
-
 def new_token(name: str) -> str:
     """What a batch is known by at the provider, and no other."""
     return f"edgen-{name[:40]}-{secrets.token_hex(8)}"
@@ -163,8 +157,9 @@ def _named(path: Path) -> Iterator[None]:
         raise OSError(problem.errno, problem.strerror, str(path)) from None
 
 
-def _finish(file: IO[bytes], path: Path) -> None:
-    with file:
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).rename(path)
+def _finish(file: Part) -> None:
+    try:
+        file.close()
+        file.publish()
+    finally:
+        file.discard()

@@ -23,10 +23,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.backends.batches import Batches, Remote
+from edgen.backends.batches import MAX_ANSWER, Batches, OversizedError, Remote, is_id
 from edgen.config import Job
 from edgen.durations import seconds
 from edgen.engine.collecting import new_token
+from edgen.engine.owned import own_file
 from edgen.engine.walk import GO_ON, advice, clause
 from edgen.errors import FATAL, RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.events import Events
@@ -39,6 +40,9 @@ _FIRST_LOOK = 1.0  # seconds after which a batch is first looked at again
 _LONGER = 1.5  # times as long each time, up to batch.poll
 _AT_LEAST = 0.1  # seconds for a request
 _TRANSFER = 3600.0  # seconds that one file may take
+_MEAN = (
+    1 << 20
+)  # bytes of an answer that a file of results may hold on average; one may be as large as online
 
 # What is to be done with a result file of a batch.
 Take = Callable[[Batch, Path], Awaitable[None]]
@@ -108,7 +112,7 @@ class Courier:
     # -- sending
 
     async def _send(self, batch: Batch) -> Batch:
-        service, path = self._services[batch.backend], self._ledger.path.parent / batch.file
+        service, path = self._services[batch.backend], own_file(self._ledger.path, batch.file)
         async with self._uploads:
             self._tell(batch, f"uploading {_requests(batch)}")
             try:
@@ -222,17 +226,28 @@ class Courier:
     async def _fetch(self, batch: Batch, number: int, file_id: str) -> None:
         """Download a result file, unless it is there, and have it read."""
         service = self._services[batch.backend]
+        if not is_id(file_id):
+            failure = CallError(FailureKind.BAD_RESPONSE, f"it names {file_id[:80]!r} as a file of results")
+            raise self._worded(failure)
         mark = hashlib.sha256(file_id.encode()).hexdigest()[:8]
-        path = self._folder(batch) / f"{batch.number:05d}.results-{number}-{mark}.jsonl"
+        name = Path(batch.file).with_name(f"{batch.number:05d}.results-{number}-{mark}.jsonl")
+        path = own_file(self._ledger.path, str(name))
         if not path.exists():  # one that is there is whole: a process was killed while it read it
+            most = MAX_ANSWER + batch.requests * _MEAN
             try:
-                await self._asked(partial(service.download, file_id, path), _TRANSFER, named=True)
+                await self._asked(partial(service.download, file_id, path, most), _TRANSFER, named=True)
             except _Gone as gone:
                 raise self._lost(batch, gone.failure) from None
+            except OversizedError as failure:
+                raise LostBatch(
+                    f"batch {batch.number} ({batch.remote_id}): its results cannot be used: {failure.message} for "
+                    f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` gives it up: "
+                    "it is charged at the most it can have cost, and its requests are asked anew."
+                ) from None
         await self._take(batch, path)
 
     def _folder(self, batch: Batch) -> Path:
-        return (self._ledger.path.parent / batch.file).parent
+        return own_file(self._ledger.path, batch.file).parent
 
     async def _refused(self, batch: Batch, remote: Remote) -> Batch:
         """The provider took none of it: for want of room, which may come, or for good."""
@@ -271,7 +286,8 @@ class Courier:
     ) -> T:
         """The result of one request to the provider, tried as often as the limits say.
 
-        Raises ProviderError; where the request is about something `named` that is not there, _Gone.
+        Raises ProviderError; where the request is about something `named` that is not there, _Gone; that is too
+        large, OversizedError.
         """
         try:
             return await call_with_retries(
@@ -283,6 +299,8 @@ class Courier:
         except CallError as failure:
             if named and failure.kind is FailureKind.NOT_FOUND:
                 raise _Gone(failure) from None
+            if named and isinstance(failure, OversizedError):
+                raise
             raise self._worded(failure) from None
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:

@@ -16,9 +16,11 @@ import msgspec
 
 from edgen.config import Job, Price, backend_name, load_job, roles_asked
 from edgen.engine.assuming import Prompts, assumed, at_most, prompts_of, thinks
+from edgen.engine.duration import Duration, duration
 from edgen.engine.plan import Plan
 from edgen.engine.precedents import Precedent, precedents, same_form
 from edgen.engine.predicting import Range, predicted, scaled, share
+from edgen.engine.reach import Reach
 from edgen.engine.usage import Rates, Used, Way, total
 from edgen.errors import UsageError
 from edgen.ledger import View, charged_at
@@ -29,6 +31,9 @@ OTHERWISE = (
     1.25  # likewise the same model told otherwise how to answer, and likewise scenarios of another space
 )
 _TOP_UP = 1.1  # scenarios planned for each that is wanted, at most, where no run tells how many are rejected
+_BATCH_TIME = (
+    "time: by batch, up to a day a round; a conversation by one prompt takes one round, self-play one a turn"
+)
 _HOPELESS = 0.02  # a share of accepted conversations below which nobody plans on
 
 
@@ -56,7 +61,8 @@ class Already(msgspec.Struct, frozen=True):
 class Estimate(msgspec.Struct, frozen=True):
     """What a plan will use from here on. `conversations` are those wanted, `to_make` those still to be made, as
     expected; `uses` is what they use apart from what is at the provider already, which is `out`; `most` is the most
-    that all of them can use, None without max_tokens; `basis` says in words what it rests on."""
+    that all of them can use, None without max_tokens; `duration` is the time it takes online, None by batch; `basis`
+    says in words what it rests on."""
 
     job: Job
     conversations: int
@@ -69,10 +75,13 @@ class Estimate(msgspec.Struct, frozen=True):
     runs: tuple[Precedent, ...]
     basis: tuple[str, ...]
     already: Already
+    duration: Duration | None
 
 
-def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, part: range | None) -> Estimate:
-    """The estimate for one plan whose paths start at `base`. `folder` holds earlier runs, `run` is where its own
+def estimate(
+    plan: Plan, reach: Reach, folder: Path, run: RunDir, *, via: Way, part: range | None
+) -> Estimate:
+    """The estimate for one plan. `reach`: which files its job may name. `folder` holds earlier runs, `run` is where its own
     is or would be; `part`: the scenarios to make, None for all.
 
     Raises UsageError for a range of nothing or a tokenizer that cannot be used, TemplateError, and RunError for
@@ -81,9 +90,10 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
     job = plan.job
     units = _units(job, part)
     rates = Rates(job, via)
-    prompts = prompts_of(plan, units, base)
+    prompts = prompts_of(plan, units, reach)
     already = _already(plan, run, units, rates)
-    runs = tuple(precedents(plan, folder, rates))
+    found, damaged = precedents(plan, folder, rates)
+    runs = tuple(found)
     wanted = len(units) * job.replicates
     to_make, said = _to_make(job, wanted, already, runs)
     scenarios = [amount / job.replicates for amount in to_make]
@@ -99,6 +109,7 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
         most = most.times(to_make[2])
         uses = Range(*(Used(*map(min, level, most)) for level in uses))
     out, new = uses.less(already.partly).parted(already.out.calls)
+    time = duration(job, new, to_make[1], runs) if via == "online" else None
     return Estimate(
         job=job,
         conversations=wanted,
@@ -112,9 +123,15 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
         basis=(
             *_basis(job, prompts, runs),
             *said,
+            time.basis if time is not None else _BATCH_TIME,
+            *(
+                f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
+                for path in damaged
+            ),
             *([_of_most(job)] if most is not None and most.calls else []),
         ),
         already=already,
+        duration=time,
     )
 
 

@@ -18,11 +18,14 @@ import msgspec
 from edgen import __version__
 from edgen.config import Job, resolved
 from edgen.errors import DataError
+from edgen.files import open_regular
 from edgen.ledger import Ledger
 from edgen.records import record_id
 from edgen.rundir import RunDir
-from edgen.shards import Counts, verify_manifest, write_jsonl_atomic, write_shards
+from edgen.shards import MANIFEST, Counts, verify_manifest, write_jsonl_atomic, write_shards
 from edgen.splits import Side, choose
+
+DIGESTS = "digests"  # the ledger's fact: the sha256 of the files beside the shards
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +64,14 @@ async def write_files(
     """Write the files of a run; `side` is the test side, where it is chosen for several runs together.
     Not `anew`: leave them as they are if they stand, and are those of what was made."""
     mark = written_mark(made, side)
-    if not anew and ledger.fact("written") == mark and await asyncio.to_thread(stand, rundir):
+    known = ledger.fact("written") == mark, ledger.fact(DIGESTS)
+    if not anew and known[0] and await asyncio.to_thread(stand, rundir, known[1]):
         return
     # Until all of them are there, no mark says that any is.
     ledger.set_fact("written", "")
     await ledger.flush()
     await asyncio.to_thread(_finish, made, rundir, ledger, side)
+    ledger.set_fact(DIGESTS, await asyncio.to_thread(_digests, rundir))
     ledger.set_fact("written", mark)
 
 
@@ -103,12 +108,23 @@ def _described(made: Made, *, simulated: bool) -> dict[str, Any]:
     }
 
 
-def stand(rundir: RunDir) -> bool:
-    """Whether the finished files are there, whole, as their manifest has them."""
+def stand(rundir: RunDir, digests: str | None) -> bool:
+    """Whether the finished files are there, whole: the shards as their manifest has them, the others as `digests`
+    has them, the ledger's fact of that name; None where an earlier edgen kept none."""
     try:
-        return rundir.rejected.exists() and not verify_manifest(rundir.shards)
-    except DataError:
+        told = _digests(rundir)
+        return (digests is None or told == digests) and not verify_manifest(rundir.shards)
+    except (DataError, OSError):
         return False
+
+
+def _digests(rundir: RunDir) -> str:
+    """The sha256 of the files that no manifest tells of, as JSON."""
+    digests = {}
+    for path in (rundir.shards / MANIFEST, rundir.rejected):
+        with open_regular(path) as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return msgspec.json.encode(digests).decode()
 
 
 Groups = Callable[[], Iterator[tuple[int, int]]]

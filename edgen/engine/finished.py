@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from edgen.config import Job, load_job, resolved
-from edgen.engine.finish import Made, common_side, stand, written_mark
-from edgen.errors import EdgenError
+from edgen.engine.finish import DIGESTS, Made, common_side, stand, written_mark
+from edgen.engine.reach import Reach
+from edgen.errors import EdgenError, TemplateError
 from edgen.ledger import OPEN, Kept, RunPlan, View, kept_at
+from edgen.loading import read_text
 from edgen.rundir import RunDir
 from edgen.splits import Side
 
@@ -42,11 +44,18 @@ def is_finished(whole: Job, jobs: Mapping[str | None, Wanted], rundir: RunDir, p
         side = _side(list(runs.values()), whole.split.test) if whole.arms else None
         return all(
             kept[arm].facts.get("written") == written_mark(_made(kept[arm], job, under), side)
-            and stand(runs[arm])
+            and stand(runs[arm], kept[arm].facts.get(DIGESTS))
+            and _is_sound(runs[arm])
             for arm, (job, under, _) in jobs.items()
         )
     except (EdgenError, OSError):  # the work itself says what is wrong
         return False
+
+
+def _is_sound(run: RunDir) -> bool:
+    """Whether nothing of its ledger that is made of answers is damaged; else it is to be made again."""
+    with View(run.ledger) as view:
+        return view.is_sound()
 
 
 def _same_job(run: RunDir, job: Job, extra: Mapping[str, str] | None = None) -> bool:
@@ -59,8 +68,11 @@ def _same_job(run: RunDir, job: Job, extra: Mapping[str, str] | None = None) -> 
         for values in (plain, *plain["arms"].values()):
             for key in ("space", "prompt", "prompts"):
                 values.pop(key, None)
+    reach = Reach.of(run.job)
     texts = {
-        use: (run.path / there.prompts[use]).read_text() if use in there.prompts else ""
+        use: read_text(reach.file("prompts", there.prompts[use], f"prompts.{use}"), TemplateError)
+        if use in there.prompts
+        else ""
         for use in extra or ()
     }
     return (

@@ -13,6 +13,7 @@ import msgspec
 from edgen.backends.batches import Answered, Batches, Unanswered, line_reader
 from edgen.config import BackendConfig, Job, Price, load_job
 from edgen.engine.courier import Courier, LostBatch
+from edgen.engine.owned import require_backend, require_own
 from edgen.engine.results import Reading, ReadLine, read_results
 from edgen.events import Events
 from edgen.ledger import OPEN, Batch, Ledger, Outstanding, batches_at
@@ -65,6 +66,7 @@ async def give_up(
     courier = Courier(job, ledger, services, events, take)
     courier.end()
     wanted = set(numbers)
+    require_own(ledger.path, (b for b in ledger.out.batches(*OPEN) if b.number in wanted), job.backends)
     for batch in ledger.out.batches(*OPEN):
         if batch.number not in wanted:
             continue
@@ -92,10 +94,13 @@ def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
 
 async def read_file(ledger: Ledger, job: Job, path: Path) -> Reading:
     """Read a result file that somebody brought into one ledger of a run. Raises OSError where it cannot be read."""
-    made_for = {batch.number: job.backends[batch.backend] for batch in ledger.out.batches()}
+    made_for = {}
+    for batch in ledger.out.batches():
+        require_backend(ledger.path, batch, job.backends)
+        made_for[batch.number] = job.backends[batch.backend]
 
     def price(row: Outstanding) -> Price | None:
-        return None if row.batch is None else made_for[row.batch].price
+        return None if row.batch not in made_for else made_for[row.batch].price
 
     reading = Reading()
     read = reader_of(made_for.values())

@@ -21,11 +21,12 @@ from edgen.engine.finish import Made, common_side, told, write_files
 from edgen.engine.heirlooms import copy_rest, judge_ledgers
 from edgen.engine.run import EVERYTHING
 from edgen.errors import JobError, RunError, UsageError
+from edgen.files import replacing, sync_folder
 from edgen.ledger import OPEN, Drop, Ledger, RunPlan, RunStatus, Several, Source, Together
+from edgen.ledger.opening import damaged
 from edgen.loading import read_text, read_yaml
 from edgen.records import record_id
-from edgen.rundir import RunDir, run_around
-from edgen.shards import sync_folder
+from edgen.rundir import RunDir, inputs_named, run_around
 
 _DUPLICATES = "duplicates.jsonl"
 
@@ -155,7 +156,7 @@ class _Merging:
         for run, path in judge_ledgers([*self._runs, *(run for part in self._parts for run in part.runs)]):
             refuse_open(run, Source(path, str(path), self._scratch))
         (self._work.path / "merged").mkdir()
-        with (self._work.path / "merged" / _DUPLICATES).open("wb") as file:
+        with replacing(self._work.path / "merged" / _DUPLICATES) as file:
 
             def drop(facts: dict[str, Any]) -> None:
                 file.write(msgspec.json.encode(facts) + b"\n")
@@ -329,10 +330,14 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 
 def _told_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """The job as a manifest holds it: as it was given, and not as the run keeps it."""
-    noted = next((source.facts[EVERYTHING] for source in sources if EVERYTHING in source.facts), None)
+    noted = next((source for source in sources if EVERYTHING in source.facts), None)
     plain: dict[str, Any] = told(job)
     if noted is not None:
-        plain = {key: value for key, value in msgspec.json.decode(noted).items() if key in plain}
+        try:
+            known = msgspec.json.decode(noted.facts[EVERYTHING], type=dict[str, Any])
+        except (ValueError, RecursionError) as problem:
+            raise damaged(noted.path, f"the job that it notes is none: {problem}") from None
+        plain = {key: value for key, value in known.items() if key in plain}
     return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
 
 
@@ -350,5 +355,6 @@ def _missing(status: RunStatus) -> str | None:
 def _copy_job(run: RunDir, to: RunDir, job: Job) -> None:
     """Copy a run's job and its inputs, with the numbers of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
-    texts = {path.name: path.read_text() for path in sorted(run.inputs.iterdir()) if path.is_file()}
+    inputs = (run.path / name for name in sorted(inputs_named(value)))
+    texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
     to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

@@ -2,7 +2,8 @@
 
 A run tells something if it asked with the same templates by the same protocol, to its end or nearly so: of a run
 that was broken off early, the short conversations are there and the long ones are not. What a simulator wrote
-tells nothing about a model. Nothing is written, and nobody is kept waiting.
+tells nothing about a model. A run whose ledger is damaged is passed over and named. Nothing is written, and nobody is
+kept waiting.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from edgen import __version__
 from edgen.config import Job, SimulatorConfig, backend_name, load_job, roles_asked, shaping
 from edgen.engine.plan import Plan
 from edgen.engine.usage import Rates, Used, total
-from edgen.errors import EdgenError
+from edgen.errors import DamagedError, EdgenError
+from edgen.files import read_regular
 from edgen.ledger import View
+from edgen.loading import MAX_BYTES
 from edgen.rundir import RunDir
 
 _RUNS = 8  # that an estimate rests on, the latest first
@@ -43,17 +46,23 @@ class Precedent(NamedTuple):
     other_space: bool
 
 
-def precedents(plan: Plan, folder: Path, rates: Rates) -> list[Precedent]:
+def precedents(plan: Plan, folder: Path, rates: Rates) -> tuple[list[Precedent], list[Path]]:
     """The runs in `folder` that tell most about a plan: those of the same models, settings and space if there are
-    any, else those that come closest."""
+    any, else those that come closest. And the runs that were passed over, since their ledgers are damaged."""
     found: dict[tuple[bool, bool, bool], list[Precedent]] = defaultdict(list)
+    damaged = []
     for path in itertools.islice(_latest(folder, plan.template_sha256), _LOOKED_AT):
-        if (one := _read(plan, path, rates)) is not None:
+        try:
+            one = _read(plan, path, rates)
+        except DamagedError:
+            damaged.append(path)
+            continue
+        if one is not None:
             found[one.other_model is not None, one.other_settings, one.other_space].append(one)
             if len(found[False, False, False]) == _RUNS:
                 break
     closest = min((key for key, runs in found.items() if runs), default=None)
-    return [] if closest is None else found[closest][:_RUNS]
+    return [] if closest is None else found[closest][:_RUNS], damaged
 
 
 def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
@@ -64,15 +73,16 @@ def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
         for job in folder.glob(pattern):
             try:
                 ledger = job.with_name("run.db")
-                if mark in job.read_bytes():
+                if mark in read_regular(job, MAX_BYTES):
+                    RunDir(job.parent).refuse_links()
                     jobs.append((ledger.stat().st_mtime, job.parent))
-            except OSError:  # gone meanwhile, or nothing that can be read: it tells nothing
+            except (OSError, EdgenError):  # gone meanwhile, or nothing that can be read: it tells nothing
                 continue
     yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
 
 
 def _read(plan: Plan, path: Path, rates: Rates) -> Precedent | None:
-    """What a run tells, None if nothing."""
+    """What a run tells, None if nothing. Raises DamagedError."""
     run = RunDir(path)
     if run.previous.exists():  # answers of several forms of a job, which cannot be told apart
         return None
@@ -84,7 +94,9 @@ def _read(plan: Plan, path: Path, rates: Rates) -> Precedent | None:
             if view.plan.fingerprint != theirs.resolved.fingerprint:
                 return None
             scenarios, ends = _scenarios(plan.job, theirs, view, rates)
-    except EdgenError:  # another version's, or broken: `edgen status` says so
+    except DamagedError:
+        raise
+    except EdgenError:  # another version's: `edgen status` says so
         return None
     if not scenarios:
         return None

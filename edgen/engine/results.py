@@ -1,6 +1,6 @@
 """Result files of batches, read into the ledger: each line's reply stored, its request struck out.
 
-Reading a file twice changes nothing. Lines about requests that are not out are counted, never stored.
+Reading a file twice changes nothing. No line is held that is larger than an answer can be. Lines about requests that are not out are counted, never stored.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
-from edgen.backends.batches import Answered, Unanswered, read_custom_id
+from edgen.backends.batches import MAX_ANSWER, Answered, Unanswered, read_custom_id
 from edgen.config import Price
 from edgen.engine.line import MAYBE_PAID, cost_of
 from edgen.ledger import Ledger, Outstanding
+from edgen.limits import text_token_floor
 from edgen.model import Reply
 
 _BREATH = 200  # lines that are read before others get their turn
+_PIECE = 1 << 16  # bytes of what is passed over
 _GROUP = 256  # replies that are on their way to the disk at once
 
 ReadLine = Callable[[bytes], Answered | Unanswered | None]
@@ -70,7 +73,7 @@ async def read_results(
         for count, line in enumerate(_lines(file)):
             if count % _BREATH == 0:
                 await asyncio.sleep(0)
-            said = read(line)
+            said = read(line) if line else None
             if said is None:
                 reading.unreadable += 1
                 continue
@@ -99,8 +102,15 @@ async def read_results(
     await ledger.flush()
 
 
-def _lines(file: Iterator[bytes]) -> Iterator[bytes]:
-    return (line for line in file if line.strip())
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines that say something; one that is too long to be an answer is empty."""
+    while line := file.readline(MAX_ANSWER):
+        if len(line) == MAX_ANSWER and not line.endswith(b"\n"):
+            while len(rest := file.readline(_PIECE)) == _PIECE and not rest.endswith(b"\n"):
+                pass
+            yield b""
+        elif line.strip():
+            yield line
 
 
 def _row(name: str, ledger: Ledger, taken: set[int], reading: Reading) -> Outstanding | None:
@@ -129,8 +139,9 @@ def _store(
     # A service that does not count is taken at its worst.
     tokens, usd = row.tokens, row.usd
     if usage is not None:
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        usd = cost_of(price, usage.prompt_tokens, usage.completion_tokens, batch=True)
+        completion = max(usage.completion_tokens, text_token_floor(reply.text))
+        tokens = usage.prompt_tokens + completion
+        usd = cost_of(price, usage.prompt_tokens, completion, batch=True)
         reading.prompt_tokens += usage.prompt_tokens
         reading.completion_tokens += usage.completion_tokens
     reading.answered += 1

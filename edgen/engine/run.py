@@ -14,13 +14,13 @@ import msgspec
 
 from edgen import __version__
 from edgen.backends import Backend
-from edgen.config import Job, resolved
+from edgen.config import Job, load_job, resolved
 from edgen.engine.finish import Made, told, write_files
 from edgen.engine.load import free_name
 from edgen.engine.plan import Plan
 from edgen.engine.rounds import BatchWay
 from edgen.engine.session import Charged, Session
-from edgen.errors import ShortError, UsageError
+from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.rundir import RunDir
 from edgen.space import dump_space
@@ -86,7 +86,7 @@ class Run:
         self.ledger = ledger
         check_part(plan.job, part)
         self._part = _piece(plan.job, part)
-        self._known = _planned_before(ledger)
+        self._known = ledger.plan
         if self._known is not None:
             check_piece(rundir.path, self._known, plan.job, part)
         self.session = Session(plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, way=way)
@@ -105,7 +105,9 @@ class Run:
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
         before = self._known.fingerprint if self._known is not None else self.fingerprint
-        if before != self.fingerprint and (aside := self.rundir.set_aside()) is not None:
+        if self.fingerprint in (before, self._noted()):
+            self.rundir.end_setting_aside()  # which a start that was killed began
+        elif (aside := self.rundir.set_aside()) is not None:
             note(
                 "The job, its template or space, or edgen itself has changed since this run was last worked on: "
                 f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
@@ -133,6 +135,14 @@ class Run:
         }
         self.rundir.write_job(facts, texts)
         self.ledger.set_fact(EVERYTHING, msgspec.json.encode(told(job)).decode())
+
+    def _noted(self) -> str | None:
+        """The fingerprint of the job that is noted in the folder: this plan's, if a kill came before any work."""
+        try:
+            noted = load_job(self.rundir.job).resolved
+        except EdgenError:
+            return None
+        return None if noted is None else noted.fingerprint
 
     async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
         """Make everything, then write the files.
@@ -247,9 +257,3 @@ class Run:
 def _piece(job: Job, part: range | None) -> range | None:
     """The part that is asked for; None where it is all of the job."""
     return None if part is None or part == range(job.conversations) else part
-
-
-def _planned_before(ledger: Ledger) -> RunPlan | None:
-    """What the run was to make when it was last worked on."""
-    known = ledger.fact("plan")
-    return msgspec.json.decode(known, type=RunPlan) if known else None

@@ -7,33 +7,41 @@ group commits); reading is direct, since WAL lets both go on at once.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import msgspec
 
+from edgen.ledger import checksums
 from edgen.ledger.at import Kept, batches_at, charged_at, kept_at, out_at, run_status
 from edgen.ledger.batches import OPEN, STRIKE, Batch, Out, Outstanding, abandon
+from edgen.ledger.book import (
+    OUTCOME,
+    OUTCOME_COLUMNS,
+    RECORD,
+    RECORD_COLUMNS,
+    REPLY,
+    REPLY_COLUMNS,
+    Book,
+    unsound,
+)
+from edgen.ledger.cells import NATURAL, STATUS, TEXT
 from edgen.ledger.merge import Drop, Several, Source, Together
-from edgen.ledger.schema import REPLICATES, check, connect, unit_number, units, worded
-from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_status
-from edgen.ledger.view import View
+from edgen.ledger.opening import check, connect
+from edgen.ledger.schema import REPLICATES, unit_number, units
+from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_plan, read_status
+from edgen.ledger.view import View, last_reply
 from edgen.ledger.writer import Writer
-from edgen.model import Address, FinishReason, Reply, Status, Usage
+from edgen.model import Address, Reply, Status
 
 _PAGE = 500
-_REPLIES = (
-    "SELECT key, text, finish_reason, refusal, model, prompt_tokens, completion_tokens, simulated "
-    "FROM replies WHERE unit = ?"
-)
+_REPLIES = f"SELECT {REPLY_COLUMNS} FROM replies WHERE unit = ?"  # noqa: S608 - ours
 
-_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)"
-_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?)"
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?)"
+_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
 _SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
 
@@ -51,20 +59,33 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """An open run.db. Use as an async context manager; everything queued is committed at its end."""
+    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
+    see Writer."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = path
-        self._reader = connect(path, create=create)
-        check(self._reader, path)
-        last = self._one("SELECT MAX(unit) FROM replies")[0]
-        self._last_unit = -1 if last is None else int(last)
+        self._before_commit = before_commit
+        connection = connect(path, create=create)
+        self._book = Book(connection, path)
+        try:
+            check(connection, path)
+            last = self._book.one("SELECT MAX(unit) FROM replies", (NATURAL.or_none,))[0]
+        except BaseException:
+            connection.close()
+            raise
+        self._last_unit = -1 if last is None else last
         self._writer: Writer | None = None
         self._out: Out | None = None
 
     async def __aenter__(self) -> Ledger:
-        self._writer = Writer(self._path)
-        self._out = Out(self._reader, self._writer)
+        try:
+            self._writer = Writer(self._path, self._before_commit)
+            self._out = Out(self._book, self._writer)
+        except BaseException as problem:
+            await self.__aexit__(type(problem), problem, None)
+            raise
         return self
 
     async def __aexit__(
@@ -76,7 +97,7 @@ class Ledger:
             if error is None:
                 raise
         finally:
-            self._reader.close()
+            self._book.close()
 
     @property
     def writer(self) -> Writer:
@@ -110,7 +131,7 @@ class Ledger:
         """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
         usage = reply.usage
         unit = unit_number(address.scenario, address.replicate)
-        row = (
+        said = (
             unit,
             address.step,
             address.attempt,
@@ -118,15 +139,19 @@ class Ledger:
             reply.finish_reason,
             reply.refusal,
             reply.model,
-            reply.simulated,
+            int(reply.simulated),
             usage.prompt_tokens if usage else None,
             usage.completion_tokens if usage else None,
+        )
+        row = (
+            *said,
             time.time(),
             latency,
             tries,
             charged_tokens,
             cost_usd,
             reply.text,
+            checksums.of_reply(*said, reply.text),
         )
         self._last_unit = max(self._last_unit, unit)
         if held is None:
@@ -139,32 +164,26 @@ class Ledger:
         unit = unit_number(scenario, replicate)
         if unit > self._last_unit:
             return {}
-        rows = self._all(_REPLIES, (unit,))
-        return {key: _reply(*row) for key, *row in rows}
+        return {row[3]: self._book.reply(row) for row in self._book.rows(_REPLIES, REPLY, (unit,))}
 
     def reply(self, address: Address, key: bytes) -> Reply | None:
         """What was answered to one request by now, whichever session asked it."""
         unit = unit_number(address.scenario, address.replicate)
-        rows = self._all(
-            f"{_REPLIES} AND step = ? AND attempt = ? AND key = ?", (unit, address.step, address.attempt, key)
+        row = self._book.row(
+            f"{_REPLIES} AND step = ? AND attempt = ? AND key = ?",
+            REPLY,
+            (unit, address.step, address.attempt, key),
         )
-        return _reply(*rows[0][1:]) if rows else None
+        return None if row is None else self._book.reply(row)
 
     # -- outcomes
 
     def settle(self, outcome: Outcome, fingerprint: str, record: bytes | None) -> None:
         """Queue how a conversation ended and, if it was accepted, its record."""
         unit = unit_number(outcome.scenario, outcome.replicate)
-        row = (
-            unit,
-            fingerprint,
-            outcome.status,
-            outcome.reason,
-            outcome.detail,
-            outcome.group,
-            outcome.reply_key,
-        )
-        kept = [] if record is None else [(_RECORD, (unit, record))]
+        facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
+        row = (unit, fingerprint, *facts, checksums.of_outcome(unit, *facts))
+        kept = [] if record is None else [(_RECORD, (unit, record, checksums.of_record(unit, record)))]
         self.writer.add(*kept, (_OUTCOME, row))
 
     def settled(
@@ -177,9 +196,10 @@ class Ledger:
         """
         unit, stop = unit_number(first, 0) - 1, unit_number(end, 0)
         while True:
-            rows = self._all(
+            rows = self._book.rows(
                 "SELECT unit, status, reason, fingerprint FROM outcomes WHERE unit > ? AND unit < ? "
                 "ORDER BY unit LIMIT ?",
+                (NATURAL, STATUS, TEXT.or_none, TEXT),
                 (unit, stop, _PAGE),
             )
             for unit, status, reason, made_under in rows:
@@ -192,9 +212,10 @@ class Ledger:
         self, fingerprint: str, first: int, end: int, replicates: int
     ) -> list[tuple[Status, str | None, int]]:
         """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
-        rows = self._all(
+        rows = self._book.rows(
             "SELECT status, reason, COUNT(*) FROM outcomes WHERE unit >= ? AND unit < ? AND unit % ? < ? "
             "AND fingerprint = ? AND status != 'failed' GROUP BY 1, 2",
+            (STATUS, TEXT.or_none, NATURAL),
             (*units(first, end), REPLICATES, replicates, fingerprint),
         )
         return [(Status(status), reason, count) for status, reason, count in rows]
@@ -207,9 +228,10 @@ class Ledger:
         self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
     ) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations), by ascending hash."""
-        yield from self._stream(
+        yield from self._book.stream(
             "SELECT grp, COUNT(*) FROM outcomes WHERE fingerprint = ? AND status = 'accepted' "
             "AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY grp ORDER BY grp",
+            (NATURAL, NATURAL),
             (fingerprint, *units(first, scenarios), REPLICATES, replicates),
         )
 
@@ -217,44 +239,51 @@ class Ledger:
         self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
     ) -> Generator[tuple[int, bytes], None, None]:
         """(group hash, record) of accepted conversations, by scenario and replicate."""
-        yield from self._stream(
-            "SELECT o.grp, r.data FROM outcomes o JOIN records r ON r.unit = o.unit "
+        for row in self._book.stream(
+            f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o JOIN records r ON r.unit = o.unit "  # noqa: S608
             "WHERE o.fingerprint = ? AND o.status = 'accepted' AND o.unit >= ? AND o.unit < ? AND o.unit % ? < ? "
             "ORDER BY o.unit",
+            (*OUTCOME, *RECORD),
             (fingerprint, *units(first, scenarios), REPLICATES, replicates),
-        )
+        ):
+            self._book.sound(row[: len(OUTCOME)])
+            yield row[4], self._book.record(row[0], *row[len(OUTCOME) :])
 
     def refused(
         self, fingerprint: str, scenarios: int, replicates: int, first: int = 0
-    ) -> Iterator[tuple[int, int, str, str, str, str | None]]:
+    ) -> Iterator[tuple[int, int, str, str | None, str | None, str | None]]:
         """(scenario, replicate, status, reason, detail, last raw reply) of what was not accepted."""
-        for unit, *rest in self._stream(
-            "SELECT o.unit, o.status, o.reason, o.detail, "
-            "(SELECT text FROM replies p WHERE p.unit = o.unit AND p.key = o.reply_key) "
-            "FROM outcomes o WHERE o.fingerprint = ? AND o.status != 'accepted' AND o.unit >= ? AND o.unit < ? "
-            "AND o.unit % ? < ? ORDER BY o.unit",
+        for row in self._book.stream(
+            f"SELECT {OUTCOME_COLUMNS} FROM outcomes o WHERE o.fingerprint = ? AND o.status != 'accepted' "  # noqa: S608
+            "AND o.unit >= ? AND o.unit < ? AND o.unit % ? < ? ORDER BY o.unit",
+            OUTCOME,
             (fingerprint, *units(first, scenarios), REPLICATES, replicates),
         ):
-            yield (unit // REPLICATES, unit % REPLICATES, *rest)
+            self._book.sound(row)
+            unit, status, reason, detail, _, key, _ = row
+            reply = last_reply(self._book, unit, key)
+            said = None if reply is None else reply.text
+            yield unit // REPLICATES, unit % REPLICATES, status, reason, detail, said
 
     # -- sessions and facts about the run
 
     def take_over(self) -> None:
-        """Before anything is asked: what a dead process had under way is charged to its session."""
-        try:
-            abandon(self._reader)
-        except sqlite3.DatabaseError as problem:
-            raise worded(self._path, problem) from None
+        """Before anything is asked: what a dead process had under way is charged to its session, and outcomes and
+        records that are damaged are removed, so that they are made again from what was answered."""
+        abandon(self._book)
+        if gone := list(unsound(self._book)):
+            with self._book.at_once("BEGIN IMMEDIATE"):
+                for unit in gone:
+                    self._book.write("DELETE FROM outcomes WHERE unit = ?", (unit,))
+                    self._book.write("DELETE FROM records WHERE unit = ?", (unit,))
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; returns the session's number."""
-        try:
-            cursor = self._reader.execute(
+        with self._book.at_once("BEGIN IMMEDIATE"):
+            cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (time.time(), pid, host, edgen),
             )
-        except sqlite3.DatabaseError as problem:
-            raise worded(self._path, problem) from None
         return int(cursor.lastrowid or 0)
 
     def note_session(
@@ -274,7 +303,7 @@ class Ledger:
     def charged(self, price: Callable[[int, int], float]) -> tuple[int, float]:
         """(tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
         values replies that were stored without a cost."""
-        return charged(self._reader, price)
+        return charged(self._book, price)
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact about the run."""
@@ -282,49 +311,21 @@ class Ledger:
 
     def fact(self, name: str) -> str | None:
         """A fact as last committed."""
-        row = self._all("SELECT value FROM meta WHERE name = ?", (name,))
-        return str(row[0][0]) if row else None
+        row = self._book.row("SELECT value FROM meta WHERE name = ?", (TEXT,), (name,))
+        return None if row is None else str(row[0])
+
+    @property
+    def plan(self) -> RunPlan | None:
+        """What the run was to make when it was last worked on."""
+        return read_plan(self._book)
 
     def status(self) -> RunStatus:
         """What `edgen status` prints, as last committed."""
-        try:
-            return read_status(self._reader)
-        except sqlite3.DatabaseError as problem:
-            raise worded(self._path, problem) from None
+        return read_status(self._book)
 
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
         await self.writer.put(_META, ("flushed", "1"))
-
-    # -- reading
-
-    def _one(self, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-        return self._all(sql, values)[0]
-
-    def _all(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._reader.execute(sql, values).fetchall()
-        except sqlite3.DatabaseError as problem:
-            raise worded(self._path, problem) from None
-
-    def _stream(self, sql: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        try:
-            yield from self._reader.execute(sql, values)
-        except sqlite3.DatabaseError as problem:
-            raise worded(self._path, problem) from None
-
-
-def _reply(
-    text: str,
-    finish_reason: FinishReason,
-    refusal: str | None,
-    model: str | None,
-    prompt_tokens: int | None,
-    completion_tokens: int | None,
-    simulated: int,
-) -> Reply:
-    usage = None if prompt_tokens is None else Usage(prompt_tokens, completion_tokens or 0)
-    return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
 
 
 __all__ = [

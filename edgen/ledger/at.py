@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from edgen.ledger.batches import Batch, read_batches
-from edgen.ledger.schema import connect, worded
-from edgen.ledger.status import RunStatus, charged, read_status, set_aside, unanswered
+from edgen.ledger.book import Book
+from edgen.ledger.cells import NATURAL
+from edgen.ledger.opening import connect
+from edgen.ledger.status import RunStatus, charged, read_facts, read_status, set_aside, unanswered
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -26,52 +27,49 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    connection = connect(path, read_only=True)
+def _reading(path: Path) -> Iterator[Book]:
+    book = Book(connect(path, read_only=True), path)
     try:
-        yield connection
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
+        yield book
     finally:
-        connection.close()
+        book.close()
 
 
 def kept_at(path: Path) -> Kept:
     """How the run of the ledger at `path` stands."""
-    with _reading(path) as connection:
+    with _reading(path) as book:
         return Kept(
-            read_status(connection),
-            set_aside(connection),
-            unanswered(connection),
-            read_batches(connection),
-            dict(connection.execute("SELECT name, value FROM meta").fetchall()),
+            read_status(book),
+            set_aside(book),
+            unanswered(book),
+            read_batches(book),
+            read_facts(book),
         )
 
 
 def run_status(path: Path) -> RunStatus:
     """The status of the ledger at `path`."""
-    with _reading(path) as connection:
-        return read_status(connection)
+    with _reading(path) as book:
+        return read_status(book)
 
 
 def batches_at(path: Path) -> list[Batch]:
     """Every batch of the ledger at `path`; none if there is no ledger."""
     if not path.exists():
         return []
-    with _reading(path) as connection:
-        return read_batches(connection)
+    with _reading(path) as book:
+        return read_batches(book)
 
 
 def out_at(path: Path, batch: int) -> int:
     """How many requests of a batch of the ledger at `path` are out."""
-    with _reading(path) as connection:
-        found = connection.execute("SELECT COUNT(*) FROM outstanding WHERE batch = ?", (batch,))
-        return int(found.fetchone()[0])
+    with _reading(path) as book:
+        return int(book.one("SELECT COUNT(*) FROM outstanding WHERE batch = ?", (NATURAL,), (batch,))[0])
 
 
 def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
     """What `Ledger.charged` says of the ledger at `path`; nothing if there is none."""
     if not path.exists():
         return 0, 0.0
-    with _reading(path) as connection:
-        return charged(connection, price)
+    with _reading(path) as book:
+        return charged(book, price)

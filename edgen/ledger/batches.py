@@ -8,15 +8,16 @@ before its file is made, and its provider's id before anybody waits for it.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from edgen.errors import CallError, FailureKind
-from edgen.ledger.schema import unit_number
+from edgen.ledger.book import Book
+from edgen.ledger.cells import AMOUNT, BLOB, MOMENT, NATURAL, TEXT, Kind
+from edgen.ledger.schema import total, unit_number
 from edgen.ledger.writer import Writer
 from edgen.model import Address
 
@@ -33,6 +34,12 @@ State = Literal[
 OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 
 _PAGE = 2_000
+_ROW = "id, batch, unit, step, attempt, key, tokens, usd"
+_KINDS = (NATURAL, NATURAL.or_none, NATURAL, NATURAL, NATURAL, BLOB, NATURAL, AMOUNT)
+_BATCHES = "id, state, fingerprint, backend, token, round, requests, file, file_id, remote_id, made_at, sent_at, message"
+_BATCH_KINDS = (NATURAL, Kind(str, words=frozenset(get_args(State))), TEXT, TEXT, TEXT, NATURAL, NATURAL, TEXT,
+                TEXT.or_none, TEXT.or_none, MOMENT, MOMENT.or_none, TEXT.or_none)  # fmt: skip
+_FAILURE = Kind(str, words=frozenset(FailureKind))
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?)"
 STRIKE = "DELETE FROM outstanding WHERE id = ?"
 # Money is summed up in whole picodollars, as in the budget, so that no sum depends on its order.
@@ -90,10 +97,10 @@ class Outstanding(msgspec.Struct, frozen=True):
 class Out:
     """The calls that are out, of one open ledger. Reads are of what is committed."""
 
-    def __init__(self, reader: sqlite3.Connection, writer: Writer) -> None:
-        self._reader = reader
+    def __init__(self, book: Book, writer: Writer) -> None:
+        self._book = book
         self._writer = writer
-        self._last = reader.execute("SELECT IFNULL(MAX(id), 0) FROM outstanding").fetchone()[0]
+        self._last = book.one("SELECT IFNULL(MAX(id), 0) FROM outstanding", (NATURAL,))[0]
 
     # -- single calls
 
@@ -136,11 +143,12 @@ class Out:
 
     def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
         """How often a request failed in batches, and how it did the last time."""
-        row = self._reader.execute(
-            "SELECT tries, kind, detail FROM returned WHERE unit = ? AND step = ? AND attempt = ? AND key = ? "
-            "AND kind IS NOT NULL",
+        row = self._book.row(
+            "SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE unit = ? AND step = ? AND attempt = ? "
+            "AND key = ? AND kind IS NOT NULL",
+            (NATURAL, _FAILURE, TEXT),
             (*_place(address), key),
-        ).fetchone()
+        )
         return None if row is None else (row[0], CallError(FailureKind(row[1]), row[2]))
 
     def forgive(self, kinds: Iterable[FailureKind]) -> None:
@@ -163,7 +171,7 @@ class Out:
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
         """A new batch, being prepared."""
-        number = 1 + self._reader.execute("SELECT IFNULL(MAX(id), 0) FROM batches").fetchone()[0]
+        number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", (NATURAL,))[0]
         batch = Batch(
             number=number,
             state="preparing",
@@ -178,24 +186,27 @@ class Out:
 
     def batches(self, *states: State) -> list[Batch]:
         """The batches in one of these states, or all, the first one first."""
-        return read_batches(self._reader, *states)
+        return read_batches(self._book, *states)
 
     def has(self, address: Address, key: bytes) -> bool:
         """Whether this very call is out."""
-        place = _place(address)
-        found = self._reader.execute(
-            "SELECT 1 FROM outstanding WHERE unit = ? AND step = ? AND attempt = ? AND key = ?", (*place, key)
+        return bool(
+            self._book.row(
+                "SELECT 1 FROM outstanding WHERE unit = ? AND step = ? AND attempt = ? AND key = ?",
+                (NATURAL,),
+                (*_place(address), key),
+            )
         )
-        return found.fetchone() is not None
 
     def of(self, batch: int) -> Iterator[Outstanding]:
         """The requests of a batch that are still out, in order, read in pages."""
         last = -1
         while True:
-            rows = self._reader.execute(
-                "SELECT * FROM outstanding WHERE batch = ? AND id > ? ORDER BY id LIMIT ?",
+            rows = self._book.rows(
+                f"SELECT {_ROW} FROM outstanding WHERE batch = ? AND id > ? ORDER BY id LIMIT ?",  # noqa: S608 - ours
+                _KINDS,
                 (batch, last, _PAGE),
-            ).fetchall()
+            )
             yield from (_outstanding(row) for row in rows)
             if len(rows) < _PAGE:
                 return
@@ -203,40 +214,43 @@ class Out:
 
     def find(self, address: Address, prefix: bytes) -> list[Outstanding]:
         """The requests that are out at an address, whose keys begin with `prefix`."""
-        rows = self._reader.execute(
-            "SELECT * FROM outstanding WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",
+        rows = self._book.rows(
+            f"SELECT {_ROW} FROM outstanding "  # noqa: S608 - ours
+            "WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",
+            _KINDS,
             (*_place(address), len(prefix), prefix),
-        ).fetchall()
+        )
         return [_outstanding(row) for row in rows]
 
     def is_back(self, address: Address, prefix: bytes) -> bool:
         """Whether a call at an address, under a key that begins with `prefix`, has come back: with a reply or not."""
         return any(
-            self._reader.execute(
+            self._book.row(
                 f"SELECT 1 FROM {table} WHERE unit = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?",  # noqa: S608
+                (NATURAL,),
                 (*_place(address), len(prefix), prefix),
-            ).fetchone()
+            )
             for table in ("replies", "returned")
         )
 
     def sums(self, batch: int | None) -> tuple[int, int, float]:
         """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""
-        row = self._reader.execute(
-            "SELECT COUNT(*), IFNULL(SUM(tokens), 0), TOTAL(usd) FROM outstanding WHERE batch IS ?", (batch,)
-        ).fetchone()
-        return int(row[0]), int(row[1]), float(row[2])
+        calls, tokens, usd = self._book.one(
+            f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?",  # noqa: S608 - ours
+            (NATURAL, NATURAL, AMOUNT),
+            (batch,),
+        )
+        return calls, tokens, usd
 
     def _next(self) -> int:
         self._last += 1
         return int(self._last)
 
 
-def read_batches(connection: sqlite3.Connection, *states: State) -> list[Batch]:
-    """The batches in one of these states, or all, the first one first; none in a ledger that has no table of them."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
-        return []
-    rows = connection.execute("SELECT * FROM batches ORDER BY id").fetchall()
-    found = [Batch(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+def read_batches(book: Book, *states: State) -> list[Batch]:
+    """The batches in one of these states, or all, the first one first."""
+    found = [Batch(**dict(zip(_COLUMNS, row, strict=True)))
+             for row in book.rows(f"SELECT {_BATCHES} FROM batches ORDER BY id", _BATCH_KINDS)]  # fmt: skip  # noqa: S608
     return [batch for batch in found if not states or batch.state in states]
 
 
@@ -244,27 +258,21 @@ _COLUMNS = ("number", "state", "fingerprint", "backend", "token", "round", "requ
             "made_at", "sent_at", "message")  # fmt: skip
 
 
-def abandon(connection: sqlite3.Connection) -> None:
+def abandon(book: Book) -> None:
     """At the start of a session: what a dead one had under way. Single calls are charged at their most, since
     the service may have worked on them; a batch whose file was not whole counts for nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        tokens, usd = connection.execute(
-            "SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(CAST(ROUND(usd * 1e12) AS INTEGER)), 0) / 1e12 "
-            "FROM outstanding WHERE batch IS NULL"
-        ).fetchone()
+    with book.at_once("BEGIN IMMEDIATE"):
+        tokens, usd = book.one(
+            f"SELECT {total('tokens')}, {total('ROUND(usd * 1e12)')} / 1e12 FROM outstanding WHERE batch IS NULL",  # noqa: S608
+            (NATURAL, AMOUNT),
+        )
         if tokens or usd:
-            connection.execute(LOSE, (tokens, usd))
-        connection.execute(
+            book.write(LOSE, (tokens, usd))
+        book.write(
             "DELETE FROM outstanding WHERE batch IS NULL "
             "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
         )
-        connection.execute("DELETE FROM batches WHERE state = 'preparing'")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        book.write("DELETE FROM batches WHERE state = 'preparing'")
 
 
 def _place(address: Address) -> tuple[int, int, int]:

@@ -23,9 +23,13 @@ import msgspec
 
 from edgen import __version__
 from edgen.errors import EdgenError
+from edgen.files import refuse_links
 from edgen.ledger.batches import Batch, read_batches
-from edgen.ledger.schema import REPLICATES, check, connect, still_uri, worded
-from edgen.ledger.status import RunPlan, RunStatus, read_status
+from edgen.ledger.book import REPLY, REPLY_COLUMNS, Book, unsound
+from edgen.ledger.cells import AMOUNT, MOMENT, NATURAL, TEXT
+from edgen.ledger.opening import answered, check, connect, require_files, still_uri, worded
+from edgen.ledger.schema import REPLICATES
+from edgen.ledger.status import RunPlan, RunStatus, read_facts, read_status
 
 Drop = Callable[[dict[str, Any]], None]
 
@@ -53,6 +57,8 @@ CREATE TEMP VIEW settled AS SELECT unit / {REPLICATES} AS scenario FROM main.out
 """
 _SESSION = ("started_at", "ended_at", "pid", "host", "edgen", "made", "replayed", "retried", "prompt_tokens",
             "completion_tokens", "cost_usd", "state", "message", "lost_tokens", "lost_usd")  # fmt: skip
+_SESSION_KINDS = (MOMENT, MOMENT.or_none, NATURAL, TEXT, TEXT, NATURAL, NATURAL, NATURAL, NATURAL, NATURAL,
+                  AMOUNT.or_none, TEXT, TEXT.or_none, NATURAL, AMOUNT)  # fmt: skip
 
 
 class Source:
@@ -65,13 +71,14 @@ class Source:
         self.run = run
         self.file = _still(path, scratch)
         try:
-            with contextlib.closing(connect(self.file, still=True)) as connection:
-                check(connection, path)
-                self.status: RunStatus = read_status(connection)
-                self.batches: list[Batch] = read_batches(connection)
-                facts = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-        except sqlite3.DatabaseError as problem:
-            raise worded(path, problem) from None
+            with contextlib.closing(Book(connect(self.file, still=True), path)) as book:
+                check(book.connection, path)
+                self.status: RunStatus = read_status(book)
+                self.batches: list[Batch] = read_batches(book)
+                facts = read_facts(book)
+                query = f"SELECT {', '.join(_SESSION)} FROM sessions ORDER BY id"
+                self.sessions = book.rows(query, _SESSION_KINDS)
+                _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
         self.facts: dict[str, str] = facts
@@ -197,19 +204,16 @@ class Together:
         run("INSERT INTO main.records SELECT * FROM src.records WHERE unit IN (SELECT unit FROM taken)")
         run(
             "INSERT OR REPLACE INTO main.outcomes SELECT unit, CASE fingerprint WHEN :theirs THEN :ours ELSE "
-            "fingerprint END, status, reason, detail, grp, reply_key FROM src.outcomes WHERE unit IN (SELECT unit FROM taken)",
+            "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE unit IN (SELECT unit FROM taken)",
             self._names(source),
         )
-        columns = ", ".join(_SESSION)
-        self._sessions += run(f"SELECT {columns} FROM src.sessions ORDER BY id").fetchall()
-        if run("SELECT 1 FROM src.sqlite_master WHERE name = 'outstanding'").fetchone():
-            rest = "unit, step, attempt, key, tokens, usd"
-            run(
-                f"INSERT INTO main.outstanding (batch, {rest}) "
-                f"SELECT NULL, {rest} FROM src.outstanding WHERE batch IS NULL ORDER BY id"
-            )
-        if run("SELECT 1 FROM src.sqlite_master WHERE name = 'returned'").fetchone():
-            run("INSERT OR IGNORE INTO main.returned SELECT * FROM src.returned")
+        self._sessions += source.sessions
+        rest = "unit, step, attempt, key, tokens, usd"
+        run(
+            f"INSERT INTO main.outstanding (batch, {rest}) "
+            f"SELECT NULL, {rest} FROM src.outstanding WHERE batch IS NULL ORDER BY id"
+        )
+        run("INSERT OR IGNORE INTO main.returned SELECT * FROM src.returned")
         self._copy_batches(source)
 
     def _copy_batches(self, source: Source) -> None:
@@ -218,6 +222,7 @@ class Together:
         self._added += 1
         theirs = source.path.with_name(f"{source.path.stem}.batches")
         ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
+        refuse_links(theirs.parent, [theirs.name])
         if theirs.is_dir():
             shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns(".*"))
         for batch in source.batches:
@@ -263,11 +268,12 @@ class Together:
             self._sessions.sort(key=lambda row: row[0])
             many(into, self._sessions)
             run("COMMIT")
-            status = msgspec.structs.replace(read_status(self._connection), session_state="complete")
+            book = Book(self._connection, self._path)
+            status = msgspec.structs.replace(read_status(book), session_state="complete")
             now, state = time.time(), status.state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
             run(into, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
-            return read_status(self._connection)
+            return read_status(book)
 
     def _tell(self, kind: str, table: str, sql: str, names: dict[str, str], run: str | None) -> None:
         """Hand over rows that are not kept, with the record of an outcome."""
@@ -275,6 +281,7 @@ class Together:
         columns = [column[0] for column in rows.description]
         for row in rows:
             facts: dict[str, Any] = dict(zip(columns, row, strict=True))
+            del facts["checksum"]
             scenario, replicate = divmod(facts.pop("unit"), REPLICATES)
             if kind == "outcome":
                 facts["record"] = self._record(table, row[0])
@@ -294,14 +301,23 @@ class Together:
     def _worded(self, path: Path) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as problem:
+        except (sqlite3.Error, OverflowError) as problem:
             full = "disk" in str(problem)
-            raise worded(self._path if full else path, problem) from None
+            raise answered(self._connection, self._path if full else path, problem) from None
+
+
+def _require_sound(book: Book) -> None:
+    """Raise DamagedError where a row's checksum does not fit: what is wrong would be kept, and what is right dropped."""
+    if (unit := next(unsound(book), None)) is not None:
+        raise book.damaged_outcome(unit)
+    for row in book.stream(f"SELECT {REPLY_COLUMNS} FROM replies", REPLY):
+        book.reply(row)
 
 
 def _still(path: Path, scratch: Path) -> Path:
     """Where the ledger can be read without touching it: itself, or a copy in `scratch` where its log holds what
     is not in it yet. Nobody works on it meanwhile."""
+    require_files(path)
     log = path.with_name(f"{path.name}-wal")
     if not log.exists() or not log.stat().st_size:
         return path

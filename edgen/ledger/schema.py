@@ -1,20 +1,20 @@
-"""The ledger's tables, and how a run.db is opened, recognised and refused.
+"""The ledger's tables, and what an empty ledger is, to the byte.
 
-`unit` numbers conversations: scenario * 2**20 + replicate. Nothing is ever updated in `replies`:
-what was answered stays answered. `outcomes` and `records` are derived from it and may be made again.
+`unit` numbers conversations: scenario * 2**20 + replicate. Nothing is ever updated in `replies`: what was answered
+stays answered. `outcomes` and `records` are derived from it and may be made again. These three hold a checksum of each
+row (`ledger/checksums`).
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
+import functools
 import sqlite3
-from pathlib import Path
-
-from edgen.errors import EdgenError, RunError, StoppedError
 
 APPLICATION_ID = 0x65646765  # "edge"
-VERSION = 2
+VERSION = 3
 REPLICATES = 1 << 20
+SCENARIOS = 1 << 42  # more than any job can ask for, and few enough that a unit fits into 63 bits
 
 _TABLES = """
 CREATE TABLE replies (
@@ -27,7 +27,8 @@ CREATE TABLE replies (
     tries INTEGER NOT NULL,         -- network attempts
     charged_tokens INTEGER NOT NULL, -- against a budget: as counted, or the most it can have been
     cost_usd REAL,                  -- by the price that the job gave; NULL without one
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    checksum INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX replies_by_call ON replies (unit, step, attempt, key);
 CREATE TABLE outcomes (
@@ -35,9 +36,10 @@ CREATE TABLE outcomes (
     fingerprint TEXT NOT NULL,      -- of the job that this outcome was made under
     status TEXT NOT NULL, reason TEXT, detail TEXT,
     grp INTEGER NOT NULL,           -- hash of the group that the split keeps together
-    reply_key BLOB                  -- the last reply that was read for it
+    reply_key BLOB,                 -- the last reply that was read for it
+    checksum INTEGER NOT NULL
 );
-CREATE TABLE records (unit INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE records (unit INTEGER PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     started_at REAL NOT NULL, ended_at REAL, pid INTEGER NOT NULL, host TEXT NOT NULL, edgen TEXT NOT NULL,
@@ -46,19 +48,16 @@ CREATE TABLE sessions (
     cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT,
     lost_tokens INTEGER NOT NULL DEFAULT 0, lost_usd REAL NOT NULL DEFAULT 0  -- calls charged, no answer kept
 );
-CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN
+CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2**62: from 2**63 on they were floats
     UPDATE sessions SET
         made = made + 1,
-        prompt_tokens = prompt_tokens + IFNULL(NEW.prompt_tokens, 0),
-        completion_tokens = completion_tokens + IFNULL(NEW.completion_tokens, 0),
+        prompt_tokens = MIN(prompt_tokens + IFNULL(NEW.prompt_tokens, 0), 4611686018427387904),
+        completion_tokens = MIN(completion_tokens + IFNULL(NEW.completion_tokens, 0), 4611686018427387904),
         cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
     WHERE id = (SELECT MAX(id) FROM sessions);
 END;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
-# What layout 2 added: see ledger/batches.
-_TABLES_2 = """
-CREATE TABLE batches (
+CREATE TABLE batches (  -- see ledger/batches
     id INTEGER PRIMARY KEY, state TEXT NOT NULL, fingerprint TEXT NOT NULL, backend TEXT NOT NULL,
     token TEXT NOT NULL, round INTEGER NOT NULL, requests INTEGER NOT NULL, file TEXT NOT NULL,
     file_id TEXT, remote_id TEXT, made_at REAL NOT NULL, sent_at REAL, message TEXT
@@ -93,103 +92,34 @@ def units(first: int, end: int) -> tuple[int, int]:
     return unit_number(first, 0), unit_number(end, 0)
 
 
-def connect(
-    path: Path, *, create: bool = False, read_only: bool = False, still: bool = False
-) -> sqlite3.Connection:
-    """A connection to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger.
+def total(column: str) -> str:
+    """SQL for the sum of a column of whole numbers. It is exact up to 2**53 and never overflows, as SUM does."""
+    return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
 
-    `still`: nobody writes to it and its log is empty, so that it is read without a trace beside it. What is opened
-    `read_only` is read so where its folder cannot be written: no reader can make its log there either."""
-    if not path.exists() and not create:
-        raise RunError(f"{path}: there is no ledger here; is this the folder of a run?")
-    still = still or (read_only and _is_still(path))
-    uri = (
-        still_uri(path)
-        if still
-        else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
+
+SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
+
+
+@functools.cache
+def expected() -> frozenset[tuple[str, str, str, str | None]]:
+    """What a ledger's own table of its tables holds: type, name, table, SQL. SQLite keeps the SQL to the letter."""
+    with contextlib.closing(_made()) as connection:
+        return frozenset(connection.execute(SCHEMA.format("")))
+
+
+@functools.cache
+def image() -> bytes:
+    """An empty ledger, as a file. It is written whole, so that nobody ever sees one without its tables."""
+    with contextlib.closing(_made()) as connection:
+        data = bytearray(connection.serialize())
+    data[18] = data[19] = 2  # of the file format: it is written by a log (WAL)
+    return bytes(data)
+
+
+def _made() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        f"PRAGMA page_size = 4096; {_TABLES}"
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
     )
-    try:
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
-    except sqlite3.Error as problem:
-        raise RunError(f"{path}: the ledger cannot be opened ({problem}).") from None
-    try:
-        _recognise(connection, path, create=create, read_only=read_only or still)
-        connection.execute("PRAGMA cache_size = -4096")
-    except sqlite3.DatabaseError as problem:
-        connection.close()
-        raise worded(path, problem) from None
-    except BaseException:
-        connection.close()
-        raise
     return connection
-
-
-def _is_still(path: Path) -> bool:
-    """Whether nothing can be put beside the ledger, and all of it is in its file."""
-    log = path.with_name(f"{path.name}-wal")
-    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-
-
-def still_uri(path: Path) -> str:
-    """What opens, or attaches, the database at `path` as it is: without a lock, a log or any other file."""
-    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-
-
-def _recognise(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
-    if application == 0 and empty and create:
-        connection.executescript(
-            f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES}{_TABLES_2}"
-            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
-        )
-    elif application != APPLICATION_ID:
-        if empty and application == 0:
-            raise RunError(
-                f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
-                "answers, its log (run.db-wal) is missing: restore that beside it, or choose another run folder."
-            )
-        raise RunError(
-            f"{path}: this is not an edgen ledger. Nothing was changed; "
-            "move it away or choose another run folder with -o."
-        )
-    elif version == 1:
-        if not read_only:
-            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES_2} PRAGMA user_version = {VERSION}; COMMIT;")
-    elif version != VERSION:
-        raise RunError(
-            f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "
-            "Nothing was changed; use the edgen that made it, or another run folder."
-        )
-
-
-def check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RunError if the file is torn (pages missing or malformed)."""
-    try:
-        answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.DatabaseError as problem:
-        raise worded(path, problem) from None
-    if answer != "ok":
-        raise worded(path, answer)
-
-
-def worded(path: Path, problem: object) -> EdgenError:
-    """What sqlite says about the file at `path`, as a sentence with a way out."""
-    if isinstance(problem, EdgenError):
-        return problem
-    text = str(problem)
-    if "disk is full" in text or "disk I/O" in text:
-        return StoppedError(
-            f"{path}: the ledger cannot be written ({text}). Everything answered before is stored. "
-            "Make room on the disk and start the same command again: it goes on where it stopped."
-        )
-    if "locked" in text:
-        return RunError(f"{path}: another program keeps the ledger locked ({text}).")
-    if "unable to open" in text or "readonly" in text:
-        return RunError(f"{path}: the ledger cannot be opened here ({text}); is the folder writable?")
-    return RunError(
-        f"{path}: the ledger is damaged or no ledger at all ({problem}). Nothing was changed. "
-        f"Restore it from a copy, save what can be read with `sqlite3 {path.name} .recover`, "
-        "or choose another run folder with -o."
-    )

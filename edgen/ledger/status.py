@@ -5,13 +5,18 @@ At every moment planned = accepted + rejected + failed + pending.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from edgen.ledger.schema import REPLICATES, units
+from edgen.ledger.book import Book
+from edgen.ledger.cells import AMOUNT, NATURAL, STATUS, TEXT
+from edgen.ledger.opening import damaged
+from edgen.ledger.schema import REPLICATES, SCENARIOS, total, units
+
+_Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 
 
 class Counts(msgspec.Struct):
@@ -31,12 +36,12 @@ class RunPlan(msgspec.Struct, frozen=True):
 
     name: str
     fingerprint: str
-    scenarios: int
-    replicates: int
-    asked: int  # how many are wanted
-    planned: int | None = None  # where it is not the scenarios times replicates
-    first: int = 0
-    of: int | None = None
+    scenarios: _Scenario
+    replicates: Annotated[int, msgspec.Meta(ge=0, le=REPLICATES)]
+    asked: _Count  # how many are wanted
+    planned: _Count | None = None  # where it is not the scenarios times replicates
+    first: _Scenario = 0
+    of: _Scenario | None = None
 
 
 class RunStatus(msgspec.Struct, frozen=True):
@@ -110,96 +115,102 @@ class RunStatus(msgspec.Struct, frozen=True):
         }
 
 
-def read_status(connection: sqlite3.Connection) -> RunStatus:
-    """Read it all in one snapshot. Raises sqlite3.DatabaseError as sqlite3 does."""
-    connection.execute("BEGIN")
-    try:
-        plan = _plan(connection)
+def read_status(book: Book) -> RunStatus:
+    """Read it all in one snapshot."""
+    with book.at_once():
+        plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
         accepted = 0
         rejected: dict[str, int] = {}
         failed: dict[str, int] = {}
-        for status, reason, count in connection.execute(
+        for status, reason, count in book.rows(
             "SELECT status, reason, COUNT(*) FROM outcomes "
             "WHERE fingerprint = ? AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY 1, 2 ORDER BY 1, 2",
+            (STATUS, TEXT.or_none, NATURAL),
             (plan.fingerprint, *units(plan.first, plan.scenarios), REPLICATES, plan.replicates),
         ):
             if status == "accepted":
                 accepted += count
             else:
-                (rejected if status == "rejected" else failed)[reason or "unknown"] = count
-        totals = connection.execute(
-            "SELECT SUM(made), SUM(retried), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost_usd) FROM sessions"
-        ).fetchone()
-        last = connection.execute(
+                counts = rejected if status == "rejected" else failed
+                counts[reason or "unknown"] = counts.get(reason or "unknown", 0) + count
+        totals = book.one(
+            f"SELECT {total('made')}, {total('retried')}, {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
+            "SUM(cost_usd) FROM sessions",
+            (NATURAL, NATURAL, NATURAL, NATURAL, AMOUNT.or_none),
+        )
+        last = book.row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
-            "FROM sessions ORDER BY id DESC LIMIT 1"
-        ).fetchone() or (0, "stopped", None, "")
-    finally:
-        connection.execute("COMMIT")
-    counts = Counts(
-        made=totals[0] or 0,
-        replayed=last[0],
-        retried=totals[1] or 0,
-        prompt_tokens=totals[2] or 0,
-        completion_tokens=totals[3] or 0,
-        cost_usd=totals[4],
-    )
-    return RunStatus(plan, accepted, rejected, failed, counts, *last[1:])
+            "FROM sessions ORDER BY id DESC LIMIT 1",
+            (NATURAL, TEXT, TEXT.or_none, TEXT),
+        ) or (0, "stopped", None, "")
+    made, retried, prompt_tokens, completion_tokens, cost_usd = totals
+    summed = Counts(made, last[0], retried, prompt_tokens, completion_tokens, cost_usd)
+    return RunStatus(plan, accepted, rejected, failed, summed, *last[1:])
 
 
-def charged(connection: sqlite3.Connection, price: Callable[[int, int], float]) -> tuple[int, float]:
+def read_plan(book: Book) -> RunPlan | None:
+    """What the run is to make; None where that was not noted yet."""
+    row = book.row("SELECT value FROM meta WHERE name = 'plan'", (TEXT,))
+    if row is None:
+        return None
+    try:
+        plan = msgspec.json.decode(row[0], type=RunPlan)
+    except (ValueError, RecursionError) as problem:
+        raise damaged(book.path, f"its plan is none: {problem}") from None
+    if plan.first > plan.scenarios:
+        raise damaged(book.path, "its plan ends before it begins")
+    return plan
+
+
+def read_facts(book: Book) -> dict[str, str]:
+    """All facts about the run, by their names."""
+    return dict(book.rows("SELECT name, value FROM meta", (TEXT, TEXT)))
+
+
+def charged(book: Book, price: Callable[[int, int], float]) -> tuple[int, float]:
     """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
     without a cost. Money is summed up in whole picodollars, as the budget does it."""
-    tokens, cost, prompt, completion = connection.execute(
-        f"SELECT IFNULL(SUM(charged_tokens), 0), {_pico('cost_usd')}, "  # noqa: S608 - ours
-        "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN prompt_tokens END), 0), "
-        "IFNULL(SUM(CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END), 0) "
-        "FROM replies"
-    ).fetchone()
-    for more_tokens, more_pico in (_lost(connection), _out(connection)):
+    tokens, cost, prompt, completion = book.one(
+        f"SELECT {total('charged_tokens')}, {_pico('cost_usd')}, "  # noqa: S608 - ours
+        f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
+        f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
+        "FROM replies",
+        (NATURAL,) * 4,
+    )
+    for more_tokens, more_pico in (_lost(book), _out(book)):
         tokens, cost = tokens + more_tokens, cost + more_pico
     return tokens, cost / 1e12 + price(prompt, completion)
 
 
-def unanswered(connection: sqlite3.Connection) -> tuple[int, float]:
+def unanswered(book: Book) -> tuple[int, float]:
     """(tokens, US dollars) that are charged to the run for calls without a kept answer that may have been worked on
     all the same, at the most they can have taken."""
-    tokens, pico = _lost(connection)
+    tokens, pico = _lost(book)
     return tokens, pico / 1e12
 
 
-def set_aside(connection: sqlite3.Connection) -> tuple[int, float]:
+def set_aside(book: Book) -> tuple[int, float]:
     """(tokens, US dollars) that are set aside for what is out, at the most it can take: calls under way, batches
     that were sent, request files that are to be sent."""
-    tokens, pico = _out(connection)
+    tokens, pico = _out(book)
     return tokens, pico / 1e12
 
 
-def _lost(connection: sqlite3.Connection) -> tuple[int, int]:
+def _lost(book: Book) -> tuple[int, int]:
     """What calls without an answer are charged, money in picodollars."""
-    lost: tuple[int, int] = connection.execute(
-        f"SELECT IFNULL(SUM(lost_tokens), 0), {_pico('lost_usd')} FROM sessions"  # noqa: S608
-    ).fetchone()
-    return lost
+    return _sums(book, "sessions", "lost_tokens", "lost_usd")
 
 
-def _out(connection: sqlite3.Connection) -> tuple[int, int]:
+def _out(book: Book) -> tuple[int, int]:
     """What is out, money in picodollars; a dead process' calls are still noted so."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outstanding'").fetchone():
-        return 0, 0
-    out: tuple[int, int] = connection.execute(
-        f"SELECT IFNULL(SUM(tokens), 0), {_pico('usd')} FROM outstanding"  # noqa: S608
-    ).fetchone()
-    return out
+    return _sums(book, "outstanding", "tokens", "usd")
+
+
+def _sums(book: Book, table: str, tokens: str, usd: str) -> tuple[int, int]:
+    found = book.one(f"SELECT {total(tokens)}, {_pico(usd)} FROM {table}", (NATURAL, NATURAL))  # noqa: S608 - ours
+    return found[0], found[1]
 
 
 def _pico(column: str) -> str:
     """SQL for the sum of a column of US dollars, in whole picodollars."""
-    return f"IFNULL(SUM(CAST(ROUND({column} * 1e12) AS INTEGER)), 0)"
-
-
-def _plan(connection: sqlite3.Connection) -> RunPlan:
-    row = connection.execute("SELECT value FROM meta WHERE name = 'plan'").fetchone()
-    if row is None:
-        return RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
-    return msgspec.json.decode(row[0], type=RunPlan)
+    return total(f"ROUND({column} * 1e12)")

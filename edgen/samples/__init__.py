@@ -67,9 +67,11 @@ def _at(path: Path, number: int = 0) -> list[Material]:
     rundir = RunDir(path)
     if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms.exists())):
         return [files_at(path, number)]
+    rundir.refuse_links()
     whole = RunDir(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms and whole.job.exists():
         # an arm by itself has the test side of its run
+        whole.refuse_links()
         with whole.read():
             return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm=None)]
     with rundir.read():

@@ -46,6 +46,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "duplicate_id": ("error", "ids that occur twice"),
     "vocabulary": ("error", "scenario strings that the preference space does not hold"),
     "manifest": ("error", "files that differ from their manifest"),
+    "stray": ("warning", "files that a manifest does not list, and that were not checked"),
     "stray_quote": ("warning", "turns with quotation marks that belong to no quotation"),
     "alternation": ("warning", "turns by the same role as the one before"),
     "marker_turn": ("warning", "end markers that stand as a turn of their own"),

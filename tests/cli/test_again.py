@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from edgen.rundir import RunDir
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 from tests.cli.test_runs import contents
@@ -216,3 +217,69 @@ def test_inputs_that_are_gone_are_put_back(command: Command, tmp_path: Path) -> 
     shutil.rmtree(run / "inputs")
     assert command("generate", path, "-o", run).code == 0
     assert (run / "inputs" / "space.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["rejected.jsonl", "shards/manifest.json", "shards/conversations_train1.json"]
+)
+def test_a_finished_file_that_was_changed_is_written_anew(
+    command: Command, tmp_path: Path, name: str
+) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    before = (run / name).read_bytes()
+    # As a text editor does, which leaves it readable and its facts as they are.
+    (run / name).write_bytes(before.replace(b": ", b" : ", 1) if before else b"{}\n")
+    ended = command("generate", path, "-o", run)
+    assert (ended.code, "nothing to do" in ended.err) == (0, False)
+    assert (run / name).read_bytes() == before
+    assert "nothing to do" in command("generate", path, "-o", run).err
+
+
+def test_a_stray_file_among_the_shards_is_told_and_left(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    stray = run / "shards" / "conversations_train9.json"
+    stray.write_text("[]")
+    ended = command("generate", path, "-o", run)
+    assert ended.code == 0
+    assert "nothing to do" in ended.err
+    assert "conversations_train9.json: not in the manifest" in ended.err
+    ended = command("validate", run)
+    assert ended.code == 0
+    assert "conversations_train9.json is in the folder, but is not listed" in ended.out
+    assert stray.read_text() == "[]"
+
+
+@pytest.mark.parametrize("moved", [("job.yaml",), ("job.yaml", "inputs", "shards", "rejected.jsonl")])
+def test_a_kill_while_files_were_set_aside_blocks_no_form_of_the_job(
+    command: Command, tmp_path: Path, moved: tuple[str, ...]
+) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    gathering = run / "previous" / ".gathering"
+    gathering.mkdir(parents=True)
+    for name in moved:
+        (run / name).rename(gathering / name)
+    for seed in (None, "8", "9"):  # the earlier form goes on, then others come
+        ended = command("generate", path, "-o", run, *(("--set", f"seed={seed}") if seed else ()))
+        assert ended.code == 0, ended.err
+    assert sorted(os.listdir(run / "previous")) == ["1", "2", "3"]
+    assert sorted(os.listdir(run / "previous" / "1")) == sorted(moved)
+    assert command("validate", run).code == 0
+
+
+def test_a_kill_between_the_noted_job_and_the_work_sets_nothing_aside_twice(
+    command: Command, tmp_path: Path
+) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    assert command("generate", path, "-o", tmp_path / "second", "--set", "seed=8").code == 0
+    assert RunDir(run).set_aside() == run / "previous" / "1"
+    for name in ("job.yaml", "inputs/space.yaml"):  # as far as the killed start came
+        (run / name).parent.mkdir(exist_ok=True)
+        shutil.copy(tmp_path / "second" / name, run / name)
+    ended = command("generate", path, "-o", run, "--set", "seed=8")
+    assert ended.code == 0, ended.err
+    assert "previous" not in ended.err
+    assert os.listdir(run / "previous") == ["1"]

@@ -382,3 +382,14 @@ def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
         names & {"numpy", "matplotlib", "rensa", "nltk", "openai", "google.genai", "aiohttp", "bpe_openai"}
         == set()
     )
+
+
+def test_earlier_runs_tell_and_batches_have_no_time(command: Command, tmp_path: Path) -> None:
+    slow = {"default": {"type": "simulator", "latency_ms": 200}}
+    path = job(tmp_path, "slow", conversations=8, backends=slow)
+    assert command("generate", path, "-o", tmp_path / "runs" / "one").code == 0
+    said = command("estimate", path, "--runs", tmp_path / "runs", "-n", "80", "--set", "limits.in_flight=1")
+    assert "time: a call took 0.2" in " ".join(said.out.split())
+    facts = json.loads(command("estimate", path, "--runs", tmp_path / "runs", "-n", "80", "--json").out)
+    assert facts["seconds"]["low"] <= facts["seconds"]["expected"] <= facts["seconds"]["high"]
+    assert json.loads(command("estimate", path, "--via", "batch", "--json").out)["seconds"] is None

@@ -153,7 +153,7 @@ def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     assert str(failed(path, "-o", missing)) == (
         f"-o {missing}: there is no folder {missing.parent}; make it first."
     )
-    assert "it cannot be written: Is a directory." in str(failed(path, "-o", tmp_path, "--force"))
+    assert "this is no file, and is left as it is" in str(failed(path, "-o", tmp_path, "--force"))
     assert "--name: a space needs a name" in str(failed(path, "--name", " "))
 
 

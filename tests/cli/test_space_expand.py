@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -131,36 +129,13 @@ class TestPublish:
             publish(tmp_path / "out.yaml", "mine")
         assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 
-    def test_what_has_come_meanwhile_stays_where_there_are_no_links(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Path, "hardlink_to", _no_links)
-        publish(tmp_path / "out.yaml", "mine")
-        with pytest.raises(UsageError, match="has come meanwhile"):
-            publish(tmp_path / "out.yaml", "mine again")
-        assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
-    def test_a_disk_without_links_that_is_full_leaves_no_half(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The first file has room, the second one none."""
-        files = 0
-
-        def fsync(_file: int) -> None:
-            nonlocal files
-            files += 1
-            if files == 2:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(Path, "hardlink_to", _no_links)
-        monkeypatch.setattr(os, "fsync", fsync)
-        with pytest.raises(UsageError, match="No space left"):
-            publish(tmp_path / "out.yaml", "mine")
-        assert list(tmp_path.iterdir()) == []
-
-
-def _no_links(_path: Path, _target: Path) -> None:
-    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+def test_a_ledger_beside_the_new_file_that_is_a_link_is_refused(command: Command, here: Path) -> None:
+    (here / "small-expanded.yaml.db").symlink_to(here / "theirs")
+    ended = command("space", "expand", "small.yaml", "--dimension", "topics", "--count", "3")
+    assert ended.code == 2
+    assert "small-expanded.yaml.db: this is a link" in ended.err
+    assert not (here / "theirs").exists()
 
 
 MISTAKES = {
@@ -233,13 +208,14 @@ def wish(here: Path, job: Path, count: int, out: str = "out.yaml") -> tuple[str 
 
 
 async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(here: Path) -> None:
-    async with serve(Service(latency=0.15)) as service:
+    async with serve(Service(hold_after=3)) as service:
         arguments = wish(here, job_for(service.url, here), 160)
         process = await start(*arguments)
-        while service.answered.total() < 3:
+        while service.asked.total() < 4:
             await asyncio.sleep(0.01)
         process.kill()
         await end(process)
+        service.release()
         assert not (here / "out.yaml").exists()
         killed = service.asked.copy()
         ended = await edgen(*arguments)
@@ -340,7 +316,7 @@ async def _bad_request() -> web.StreamResponse | None:
 
 
 async def test_two_at_once_do_not_meet(here: Path) -> None:
-    async with serve(Service(latency=2.0)) as service:
+    async with serve(Service(hold_after=0)) as service:
         arguments = wish(here, job_for(service.url, here), 60)
         first = await start(*arguments)
         while not service.asked:
@@ -348,4 +324,5 @@ async def test_two_at_once_do_not_meet(here: Path) -> None:
         second = await edgen(*arguments)
         assert second.code == 6
         assert "another process is at it" in second.err
+        service.release()
         assert (await end(first)).code == 0

@@ -174,11 +174,19 @@ def test_a_run_as_it_was_written_is_valid(tmp_path: Path, capsys: pytest.Capture
     assert "together: 5 records, 5 valid, 0 errors, 0 warnings" in capsys.readouterr().out
 
 
-def test_a_shard_that_was_copied_in_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_manifest_does_not_list_is_told_and_blocks_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = run_of(tmp_path / "run", [numbered(i) for i in range(5)])
-    write(run / "shards" / "conversations_train6.json", numbered(9))
-    assert call(run) == 3
-    assert "conversations_train6.json has a shard's name, but is not listed" in capsys.readouterr().out
+    write(run / "shards" / "conversations_train6.json", {})
+    (run / "shards" / "notes.txt").write_text("mine")
+    assert call(run, "--fix", tmp_path / "fixed") == 0
+    told = capsys.readouterr().out
+    assert "conversations_train6.json is in the folder, but is not listed" in told
+    assert "notes.txt is in the folder, but is not listed" in told
+    assert "together: 5 records, 5 valid, 0 errors, 2 warnings" in told
+    assert not (tmp_path / "fixed" / "conversations_train6.json").exists()
+    assert (run / "shards" / "conversations_train6.json").exists()
 
 
 def test_a_run_without_its_space_is_checked_with_a_note(

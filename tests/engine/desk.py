@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.backends.batches import Answered, Limits, Remote, Unanswered
+from edgen.backends.batches import MAX_ANSWER, Answered, Limits, Remote, Unanswered
 from edgen.backends.simulator.text import respond
 from edgen.errors import CallError, FailureKind
 from edgen.model import Message, Reply, Request
@@ -122,7 +122,7 @@ class Desk:
         await self._step("forget")
         self.files.pop(file_id, None)
 
-    async def download(self, file_id: str, to: Path) -> None:
+    async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         await self._step("download")
         number = file_id.removeprefix("out-")
         lines = self.content[number]

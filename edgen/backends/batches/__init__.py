@@ -13,11 +13,14 @@ from edgen.backends.batches.base import (
     Answered,
     Batches,
     Limits,
+    OversizedError,
     Remote,
     Unanswered,
     custom_id,
+    is_id,
     read_custom_id,
 )
+from edgen.backends.http import MAX_ANSWER
 from edgen.config import BackendConfig
 from edgen.errors import InputError
 
@@ -69,14 +72,17 @@ def line_reader(config: BackendConfig) -> Callable[[bytes], Answered | Unanswere
 
 
 __all__ = [
+    "MAX_ANSWER",
     "PATIENCE",
     "Answered",
     "Batches",
     "Limits",
+    "OversizedError",
     "Remote",
     "Unanswered",
     "batches",
     "custom_id",
+    "is_id",
     "line_reader",
     "read_custom_id",
 ]

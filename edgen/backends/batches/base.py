@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from edgen.backends.http import MAX_ANSWER
 from edgen.errors import CallError
 from edgen.model import Address, Reply, Request
 
@@ -33,11 +34,24 @@ def read_custom_id(text: str) -> tuple[Address, bytes] | None:
     return Address(scenario, replicate, step, attempt), bytes.fromhex(found[5])
 
 
+# What a service may call a file or a batch: it goes into addresses, so it is no path but Google's two.
+_NAME = re.compile(r"(?:(?:batches|files)/)?[A-Za-z0-9_=+~:@,-][A-Za-z0-9._=+~:@,-]{0,1023}")
+
+
+def is_id(name: str) -> bool:
+    """Whether a service can have given this id to a file or a batch."""
+    return _NAME.fullmatch(name) is not None
+
+
 class Limits(msgspec.Struct, frozen=True):
     """What one batch can hold, by the provider's documentation: requests, and bytes of its file."""
 
     requests: int
     bytes: int
+
+
+class OversizedError(CallError):
+    """A file of results is larger than may be read; asking for it again would change nothing."""
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -107,9 +121,9 @@ class Batches(Protocol):
     async def forget(self, file_id: str) -> None:
         """Delete an uploaded file; one that is gone already is no failure."""
 
-    async def download(self, file_id: str, to: Path) -> None:
-        """Write a result file to `to`, whole or not at all; BAD_RESPONSE for what can be none. Raises OSError as
-        the disk does."""
+    async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
+        """Write a result file of at most `limit` bytes to `to`, whole or not at all; BAD_RESPONSE for what can be
+        none. Raises OSError as the disk does."""
 
     async def aclose(self) -> None:
         """Release connections. Never raises; may be called twice."""

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
-from edgen.backends.batches.sdk import Place, client, members, number, sdk, text, whole
+from edgen.backends.batches.sdk import Place, at_most, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
 from edgen.backends.gemini import GeminiBackend, classify, model_path, read_reply
-from edgen.backends.http import base_address, below
+from edgen.backends.http import MAX_ANSWER, base_address, below
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind
 from edgen.model import Request
@@ -50,7 +50,9 @@ class GeminiBatches:
         self._backend = backend
         self._model = model_path(config.model)
         self._key = backend.key
-        self._place = Place(self._base, self._key, _classify, ("google.genai.errors", "APIError"))
+        self._place = Place(
+            self._base, self._key, _classify, ("google.genai.errors", "APIError"), backend.hint
+        )
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that hold lines, by what their batches say
@@ -146,10 +148,10 @@ class GeminiBatches:
             if refusal.kind is not FailureKind.NOT_FOUND:
                 raise
 
-    async def download(self, file_id: str, to: Path) -> None:
+    async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
         async with whole(to, self._place, filled=file_id in self._filled) as sink:
-            with self._place.calling():
+            with self._place.calling(), at_most(limit):
                 await self.client.files.download(file=file_id, destination=sink)  # type: ignore[call-overload]
 
     async def aclose(self) -> None:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
-from edgen.backends.batches.sdk import CHUNK, Place, client, members, number, sdk, text, whole
+from edgen.backends.batches.sdk import CHUNK, Place, at_most, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
-from edgen.backends.http import base_address
+from edgen.backends.http import MAX_ANSWER, base_address
 from edgen.backends.openai import OpenAIBackend, classify, is_answer, read_block, read_reply
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind
@@ -45,7 +45,7 @@ class OpenAIBatches:
         self._base = base_address(config.base_url)
         self._backend = backend
         self._key = backend.key
-        self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"))
+        self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"), backend.hint)
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that hold lines, by what their batches say
@@ -143,10 +143,10 @@ class OpenAIBatches:
             if refusal.kind is not FailureKind.NOT_FOUND:
                 raise
 
-    async def download(self, file_id: str, to: Path) -> None:
+    async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
         async with whole(to, self._place, filled=file_id in self._filled) as sink:
-            with self._place.calling():
+            with self._place.calling(), at_most(limit):
                 async with self.client.files.with_streaming_response.content(file_id) as response:
                     async for chunk in response.iter_bytes(CHUNK):
                         await sink.write(chunk)

@@ -1,8 +1,8 @@
 """What the adapters to batch services share: the vendors' SDKs at arm's length.
 
 Both SDKs are given one kind of HTTP client, made here, so that keys, proxies and redirects are the online
-adapters' and not whatever a process's environment says, and nothing is tried twice behind edgen's back. What an
-SDK raises becomes a CallError in one place, `explained`. A file is written beside its place until it is whole.
+adapters' and not whatever a process's environment says, and nothing is tried twice behind edgen's back. No answer is
+read that is larger than was said beforehand, or compressed, which is not asked for. What an SDK raises becomes a CallError in one place, `explained`. A file is written beside its place until it is whole.
 The extra is imported when a function here is called, never with the module.
 """
 
@@ -17,6 +17,7 @@ import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -24,14 +25,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 from yarl import URL
 
-from edgen.backends.failures import Classify, clean, decode, failure, scrub
-from edgen.backends.http import proxy_for
+from edgen.backends.batches.base import OversizedError, is_id
+from edgen.backends.failures import Classify, clean, decode, failure, hinted, scrub
+from edgen.backends.http import MAX_ANSWER, proxy_for
 from edgen.errors import CallError, FailureKind, InputError
+from edgen.extras import install_command
+from edgen.files import Part
 
 if TYPE_CHECKING:
     import httpx2
 
 CHUNK = 1 << 20  # bytes of a result file that are held at a time
+_MOST = ContextVar("bytes of an answer that are read", default=MAX_ANSWER)
 
 
 def sdk(name: str, kind: str) -> ModuleType:
@@ -40,7 +45,7 @@ def sdk(name: str, kind: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         raise InputError(
-            f"batch jobs of type {kind} need the extra: pip install 'edgen[batch]'. Without it, leave --via batch "
+            f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, leave --via batch "
             "out and the same job is done call by call."
         ) from None
 
@@ -51,8 +56,11 @@ def sdk(name: str, kind: str) -> ModuleType:
 class Place:
     """A service as the calls to it are explained: where it is, its key, how it words its errors."""
 
-    def __init__(self, base: URL, key: str | None, classify: Classify, errors: tuple[str, str]) -> None:
+    def __init__(
+        self, base: URL, key: str | None, classify: Classify, errors: tuple[str, str], hint: str = ""
+    ) -> None:
         self.key = key
+        self._hint = hint
         self.name = f"{base.host}:{base.port}"
         self._classify = classify
         self._errors = errors  # the module and the name of the SDK's own, the root of its tree
@@ -72,13 +80,19 @@ class Place:
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
         """The CallError that an answer stands for which is no success, in HTTP or in a line."""
-        return failure(status, headers, body, classify=self._classify, now=time.time(), key=self.key)
+        found = failure(status, headers, body, classify=self._classify, now=time.time(), key=self.key)
+        return hinted(found, self._hint)
 
     def named(self, name: object) -> str:
         """The id that the service gave something. Raises CallError if it is none."""
         if not isinstance(name, str) or not name:
             raise CallError(
                 FailureKind.BAD_RESPONSE, f"what {self.name} answers is none of a batch service: no id"
+            )
+        if not is_id(name):
+            raise CallError(
+                FailureKind.BAD_RESPONSE,
+                f"what {self.name} answers is none of a batch service: {name[:80]!r} is no id",
             )
         return name
 
@@ -87,7 +101,15 @@ def _transport() -> tuple[type[Exception], ...]:
     """What a call that breaks on the way raises."""
     import httpx2
 
-    return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, MovedError, TimeoutError)
+    return (
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
+        httpx2.StreamError,
+        MovedError,
+        PackedError,
+        TooLargeError,
+        TimeoutError,
+    )
 
 
 def explained(error: Exception, place: Place) -> CallError:
@@ -109,8 +131,10 @@ def explained(error: Exception, place: Place) -> CallError:
     if isinstance(status, int):  # google-genai's APIError without its answer
         return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
     under = error.__cause__  # openai wraps what its HTTP client raises
-    kind, message = _broken(under if isinstance(under, _transport()) else error, place.name)
-    return CallError(kind, clean(message, place.key))
+    cause = under if isinstance(under, _transport()) else error
+    kind, message = _broken(cause, place.name)
+    told = OversizedError if isinstance(cause, TooLargeError) else CallError
+    return told(kind, clean(message, place.key))
 
 
 def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
@@ -120,6 +144,16 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
     match error:
         case MovedError():
             return FailureKind.NOT_FOUND, f"moved to {error}; put that into base_url"
+        case TooLargeError():
+            return (
+                FailureKind.BAD_REQUEST,
+                f"what {place} answers is larger than {error} bytes, the most that is read",
+            )
+        case PackedError():
+            return (
+                FailureKind.BAD_RESPONSE,
+                f"{place} answers in a compressed form ({error}), which was not asked for and is not unpacked",
+            )
         case httpx2.TimeoutException() | TimeoutError():
             return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
         case httpx2.ProxyError():
@@ -161,6 +195,24 @@ class MovedError(Exception):
     """The service answered something that is no question with another address, which is the message."""
 
 
+class PackedError(Exception):
+    """The answer is compressed, and could be of any size when it is unpacked. The message names the way."""
+
+
+class TooLargeError(Exception):
+    """The answer has more bytes than were asked for, which is the message."""
+
+
+@contextlib.contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """No answer in the body is read beyond so many bytes."""
+    token = _MOST.set(size)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
 def client(base: URL, key: str | None, environ: Mapping[str, str], patience: float) -> httpx2.AsyncClient:
     """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up. `patience`: seconds
     without a byte; how long a whole request may take is the caller's to say.
@@ -178,14 +230,36 @@ def client(base: URL, key: str | None, environ: Mapping[str, str], patience: flo
             for name in ("Authorization", "x-goog-api-key"):
                 request.headers.pop(name, None)
 
+    class Bounded(httpx2.AsyncByteStream):
+        """The bytes of an answer as they come, no more than may be read."""
+
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+            self._most = _MOST.get()
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._stream:
+                size += len(chunk)
+                if size > self._most:
+                    raise TooLargeError(f"{self._most:,}")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
     async def stay(response: httpx2.Response) -> None:
         if response.has_redirect_location and response.request.method != "GET":
             raise MovedError(response.headers["Location"])
+        if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
+            raise PackedError(packed[:40])
+        response.stream = Bounded(response.stream)
 
     options = proxy_for(base, environ)
     proxy = options.get("proxy")
     return httpx2.AsyncClient(
         proxy=None if proxy is None else httpx2.Proxy(str(proxy), headers=options.get("proxy_headers")),
+        headers={"Accept-Encoding": "identity"},
         trust_env=False,
         verify=ssl.create_default_context() if base.scheme == "https" else True,  # the system's, as online
         follow_redirects=True,
@@ -223,27 +297,20 @@ class Sink:
 async def whole(to: Path, place: Place, *, filled: bool = False) -> AsyncIterator[Sink]:
     """What the body writes, a result file from `place`, is at `to` when it ends, on the disk; if it does not end
     well, nothing is. `filled`: it cannot be empty. Raises CallError for what is no such file."""
-    part = to.with_name(f"{to.name}.part")
-    file = part.open("wb")  # not in a thread, which would still make it after a cancellation
+    part = Part(to)  # not in a thread, which would still make it after a cancellation
     try:
-        sink = Sink(file)
+        sink = Sink(part.file)
         yield sink
         if (wrong := sink.wrong(filled=filled)) is not None:
             raise CallError(FailureKind.BAD_RESPONSE, f"the result file that {place.name} gave is {wrong}")
-        await asyncio.to_thread(_settle, file, part, to)
-    except BaseException:
-        with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
-            file.close()
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
+        await asyncio.to_thread(_settle, part)
+    finally:
+        part.discard()
 
 
-def _settle(file: BinaryIO, part: Path, to: Path) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
-    part.replace(to)
+def _settle(part: Part) -> None:
+    part.close()
+    part.publish()
 
 
 # --- lines ---------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgen.cli.batch.list_ import RunArgument
-from edgen.cli.options import JsonOption
+from edgen.cli.options import JsonOption, TrustOption
 from edgen.cli.output import note, print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, worded
 from edgen.errors import UsageError
 from edgen.rundir import RunDir
@@ -27,6 +28,7 @@ def command(
             metavar="[NUMBER]...", help="Which ones, as `edgen batch list` numbers them; all, if none."
         ),
     ] = None,
+    trust_host: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """End a run's batches that are out, wait until the provider has ended them, and read what they answered.
@@ -39,7 +41,7 @@ def command(
     from edgen.engine.handing import batches_of
     from edgen.ledger import OPEN
 
-    rundir = RunDir(run)
+    rundir, trust = RunDir(run), Trust(trust_host)
     rundir.require()
     with worded(rundir.path), rundir.held():
         known = batches_of(rundir)
@@ -50,7 +52,7 @@ def command(
                 f"see `edgen batch list {run}`."
             )
         wanted = set(numbers or there)
-        ended = [asyncio.run(_cancel(rundir, held, wanted)) for held in known]
+        ended = [asyncio.run(_cancel(rundir, held, wanted, trust)) for held in known]
     total = {key: sum(each[key] for each in ended) for key in ("ended", "answered", "unanswered")}
     if json:
         print_json({"run": str(run), **total})
@@ -63,9 +65,10 @@ def command(
         )
 
 
-async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any]:
+async def _cancel(rundir: RunDir, held: Held, wanted: set[int], trust: Trust) -> dict[str, Any]:
     from edgen.backends.batches import PATIENCE, batches
     from edgen.engine.handing import give_up, job_of
+    from edgen.engine.owned import require_own
     from edgen.events import Events
     from edgen.ledger import OPEN, Ledger
 
@@ -73,13 +76,17 @@ async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any
     if not out:
         return {"ended": 0, "answered": 0, "unanswered": 0}
     job = job_of(rundir, held)
+    require_own(held.path, out, job.backends)
     events = Events()
     events.listen(lambda event: note(event.text))
     at_provider = {batch.backend for batch in out if batch.state not in ("written", "ready")}
     configs = {name: job.backends[name] for name in sorted(at_provider)}
     services: dict[str, Batches] = {}
     patience = min(job.limits.give_up_after, PATIENCE)
-    async with made_backends(configs, job.limits) as backends, Ledger(held.path, create=False) as ledger:
+    async with (
+        made_backends(configs, job.limits, trust) as backends,
+        Ledger(held.path, create=False) as ledger,
+    ):
         import os
 
         try:

@@ -7,6 +7,7 @@ be broken in any way that leaves the file JSON.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import typer
 
 from edgen.cli.output import note, print_line
 from edgen.errors import DataError, Problem, UsageError
+from edgen.files import write_new, write_whole
 from edgen.loading import MAX_BYTES, read_text
 from edgen.space import DIMENSIONS, Entry, Space, blank, check, dump_space, forbidden, likeness
 
@@ -181,8 +183,12 @@ def observe(files: Sequence[Path]) -> Observed:
 def write(path: Path, text: str, *, force: bool) -> None:
     """Write `text` to a new file, or with `force` to any. Raises UsageError if that cannot be done."""
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
+        if not force:
+            write_new(path, text)
+        elif path.exists() and not path.is_file():
+            raise UsageError(f"-o {path}: this is no file, and is left as it is; choose another name.")
+        else:
+            write_whole(Path(os.path.realpath(path)), text)  # what a link of the person's own leads to
     except FileExistsError:
         raise UsageError(
             f"-o {path}: there is something of that name already; "

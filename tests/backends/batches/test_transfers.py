@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import os
 import resource
 import signal
@@ -15,8 +16,10 @@ import pytest
 from yarl import URL
 
 from edgen.backends import openai as online_openai
+from edgen.backends.batches import MAX_ANSWER, OversizedError, is_id
 from edgen.backends.batches.sdk import Place, whole
 from edgen.errors import FailureKind
+from edgen.files import temporary
 from tests.backends.batches.service import Service
 from tests.backends.batches.test_openai import failing
 from tests.backends.batches.test_sdk import FILES, NAMES, opened, steps
@@ -130,9 +133,58 @@ async def test_a_download_that_breaks_off_leaves_nothing(
         assert (await failing(it.download(FILES[kind], tmp_path / "out"))).kind is FailureKind.CONNECTION
         assert not list(tmp_path.iterdir())
         service.files[FILES[kind]] = b"{}\n"
-        (tmp_path / "out.part").write_bytes(b"what a killed process left, which is longer\n")
+        (left := temporary(tmp_path / "out")).write_bytes(b"what a killed process left, which is longer\n")
         await it.download(FILES[kind], tmp_path / "out")
-        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", b"{}\n")]
+        assert (tmp_path / "out").read_bytes() == b"{}\n"
+        assert {path.name for path in tmp_path.iterdir()} == {"out", left.name}
+
+
+BIG = b'{"custom_id": "%s"}\n' % (b"x" * 1_000_000)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+async def test_a_download_larger_than_asked_for_leaves_nothing(
+    service: Service, kind: str, size: int, tmp_path: Path
+) -> None:
+    async with opened(kind, service.url) as it:
+        service.files[FILES[kind]] = BIG * size
+        failure = await failing(it.download(FILES[kind], tmp_path / "out", len(BIG) * size - 1))
+        assert isinstance(failure, OversizedError)
+        assert "larger than" in failure.message
+        assert not list(tmp_path.iterdir())
+        await it.download(FILES[kind], tmp_path / "out", len(BIG) * size)
+
+
+async def test_what_is_compressed_is_not_asked_for_and_not_unpacked(
+    service: Service, kind: str, tmp_path: Path
+) -> None:
+    """A few megabytes can be unpacked to gigabytes."""
+    packed = {"Content-Encoding": "gzip"}
+    async with opened(kind, service.url) as it:
+        for call in steps(it, kind, tmp_path):
+            service.next = [Answer(gzip.compress(b"{}\n" * 10), headers=packed)]
+            failure = await failing(call)
+            assert (failure.kind, "compressed" in failure.message) == (FailureKind.BAD_RESPONSE, True)
+            assert service.seen[-1].headers["accept-encoding"] == "identity"
+
+
+async def test_an_answer_about_a_batch_has_a_bound(service: Service, kind: str, tmp_path: Path) -> None:
+    async with opened(kind, service.url) as it:
+        service.next = [Answer(b'{"id": "%s"}' % (b"x" * MAX_ANSWER))]
+        assert "larger than" in (await failing(it.state("batch_0"))).message
+
+
+@pytest.mark.parametrize(
+    "name", ["../../v1/files", "a/b", "a?b", "a#b", "a%2fb", "", "..", "batches/..", "a\nb", "é"]
+)
+async def test_what_a_service_gives_as_an_id_is_one(
+    service: Service, kind: str, name: str, tmp_path: Path
+) -> None:
+    assert not is_id(name)
+    async with opened(kind, service.url) as it:
+        service.next = [answer({"id": name, "name": name, "object": "batch"})]
+        call = it.create("file-1", "t") if kind == "openai" else it.create("files/1", "t")
+        assert (await failing(call)).kind is FailureKind.BAD_RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -249,7 +301,7 @@ async def test_files_go_up_and_down_in_pieces(service: Service, kind: str, tmp_p
     async with opened(kind, service.url) as it:
         tracemalloc.start()
         try:
-            await it.download(FILES[kind], tmp_path / "out")
+            await it.download(FILES[kind], tmp_path / "out", size)
             await it.upload(service.large, "t")
             peak = tracemalloc.get_traced_memory()[1]
         finally:

@@ -1,0 +1,159 @@
+"""What a start would undo or pay for again: finished files that become fewer, answers that no longer fit the job.
+
+A person has to agree to both. It is found out by reading alone, before anything of the run is changed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.backends import Backend
+from edgen.config import SimulatorConfig, backend_name
+from edgen.engine.line import Line, lines
+from edgen.engine.plan import Plan
+from edgen.engine.usage import Rates, Way
+from edgen.engine.walk import Walk
+from edgen.errors import CallError, DataError
+from edgen.ledger import Ledger, RunStatus
+from edgen.model import Status
+from edgen.rundir import RunDir
+from edgen.shards import read_manifest
+
+_WALKED = 400  # conversations that are looked at, of those that were answered
+
+
+class Rework(NamedTuple):
+    """What one run would lose. `finished`: conversations in its files now, `left`: those in the files that would
+    replace them; `again`: answered conversations that would be asked for again, with about so many `calls` and
+    US dollars (None where a price is missing); `same_form`: whether the job asks as it did."""
+
+    run: Path
+    finished: int
+    left: int
+    again: int
+    calls: int
+    usd: float | None
+    same_form: bool
+
+    def __str__(self) -> str:
+        said = []
+        if self.left < self.finished:
+            kept = (
+                f"the answers stay in the ledger, and -n {self.finished} brings them back without a call"
+                if self.same_form
+                else "the old files are kept in previous/"
+            )
+            said.append(f"its {self.finished} finished conversations would become {self.left} ({kept})")
+        if self.again:
+            price = "" if self.usd is None else f", about ${self.usd:,.2f}"
+            said.append(
+                f"the job has changed, and about {self.again} conversations that were answered before would be asked "
+                f"for again: about {self.calls} call{'' if self.calls == 1 else 's'}{price}"
+            )
+        return f"{self.run}: {'; '.join(said)}."
+
+
+def rework(
+    plan: Plan, backends: Mapping[str, Backend], run: RunDir, ledger: Ledger, part: range | None, via: Way
+) -> Rework | None:
+    """What making `plan` in the folder of a run would undo or pay for again; None if nothing. `backends` are by
+    their names in the job; `part`: the scenarios to make, None for all."""
+    status, made = ledger.status(), lines(plan.job, backends, None, plan.roles)
+    under = status.plan.fingerprint
+    wanted = range(plan.job.conversations) if part is None else part
+    same_form = under == plan.fingerprint({role: line.backend.identity for role, line in made.items()})
+    finished = _finished(run.shards)
+    left = min(finished, _left(plan, status, ledger, wanted, same_form=same_form))
+    again = 0 if same_form or _is_free(plan) else _asked_again(plan, made, ledger, under, wanted)
+    if left == finished and not again:
+        return None
+    calls, usd = _cost(plan, status, via)
+    return Rework(
+        run=run.path,
+        finished=finished,
+        left=left,
+        again=again,
+        calls=round(calls * again),
+        usd=None if usd is None else usd * again,
+        same_form=same_form,
+    )
+
+
+def _left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_form: bool) -> int:
+    """How many conversations the new files would hold, as far as can be told before they are made."""
+    job = plan.job
+    asked = len(wanted) * job.replicates
+    if not same_form or job.top_up or asked >= status.plan.asked:
+        return asked
+    counts = ledger.kept(status.plan.fingerprint, wanted.start, wanted.stop, job.replicates)
+    return sum(count for kind, _, count in counts if kind == Status.ACCEPTED)
+
+
+def _finished(shards: Path) -> int:
+    """The conversations in the finished files; none where there are no such files."""
+    try:
+        counts = read_manifest(shards).counts
+    except (DataError, OSError):
+        return 0
+    return counts.train + counts.test
+
+
+def _is_free(plan: Plan) -> bool:
+    """Whether only the embedded simulator is asked."""
+    backends = plan.job.backends
+    return all(isinstance(backends[backend_name(plan.job, role)], SimulatorConfig) for role in plan.roles)
+
+
+def _asked_again(
+    plan: Plan, made: Mapping[str, Line], ledger: Ledger, fingerprint: str, wanted: range
+) -> int:
+    """How many conversations that were answered under another form of the job lack an answer under this one. Of very
+    many, evenly spread ones stand for all."""
+    answered = sum(
+        count for _, _, count in ledger.kept(fingerprint, wanted.start, wanted.stop, plan.job.replicates)
+    )
+    if not answered:
+        return 0
+    stride = -(-answered // _WALKED)
+    units = (
+        (scenario, replicate)
+        for scenario, replicate, _, _ in ledger.settled(fingerprint, wanted.start, wanted.stop)
+        if replicate < plan.job.replicates
+    )
+    looked_at = [
+        _lacks_an_answer(plan, made, ledger, *unit) for unit in itertools.islice(units, 0, None, stride)
+    ]
+    return round(answered * sum(looked_at) / len(looked_at))
+
+
+def _lacks_an_answer(
+    plan: Plan, made: Mapping[str, Line], ledger: Ledger, scenario: int, replicate: int
+) -> bool:
+    walk, known = Walk(plan.task(scenario, replicate)), ledger.replies(scenario, replicate)
+    try:
+        request = walk.start()
+        while request is not None:
+            line = made[request.role]
+            key = line.key(request)
+            reply = known.get(key)
+            if reply is None and plan.shares:
+                reply = ledger.reply(request.address, key)
+            if reply is None:
+                return True
+            request = walk.answer(reply, key, line)
+    except CallError:
+        return True
+    finally:
+        walk.close()
+    return False
+
+
+def _cost(plan: Plan, status: RunStatus, via: Way) -> tuple[float, float | None]:
+    """Calls and US dollars that a conversation took so far, at the job's prices of today."""
+    counts, rates = status.counts, Rates(plan.job, via)
+    ended = status.accepted + sum(status.rejected.values()) or 1
+    usd = rates.dearest(counts.prompt_tokens, counts.completion_tokens) / ended if rates.priced else None
+    return counts.made / ended, usd

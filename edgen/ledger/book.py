@@ -1,0 +1,205 @@
+"""Reading a ledger: each value is held against what it can be, and what goes wrong is a sentence.
+
+Raises DamagedError for a row that edgen would not have written, and EdgenError for whatever SQLite says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.errors import DamagedError
+from edgen.ledger import checksums
+from edgen.ledger.cells import BLOB, FINISH, NATURAL, STATUS, TEXT, Kind, wrong
+from edgen.ledger.opening import Connection, answered, damaged
+from edgen.ledger.schema import REPLICATES
+from edgen.ledger.waiting import when_free
+from edgen.model import Reply, Usage
+
+Values = Sequence[Any] | Mapping[str, Any]
+Kinds = Sequence[Kind]
+
+_HELD = 8 << 20  # bytes of a page of rows, about
+
+REPLY_COLUMNS = "unit, step, attempt, key, finish_reason, refusal, model, simulated, prompt_tokens, completion_tokens, text, checksum"
+REPLY = (NATURAL, NATURAL, NATURAL, BLOB, FINISH, TEXT.or_none, TEXT.or_none, NATURAL, NATURAL.or_none,
+         NATURAL.or_none, TEXT, NATURAL)  # fmt: skip
+OUTCOME_COLUMNS = "o.unit, o.status, o.reason, o.detail, o.grp, o.reply_key, o.checksum"
+OUTCOME = (NATURAL, STATUS, TEXT.or_none, TEXT.or_none, NATURAL, BLOB.or_none, NATURAL)
+RECORD_COLUMNS = "r.data, r.checksum"
+RECORD = (BLOB, NATURAL)
+
+
+class Book:
+    """An open ledger, as it is read."""
+
+    def __init__(self, connection: Connection, path: Path) -> None:
+        self.connection = connection
+        self.path = path
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextlib.contextmanager
+    def worded(self) -> Iterator[None]:
+        """What goes wrong with statements in the body, as sentences."""
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as problem:
+            raise answered(self.connection, self.path, problem) from None
+
+    def rows(self, sql: str, kinds: Kinds, values: Values = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self.worded():
+            rows = self.connection.execute(sql, values).fetchall()
+        for row in rows:
+            self._check(row, kinds)
+        return rows
+
+    def page(self, sql: str, kinds: Kinds, values: Values) -> tuple[list[tuple[Any, ...]], bool]:
+        """The first rows of a query, as many as fit into a page, and whether these are all of them."""
+        rows, held = [], 0
+        with self.worded():
+            for row in self.connection.execute(sql, values):
+                self._check(row, kinds)
+                rows.append(row)
+                held += sum(len(value) for value in row if isinstance(value, (bytes, str)))
+                if held > _HELD:
+                    return rows, False
+        return rows, True
+
+    def stream(self, sql: str, kinds: Kinds, values: Values = ()) -> Generator[tuple[Any, ...], None, None]:
+        """The rows of a query, one by one."""
+        with self.worded():
+            for row in self.connection.execute(sql, values):
+                self._check(row, kinds)
+                yield row
+
+    def row(self, sql: str, kinds: Kinds, values: Values = ()) -> tuple[Any, ...] | None:
+        """The first row of a query."""
+        with self.worded():
+            row: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
+        if row is not None:
+            self._check(row, kinds)
+        return row
+
+    def one(self, sql: str, kinds: Kinds, values: Values = ()) -> tuple[Any, ...]:
+        """The row of a query that always has one."""
+        row = self.row(sql, kinds, values)
+        assert row is not None, "a sum is always there"
+        return row
+
+    def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
+        with self.worded():
+            return self.connection.execute(sql, values)
+
+    @contextlib.contextmanager
+    def at_once(self, begin: str = "BEGIN") -> Iterator[None]:
+        """The body reads, or writes, one state of the ledger. One that writes waits until no other program does."""
+        with self.worded():
+            when_free(self.connection, self.path, lambda: self.connection.execute(begin))
+        try:
+            yield
+            self.write("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def _check(self, row: tuple[Any, ...], kinds: Kinds) -> None:
+        if (place := wrong(row, kinds)) is not None:
+            raise damaged(self.path, f"it holds {str(row[place])[:40]!r} where that cannot be")
+
+    # -- rows that hold a checksum
+
+    def reply(self, row: tuple[Any, ...]) -> Reply:
+        """The reply in a row of REPLY_COLUMNS."""
+        *facts, checksum = row
+        if checksums.of_reply(*facts) != checksum:
+            raise self.damaged_reply(*facts[:3])
+        *_, finish_reason, refusal, model, simulated, prompt, completion, text = facts
+        usage = None if prompt is None else Usage(prompt, completion or 0)
+        return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
+
+    def sound(self, outcome: tuple[Any, ...]) -> None:
+        """Raise DamagedError unless the checksum of a row of OUTCOME_COLUMNS fits."""
+        *facts, checksum = outcome
+        if checksums.of_outcome(*facts) != checksum:
+            raise self.damaged_outcome(facts[0])
+
+    def record(self, unit: int, data: bytes, checksum: int) -> bytes:
+        """A record whose checksum fits, which is JSON."""
+        if checksums.of_record(unit, data) != checksum or not _is_json(data):
+            raise self.damaged_outcome(unit)
+        return data
+
+    def damaged_reply(self, unit: int, step: int, attempt: int) -> DamagedError:
+        scenario, replicate = divmod(unit, REPLICATES)
+        forget = f"DELETE FROM replies WHERE unit = {unit} AND step = {step} AND attempt = {attempt}"  # noqa: S608
+        return DamagedError(
+            f"{self.path}: the stored answer to scenario {scenario} (replicate {replicate}, step {step}, attempt "
+            f"{attempt}) is damaged: its checksum does not fit. It was paid for, so it is not asked again unasked. "
+            "Restore the ledger from a copy; or give this answer up, and it is asked again: "
+            f"sqlite3 {self.path} '{forget}'"
+        )
+
+    def damaged_outcome(self, unit: int) -> DamagedError:
+        scenario, replicate = divmod(unit, REPLICATES)
+        return DamagedError(
+            f"{self.path}: what was made of the answers to scenario {scenario} (replicate {replicate}) is damaged: its "
+            "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or `edgen pairs` "
+            "for a judge's): it is made anew from the stored answers, without a call."
+        )
+
+
+def unsound(book: Book) -> Iterator[int]:
+    """The units whose outcome or record is not as it was written. Both are derived, and can be made again."""
+    factory = book.connection.text_factory
+    book.connection.text_factory = _lenient
+    try:
+        with book.worded():
+            for row in book.connection.execute(
+                f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o LEFT JOIN records r ON r.unit = o.unit"  # noqa: S608
+            ):
+                if not _is_sound(row[: len(OUTCOME)], row[len(OUTCOME) :]):
+                    yield row[0]
+    finally:
+        book.connection.text_factory = factory
+
+
+def _is_sound(outcome: tuple[Any, ...], record: tuple[Any, ...]) -> bool:
+    if wrong(outcome, OUTCOME) is not None or _checksum(outcome) != outcome[-1]:
+        return False
+    if record == (None, None):
+        return bool(outcome[1] != "accepted")
+    if wrong(record, RECORD) is not None or checksums.of_record(outcome[0], record[0]) != record[1]:
+        return False
+    return _is_json(record[0])
+
+
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        data.decode()
+        _any_json(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _checksum(outcome: tuple[Any, ...]) -> int | None:
+    try:
+        return checksums.of_outcome(*outcome[:-1])
+    except UnicodeEncodeError:  # half of a character: no text that was written
+        return None
+
+
+def _lenient(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

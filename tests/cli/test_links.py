@@ -1,0 +1,220 @@
+"""A run's folder may come from a stranger: no command writes or reads through a link in it, or waits for a pipe."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+from tests.engine.test_merging import job
+
+# Where a link could stand, by what edgen would do with it. With these every command is tried ...
+PLACES = ["job.yaml", "run.lock", "run.db", "inputs/zzz.j2", "shards", "previous/1"]
+# ... and with these one: all commands ask the same question.
+MORE_PLACES = [
+    "run.db-wal",
+    "rejected.jsonl",
+    "report.html",
+    "inputs",
+    "inputs/space.yaml",
+    "shards/manifest.json",
+    "previous/.gathering",
+    "pairs/pairs.jsonl",
+    "pairs/judged",
+    "adherence",
+    "adherence/0123456789abcdef.db",
+    "comparisons",
+    "merged",
+    "run.batches/00001.default.jsonl",
+    "arms",
+    "arms/a/run.lock",
+    ".job.yaml.0123456789abcdef.part",
+]
+OLD_TEMPORARIES = [
+    ".job.yaml.tmp",
+    "inputs/.space.yaml.tmp",
+    ".rejected.jsonl.part",
+    ".report.html.part",
+    "shards/.manifest.json.part",
+]
+
+
+def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | Path, ...]]:
+    """Every command that opens a run, on `run`; `other` is a sound one."""
+    return [
+        ("generate", path, "-o", run),
+        ("status", run),
+        ("merge", run, "-o", to / "merged"),
+        ("merge", other, run, "-o", to / "merged"),
+        ("pairs", run, "--by", "probability"),
+        ("pairs", run, "--report"),
+        ("export", run, "--to", "ed", "-o", to / "exported"),
+        ("compare", run, other),
+        ("report", run),
+        ("stats", run),
+        ("stats", run, "--judge", "3"),
+        ("validate", run),
+        ("validate", run / "shards"),
+        ("estimate", path, "-o", run),
+        ("batch", "list", run),
+        ("batch", "cancel", run),
+        ("batch", "read", run, path),
+    ]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, `run`, and what it was made from, `job.yaml`, in one folder."""
+    from edgen.cli.app import app
+
+    folder = tmp_path_factory.mktemp("sound")
+    path = job(folder, conversations=3, backends={"default": {"type": "simulator"}})
+    with pytest.raises(SystemExit) as ended:
+        app(["generate", str(path), "-o", str(folder / "run")], prog_name="edgen")
+    assert not ended.value.code
+    return folder
+
+
+def state_of(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_link_in_a_run_is_refused_by_every_command(
+    place: str, sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run, theirs = linked(place, sound, tmp_path)
+    before = state_of(theirs)
+    to = tmp_path / "to"
+    to.mkdir()
+    for words in commands(sound / "job.yaml", run, sound / "run", to):
+        ended = command(*words)
+        assert ended.code == 2, (words, ended)
+        assert f"{run / place}: this is a link" in ended.err.replace("\n", " "), (words, ended.err)
+        assert list(to.iterdir()) == [], words
+    listed = command("runs", tmp_path)
+    assert listed.code == 0
+    assert "this is a link" in listed.out
+    assert state_of(theirs) == before
+
+
+@pytest.mark.parametrize("place", MORE_PLACES)
+def test_a_link_anywhere_in_a_run_is_refused(
+    place: str, sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run, theirs = linked(place, sound, tmp_path)
+    before = state_of(theirs)
+    ended = command("generate", sound / "job.yaml", "-o", run)
+    assert ended.code == 2
+    assert f"{run / place}: this is a link" in ended.err.replace("\n", " ")
+    assert state_of(theirs) == before
+
+
+def linked(place: str, sound: Path, folder: Path) -> tuple[Path, Path]:
+    """A run in which a link stands in this place, and the folder that what it leads to is in: the very content that
+    was there, so that nothing else is wrong with it."""
+    run, theirs = folder / "run", folder / "theirs"
+    shutil.copytree(sound / "run", run)
+    theirs.mkdir()
+    link = run / place
+    if link.exists():
+        link.rename(theirs / "it")
+    else:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        (theirs / "it").write_text("theirs")
+    link.symlink_to(theirs / "it")
+    return run, theirs
+
+
+@pytest.mark.parametrize("place", ["job.yaml", "run.lock", "run.db"])
+def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
+    place: str, sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    (run / place).unlink(missing_ok=True)
+    os.mkfifo(run / place)
+    to = tmp_path / "to"
+    to.mkdir()
+    for words in commands(sound / "job.yaml", run, sound / "run", to):
+        ended = command(*words)
+        assert ended.code == 2, (words, ended)
+        assert f"{run / place}: this is a pipe" in ended.err.replace("\n", " "), (words, ended.err)
+    assert "this is a pipe" in command("runs", tmp_path).out
+    # beside a job of somebody's own the runs of others are looked at, and gone past
+    assert command("estimate", sound / "job.yaml", "--runs", tmp_path, "-o", tmp_path / "new").code == 0
+
+
+def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    (tmp_path / "bashrc").write_text("theirs")
+    for place in OLD_TEMPORARIES:
+        (run / place).symlink_to(tmp_path / "bashrc")
+    # In its subfolders a link is refused; beside them, under a name that nothing uses any more, it is no obstacle.
+    assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 2
+    for place in OLD_TEMPORARIES:
+        if "/" in place:
+            (run / place).unlink()
+    for words in (("generate", sound / "job.yaml", "-o", run, "-n", "4"), ("report", run)):
+        ended = command(*words)
+        assert ended.code == 0, ended.err
+    assert (tmp_path / "bashrc").read_text() == "theirs"
+
+
+def test_the_own_path_of_a_run_may_be_a_link(sound: Path, command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "elsewhere"
+    shutil.copytree(sound / "run", run)
+    (tmp_path / "run").symlink_to(run)
+    (run / "notes.txt").symlink_to("/etc/hostname")  # the person's own, which is none of edgen's
+    to = tmp_path / "to"
+    to.mkdir()
+    for words in (("generate", sound / "job.yaml", "-o"), ("status",), ("report",), ("validate",)):
+        ended = command(*words, tmp_path / "run")
+        assert ended.code == 0, ended.err
+
+
+def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    for name in ("run.db", "run.lock"):
+        os.link(run / name, tmp_path / name)
+        ended = command("generate", sound / "job.yaml", "-o", run, "-n", "4")
+        assert ended.code == 2
+        assert "hard link" in ended.err
+        assert command("status", run).code == 0
+        (tmp_path / name).unlink()
+    assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 0
+
+
+def test_a_report_embeds_only_what_the_job_names(sound: Path, command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    (run / "inputs" / "zzz.j2").write_text("a stray secret")
+    assert command("report", run).code == 0
+    page = (run / "report.html").read_text()
+    assert "a stray secret" not in page
+    assert "inputs/space.yaml" in page
+    ended = command("merge", run, "-o", tmp_path / "merged")
+    assert ended.code == 0, ended.err
+    assert not (tmp_path / "merged" / "inputs" / "zzz.j2").exists()
+
+
+def test_what_a_killed_first_start_left_is_no_obstacle(sound: Path, command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "inputs").mkdir(parents=True)
+    (run / "run.lock").touch()
+    left = [run / ".job.yaml.0123456789abcdef.part", run / "inputs" / ".space.yaml.0123456789abcdef.part"]
+    for path in left:
+        path.write_text("half")
+    ended = command("generate", sound / "job.yaml", "-o", run)
+    assert ended.code == 0, ended.err
+    assert not any(path.exists() for path in left)

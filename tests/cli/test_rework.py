@@ -1,0 +1,152 @@
+"""What makes finished files fewer, or asks again what was paid for, needs the person's consent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.command import Command
+from tests.cli.test_generate import job
+
+PROMPT = (Path(__file__).parents[2] / "prompts" / "education_dialogue_json.j2").read_text()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a simulator of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edgen", "simulator", "--port", "0"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    found = re.search(r"http://127\.0\.0\.1:\d+/v1", process.stderr.readline())
+    assert found is not None
+    yield found[0]
+    process.kill()
+    process.wait()
+
+
+def paid(folder: Path, server: str, **more: Any) -> Path:
+    """A job on a service that takes money."""
+    price = {"prompt": 1.0, "completion": 2.0}
+    backend = {"type": "openai", "model": "m", "base_url": server, "price": price, "seed": "auto"}
+    (folder / "mine.j2").write_text(PROMPT)
+    return job(folder, backends={"default": backend}, prompt="./mine.j2", **more)
+
+
+def made(command: Command, path: Path, run: Path, *more: str) -> dict[str, Any]:
+    ended = command("generate", path, "-o", run, "--json", *more)
+    assert ended.code in (0, 3), ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def files(run: Path) -> dict[str, bytes]:
+    """All that a person sees of a run: not its ledgers."""
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in run.rglob("*")
+        if path.is_file() and ".db" not in path.name
+    }
+
+
+def test_fewer_conversations_need_a_yes(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path, conversations=12), tmp_path / "run"
+    made(command, path, run)
+    before = files(run)
+    ended = command("generate", path, "-o", run, "-n", "4")
+    assert ended.code == 2
+    assert "its 12 finished conversations would become 4" in ended.err
+    assert "-n 12 brings them back without a call" in ended.err
+    assert "--yes" in ended.err
+    assert files(run) == before
+    assert made(command, path, run, "-n", "4", "--yes")["accepted"] == 4
+    again = made(command, path, run, "-n", "12")  # more needs no yes
+    assert (again["accepted"], again["calls"]["now"]) == (12, 0)
+    assert files(run) == before
+
+
+def test_fewer_replicates_are_fewer_conversations(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path, conversations=4, replicates=3), tmp_path / "run"
+    made(command, path, run)
+    ended = command("generate", path, "-o", run, "--set", "replicates=1")
+    assert (ended.code, "12 finished conversations would become 4" in ended.err) == (2, True)
+
+
+def test_of_arms_each_is_looked_at_before_any_is_changed(command: Command, tmp_path: Path) -> None:
+    path, run = (
+        job(tmp_path, conversations=6, arms={"one": {"asks": 2}, "two": {"asks": 4}}),
+        tmp_path / "run",
+    )
+    made(command, path, run)
+    before = files(run)
+    ended = command("generate", path, "-o", run, "-n", "2")
+    assert ended.code == 2
+    assert "arms/one: its 6" in ended.err
+    assert "arms/two: its 6" in ended.err
+    assert files(run) == before
+
+
+def test_an_edited_template_pays_again_only_after_a_yes(
+    command: Command, tmp_path: Path, server: str
+) -> None:
+    path, run = paid(tmp_path, server, conversations=10), tmp_path / "run"
+    first = made(command, path, run)
+    assert first["calls"]["made"] >= 10
+    (tmp_path / "mine.j2").write_text(PROMPT + " Be brief.")
+    ended = command("generate", path, "-o", run)
+    assert ended.code == 2
+    assert "about 10 conversations that were answered before would be asked for again" in ended.err
+    assert f"about {first['calls']['made']} calls, about $0.0" in ended.err
+    command("status", run)
+    assert made(command, path, run, "--yes")["calls"]["now"] >= 10
+    # Back to the first form: every answer is there, so nobody is asked.
+    (tmp_path / "mine.j2").write_text(PROMPT)
+    assert made(command, path, run)["calls"]["now"] == 0
+
+
+def test_what_touches_no_answer_needs_no_yes(command: Command, tmp_path: Path, server: str) -> None:
+    path, run = paid(tmp_path, server, conversations=6), tmp_path / "run"
+    made(command, path, run)
+    assert made(command, path, run, "--set", "asks=5", "--set", "split.by=topic")["calls"]["now"] == 0
+
+
+def test_the_simulator_costs_nothing(command: Command, tmp_path: Path) -> None:
+    path, run = job(tmp_path, conversations=6), tmp_path / "run"
+    made(command, path, run)
+    assert made(command, path, run, "--set", "seed=99")["calls"]["now"] >= 6
+    assert (run / "previous" / "1" / "shards").is_dir()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 2)])
+def test_a_terminal_is_asked(command: Command, tmp_path: Path, answer: str, code: int) -> None:
+    path, run = job(tmp_path, conversations=6), tmp_path / "run"
+    made(command, path, run)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edgen", "generate", str(path), "-o", str(run), "-n", "3"],
+        stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "dumb"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown, asked = b"", False
+    with contextlib.suppress(OSError):  # the terminal is gone with the process
+        while more := os.read(ours, 1000):
+            shown += more
+            if b"[y/N]" in shown and not asked:
+                asked = True
+                os.write(ours, answer.encode())
+    assert asked, shown
+    assert process.wait(timeout=60) == code, shown
+    os.close(ours)
+    manifest = yaml.safe_load((run / "shards" / "manifest.json").read_text())
+    assert sum(manifest["counts"].values()) == (3 if code == 0 else 6)
