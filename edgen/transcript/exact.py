@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from edgen.model import Conversation, Rejection, Turn
+from edgen.model import Conversation, Turn
 from edgen.transcript.assembling import assembled, entry
 from edgen.transcript.dumping import Exact
 from edgen.transcript.loosejson import misescaped
@@ -17,7 +17,7 @@ _EXACT = msgspec.json.Decoder(Exact)
 _HIDDEN = re.compile(r"\\u00[0-7]")
 
 
-def read_exact(text: str, *, alone: bool = True) -> Conversation | Rejection | None:
+def read_exact(text: str, *, alone: bool = True) -> Conversation | None:
     """The conversation of a reply in exact JSON; None if it departs from it anywhere.
 
     What `dump` wrote is taken as it stands where it is `alone`; anything else reads as the general reader
@@ -40,7 +40,8 @@ def read_exact(text: str, *, alone: bool = True) -> Conversation | Rejection | N
     else:
         entries = [entry(turn.role, turn.text, repairs) for turn in turns]
     entries.append(entry(last.role, last.text, repairs))
-    return assembled(entries, [value.probability], repairs, [])
+    result = assembled(entries, [value.probability], repairs, [])
+    return result if isinstance(result, Conversation) else None
 
 
 def _unambiguous(text: str, value: Exact) -> bool:

@@ -1,8 +1,8 @@
 """The strict forms: layouts that most replies keep to the letter, each read in one pass.
 
-A form answers only where the general reader (`reading.read_any`) would say exactly the same, and is None at
-the slightest doubt. What may stand around a form (a block of thinking, a code fence) is taken off here, where
-it is as plain as can be.
+A form answers only with a conversation, and only where the general reader (`reading.read_any`) would say exactly
+the same; at the slightest doubt it is None. What may stand around a form (a block of thinking, a code fence) is
+taken off here, where it is as plain as can be.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from edgen.model import Conversation, Rejection
+from edgen.model import Conversation
 from edgen.transcript.characters import encodable
 from edgen.transcript.exact import read_exact
 from edgen.transcript.plain import read_plain
@@ -24,7 +24,7 @@ _THINKING = re.compile(r"[ \n]{0,9}<(think|thinking|reasoning)>")
 _FENCED = re.compile(r"[ \n]{0,9}```(?:json|text|plaintext|markdown)?\n")
 
 
-def read_strict(text: str) -> Conversation | Rejection | None:
+def read_strict(text: str) -> Conversation | None:
     """What a reply that keeps to a strict form says; None for any other text."""
     first = text[:_BEGINNING].lstrip()[:1]
     if first == "<":
@@ -32,7 +32,7 @@ def read_strict(text: str) -> Conversation | Rejection | None:
     return _form(text, first, alone=True)
 
 
-def _form(text: str, first: str, *, alone: bool) -> Conversation | Rejection | None:
+def _form(text: str, first: str, *, alone: bool) -> Conversation | None:
     """The same for a text without thinking, of which the first character is known. `alone`: it is all of the reply."""
     if first == "{":
         return read_exact(text, alone=alone)
@@ -68,8 +68,8 @@ def _fenced(text: str) -> Conversation | None:
     return _repaired(Repair.CODE_FENCE, read_published(inner) or read_plain(inner))
 
 
-def _repaired(name: Repair, result: Conversation | Rejection | None) -> Conversation | None:
+def _repaired(name: Repair, result: Conversation | None) -> Conversation | None:
     """The conversation with one more repair, which came first."""
-    if not isinstance(result, Conversation):
+    if result is None:
         return None
     return msgspec.structs.replace(result, repairs=(str(name), *result.repairs))
