@@ -165,7 +165,7 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences[field.name]} |"
+        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences.get(field.name, '')} |"
         for field in own_fields(section.struct)
     ]
     return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]
