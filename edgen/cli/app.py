@@ -25,6 +25,7 @@ from edgen.cli import (
     prompts,
     report,
     runs,
+    show,
     simulator,
     space,
     stats,
@@ -97,6 +98,7 @@ app.command("estimate", short_help="Say what a job will cost, before it is start
 app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
 app.command("status", short_help="Show how a run stands.")(status.command)
 app.command("runs", short_help="List the runs in a folder: state, counts, cost, age.")(runs.command)
+app.command("show", short_help="Show a conversation of a run, and what became of it.")(show.command)
 app.command("merge", short_help="Make one run of pieces of a job, or of several runs of it.")(merge.command)
 app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
 app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(

@@ -25,7 +25,7 @@ from edgen.model import Scenario, Turn
 from edgen.quality.numbers import summed
 from edgen.quality.results import Bin, Distribution
 from edgen.quality.words import cut
-from edgen.records import Record, record_id, spoken
+from edgen.records import More, Record, record_id, spoken
 from edgen.report.choose import Chooser
 from edgen.report.model import Part, Pick, Reason, Refused, Report, Shown, Visit
 from edgen.report.text import shown
@@ -179,7 +179,7 @@ def _shown(pick: Pick, readers: Mapping[str, RunReader]) -> Shown:
 
 
 def _told(pick: Pick, label: str, record: Record) -> Shown:
-    about, turns = record.background_info, spoken(record)
+    about, more, turns = record.background_info, record.scenario or More(), spoken(record)
     return Shown(
         id=pick.id,
         arm=label,
@@ -191,6 +191,8 @@ def _told(pick: Pick, label: str, record: Record) -> Shown:
             student_reaction=about.student_reactions,
             teacher_preference=about.teacher_prefrences,
             teacher_reaction=about.teacher_reactions,
+            subject=more.subject,
+            level=more.level,
         ),
         turns=tuple(_within(turn) for turn in turns[:MOST_TURNS]),
         said=len(turns),
