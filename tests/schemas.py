@@ -21,6 +21,7 @@ import msgspec
 from edgen.config import Job
 from edgen.config.backends import BackendConfig
 from edgen.config.job import BACKEND_ROLES, MAX_ARMS, PROMPT_ROLES
+from edgen.model import ROLES
 from edgen.space import DIMENSIONS, MAX_ENTRIES, Entry, Space
 from tests import job_page
 
@@ -58,6 +59,9 @@ def job_schema() -> _Schema:
     keys["name"]["pattern"] = r"^([A-Za-z0-9]|\{date\})([A-Za-z0-9._-]|\{date\})*$"
     keys["prompts"] = _closed(
         keys["prompts"], dict.fromkeys(PROMPT_ROLES, keys["prompts"].pop("additionalProperties"))
+    )
+    keys["role_words"] = _closed(
+        keys["role_words"], dict.fromkeys(ROLES, keys["role_words"].pop("additionalProperties"))
     )
     backend = keys["backends"].pop("additionalProperties")
     del backend["discriminator"]
