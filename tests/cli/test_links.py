@@ -48,6 +48,7 @@ def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | P
     return [
         ("generate", path, "-o", run),
         ("status", run),
+        ("show", run, "0"),
         ("merge", run, "-o", to / "merged"),
         ("merge", other, run, "-o", to / "merged"),
         ("pairs", run, "--by", "probability"),
