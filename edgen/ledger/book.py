@@ -18,6 +18,7 @@ from edgen.ledger import checksums
 from edgen.ledger.cells import BLOB, FINISH, NATURAL, STATUS, TEXT, Kind, wrong
 from edgen.ledger.opening import Connection, answered, damaged
 from edgen.ledger.schema import REPLICATES
+from edgen.ledger.waiting import when_free
 from edgen.model import Reply, Usage
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -99,8 +100,9 @@ class Book:
 
     @contextlib.contextmanager
     def at_once(self, begin: str = "BEGIN") -> Iterator[None]:
-        """The body reads, or writes, one state of the ledger."""
-        self.write(begin)
+        """The body reads, or writes, one state of the ledger. One that writes waits until no other program does."""
+        with self.worded():
+            when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
             yield
             self.write("COMMIT")

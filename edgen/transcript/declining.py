@@ -15,24 +15,25 @@ from edgen.transcript.unquoting import quotations
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
 _DECLINES = re.compile(
+    # One \b before all of them: where no word begins, none is tried.
     # "As an AI, I can't …", "I'm an AI language model and do not …"
-    r"\b(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
+    r"\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
     r"(?:\s+(?:language\s+model|model|assistant|system|chatbot))?\s*(?:,|and\b|so\b|that\b|i\b|designed|created|trained)"
     r"[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
-    rf"|\b{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
-    r"|\bi(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
+    rf"|{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
+    r"|i(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
     rf"{_NOT}\s+(?:assist(?:\s+you)?|comply)\s+with\s+(?:that|this)\b"
-    rf"|\b{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your|the)\s+(?:request|role-?play)"
-    rf"|\b{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in|continue)\s+"
+    rf"|{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your|the)\s+(?:request|role-?play)"
+    rf"|{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in|continue)\s+"
     r"(?:this|that|such|the|any)?\s*(?:kind\s+of\s+|type\s+of\s+)?(?:content|role-?play\w*|response\s+to\s+(?:that|this))"
-    r"|\b(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
-    r"|\bagainst\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies|programming)\b"
-    r"|\bviolates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
+    r"|(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
+    r"|against\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies|programming)\b"
+    r"|violates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
     # the same in a few other languages
-    r"|\bals\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
-    r"|\bcomo\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
-    r"|\ben\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
-    r"|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
+    r"|als\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
+    r"|como\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
+    r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
+    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
     re.IGNORECASE,
 )
 _AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"

@@ -121,6 +121,9 @@ class Label(msgspec.Struct, frozen=True):
 
 def labels(text: str, own: Role) -> list[Label]:
     """The labels of a reply by `own`, in their order."""
+    folded = text.casefold()
+    if ":" not in text and "：" not in text and "teacher" not in folded and "student" not in folded:
+        return []  # in every manner but those of the two plain words a label has a colon
     page = _Page(text)
     lines = role_lines(page.text)
     found = [line for line in lines if not line.aliased]
@@ -281,7 +284,7 @@ class _Page:
 
     def named(self, own: Role) -> list[RoleLine]:
         """The labels of two people who take turns: one of them with a title, or one of them speaking twice."""
-        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES))
+        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES)) if "\n" in self.text else []
         names = list(dict.fromkeys(match["name"] for match in found))
         if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
             return []

@@ -18,6 +18,8 @@ _NUMBER = re.compile(
     r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
     r"(?P<percent>\s{0,3}\\?(?:%|％|per\s?cent\b))?"
 )
+# Nothing but a number, as most replies give it.
+_BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
 _APPROXIMATELY = re.compile(
     r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
     r"""|almost|estimated|maybe|perhaps|probably|at|is|p)\b)*""",
@@ -66,6 +68,9 @@ def _within(number: float) -> float | None:
 
 
 def _of_text(text: str) -> float | None:
+    bare = _BARE.match(text)
+    if bare is not None:
+        return _within(float(bare[1]))
     text = text.strip()
     if not text or len(text) > _MAX:
         return None
