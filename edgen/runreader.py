@@ -322,7 +322,9 @@ def _noted(rundir: RunDir, job: Job) -> dict[str, Any] | None:
         return None
     files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
     templates = {
-        use: hashlib.sha256(file.read_bytes()).hexdigest() for use, file in files.items() if file.is_file()
+        use: hashlib.sha256(file.read_bytes()).hexdigest()
+        for use, file in files.items()
+        if file.parent == rundir.inputs and file.is_file()  # a stranger's run may name any file
     }
     return {**msgspec.to_builtins(job.resolved), "templates": templates}
 
