@@ -64,6 +64,7 @@ design: balanced
 protocol: selfplay
 prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing_student}
 selfplay: {max_turns: 12, closing: student}
+role_words: {Teacher: [Tutor], Student: [Learner]}
 branch: {at: sampled, role: teacher}
 asks: 3
 backends:
@@ -110,7 +111,7 @@ selfplay: {first: teacher, max_turns: 20, closing: student, leaked_secret: rejec
 branch: {at: 3, role: teacher}
 """),
     Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
-pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3}
+pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, judge_directed: unlabelled}
 """),
     Section(Limits, "limits", "May change between two starts of a run.", """\
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
@@ -217,7 +218,7 @@ def values(kind: Any) -> str:
             return _shape(pattern)
         case types.StrType():
             return "a text"
-        case types.VarTupleType(item_type=inner):
+        case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
             return f"a list: {values(inner)} each"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
             return "a mapping"

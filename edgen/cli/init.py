@@ -23,7 +23,7 @@ _STARTS: dict[str, tuple[str, dict[str, str]]] = {
             "teacher.j2": "selfplay_teacher",
             "student.j2": "selfplay_student",
             "closing.j2": "closing_student",
-            "oracle.j2": "oracle_conversation",
+            "oracle.j2": "oracle_guarded",
         },
     ),
 }

@@ -48,7 +48,7 @@ def command(
     ] = None,
     prompt: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The judge's template.  [default: as MTPO published it]"),
+        typer.Option(metavar="FILE", help="The judge's template.  [default: the job's, else oracle_guarded]"),
     ] = None,
     human: Annotated[
         Path | None,
@@ -192,7 +192,7 @@ def _make(
         )
     if by == "oracle":
         config = _judge_config(job, judge)
-        asked = _template(job, manner.reach, template)
+        asked = _template(job, manner.reach, reader.rundir, template)
         judged, ended = asyncio.run(_judge(reader, job, config, asked, manner))
         facts |= judged
         if ended is not None:
@@ -202,6 +202,7 @@ def _make(
         judge=facts.get("judge"),
         min_margin=job.pairs.min_margin,
         max_per_scenario=job.pairs.max_per_scenario,
+        judge_directed=job.pairs.judge_directed,
     )
     made: Made = write_pairs(reader, choice, votes)
     facts["pairs"] = {"train": made.train, "test": made.test}
@@ -257,18 +258,31 @@ def _judge_config(job: Job, judge: str | None) -> BackendConfig:
     return job.backends[role]
 
 
-def _template(job: Job, reach: Reach, named: str | None) -> Prompt:
+def _template(job: Job, reach: Reach, rundir: RunDir, named: str | None) -> Prompt:
+    """The judge's template: the one named here, else the job's, else the one this run was judged with, else
+    the guarded one."""
+    from edgen.engine.judging import GUARDED_TEMPLATE, published_before
     from edgen.engine.load import load_template
     from edgen.engine.reach import typed
 
     if named is not None:
         return load_template(job, "oracle", named, typed())
-    shipped = f"oracle_{job.pairs.compare}"
+    if "oracle" not in job.prompts:
+        before = published_before(rundir, job.pairs.compare)
+        if before is not None:
+            note(
+                f"edgen: this run was judged with the published template {before}, and is gone on with so; "
+                f"--prompt {GUARDED_TEMPLATE} asks a judge that no conversation can speak to."
+            )
+        return load_template(job, "oracle", before or GUARDED_TEMPLATE, reach)
     try:
-        return load_template(job, "oracle", job.prompts.get("oracle", shipped), reach)
+        return load_template(job, "oracle", job.prompts["oracle"], reach)
     except TemplateError as error:
+        shipped = f"oracle_{job.pairs.compare}"
         hint = Problem(
-            "try", f"--prompt {shipped}, the shipped template for pairs.compare: {job.pairs.compare}"
+            "try",
+            f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt {shipped}, the published one for "
+            f"pairs.compare: {job.pairs.compare}",
         )
         raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
 
@@ -360,6 +374,7 @@ def _complain(facts: dict[str, Any]) -> None:
                 "human": "",
             }[facts["by"]],
             "margin": "A lower --min-margin keeps more.",
+            "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
             "identical": "The conversations of a scenario say the same: give the backend a temperature.",
             "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
             "not_judged": "Nothing was said about these very conversations by this source.",

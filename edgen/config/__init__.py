@@ -25,7 +25,7 @@ from edgen.config.backends import (
     Sampling,
     SimulatorConfig,
 )
-from edgen.config.checks import problems
+from edgen.config.checks import problems, role_word_problems
 from edgen.config.job import (
     ARM_STRIDE,
     Batch,
@@ -37,6 +37,7 @@ from edgen.config.job import (
     Shards,
     Split,
     backend_name,
+    own_words,
     prompt_names,
     roles_asked,
 )
@@ -281,6 +282,8 @@ def shaping(job: Job) -> dict[str, Any]:
         del plain["selfplay"]
     if job.branch is None:
         del plain["branch"]
+    if not job.role_words:
+        del plain["role_words"]
     for backend in plain["backends"].values():
         backend.pop("price", None)
         backend.pop("tokenizer", None)
@@ -292,6 +295,6 @@ def shaping(job: Job) -> dict[str, Any]:
 __all__ = [
     "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
     "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
-    "backend_name", "check", "load_job", "parse_job", "prompt_names", "resolved", "roles_asked", "shaping",
-    "texts_of",
+    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems",
+    "roles_asked", "shaping", "texts_of",
 ]  # fmt: skip

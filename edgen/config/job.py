@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
+from edgen.model import ROLES, Role
 
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
@@ -93,7 +94,8 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How pairs are judged and chosen. `matches`: pairs judged per scenario; None: all, but no more than
-    twice as many as there are candidates."""
+    twice as many as there are candidates. `judge_directed`: what becomes of a pair with a text that speaks to
+    whoever judges it."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
     """How often the judge is asked about a pair in each order."""
@@ -105,6 +107,11 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How sure a label has to be: pairs whose preference is closer to even than this stay unlabelled."""
     max_per_scenario: Positive | None = None
     """Labelled pairs of one scenario, at most; null: all of them."""
+    judge_directed: Literal["unlabelled", "label"] = "unlabelled"
+    """What becomes of a pair with a text that speaks to whoever judges it."""
+
+
+RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +160,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """How two agents talk."""
     branch: Branch | None = None
     """Replicates beyond the first leave replicate 0 at a turn and go on by themselves (`selfplay`)."""
+    role_words: dict[str, list[RoleWord]] = {}
+    """What replies call Teacher and Student besides these, as in `{Teacher: [Tutor], Student: [Learner]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     """How often a scenario is asked for before its answer counts as rejected."""
     backends: dict[str, BackendConfig]
@@ -184,6 +193,11 @@ def roles_asked(job: Job) -> tuple[str, ...]:
     if job.protocol == "oneshot":
         return ("default",)
     return ("teacher", "student", "judge") if job.selfplay.closing == "judge" else ("teacher", "student")
+
+
+def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
+    """What the job's replies may call each side besides its role, in the order of the roles."""
+    return tuple((role, tuple(job.role_words[role])) for role in ROLES if job.role_words.get(role))
 
 
 def backend_name(job: Job, role: str) -> str:

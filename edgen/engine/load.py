@@ -136,7 +136,7 @@ def load_template(job: Job, use: str, name: str, reach: Reach) -> Prompt:
             "a file of your own is named by its path, as in ./my_prompt.j2.",
         )
     prompt = load_prompt(path, variables_of(job, use), expects=EXPECTS[use])
-    if missing := [shown for shown in _must_show(job, use) if shown not in prompt.variables_used]:
+    if missing := _not_shown(job, use, prompt):
         what = "closing: judge" if use == "closing" else f"pairs.compare: {job.pairs.compare}"
         raise TemplateError(
             str(path), f"it does not show what is to be judged: {', '.join(missing)} is never used ({what})."
@@ -149,11 +149,17 @@ def key_of(use: str) -> str:
     return "prompt" if use == "default" else f"prompts.{use}"
 
 
-def _must_show(job: Job, use: str) -> tuple[str, ...]:
-    """What a judge's template has to use: without it, the answer is about nothing."""
+def _not_shown(job: Job, use: str, prompt: Prompt) -> list[str]:
+    """What a judge's template would have to use and does not: without it, the answer is about nothing."""
+    ways: tuple[tuple[str, ...], ...] = ()
     if use == "closing" and job.selfplay.closing == "judge":
-        return ("conversation",)
-    return tuple(f"{job.pairs.compare}_{number}" for number in (1, 2)) if use == "oracle" else ()
+        ways = (("conversation",),)
+    elif use == "oracle":
+        from edgen.protocols.oracle import SHOWN
+
+        ways = SHOWN[job.pairs.compare]
+    missing = [[name for name in way if name not in prompt.variables_used] for way in ways]
+    return min(missing, key=len, default=[])
 
 
 def variables_of(job: Job, use: str) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import yaml
 
@@ -97,7 +96,7 @@ def _part(label: str, reader: RunReader, material: Material, chooser: Chooser, t
     tell(f"reading what was refused{where}")
     return Part(
         label=label,
-        job={**msgspec.to_builtins(reader.job), "piece": reader.piece},
+        job={**reader.noted_job(), "piece": reader.piece},
         planned=status.planned,
         accepted=status.accepted,
         rejected=status.rejected,

@@ -6,8 +6,11 @@ fences, chatter), and reads JSON or lines. It never raises, and its work is line
 
 from __future__ import annotations
 
+import msgspec
+
 from edgen.model import Conversation, Rejection, RejectionReason
 from edgen.transcript import frame
+from edgen.transcript.abroad import NO_WORDS, OwnWords, in_our_words, in_own_words, with_foot
 from edgen.transcript.assembling import assembled, entry
 from edgen.transcript.characters import encoded, shown
 from edgen.transcript.lines import spoken_lines
@@ -22,11 +25,13 @@ from edgen.transcript.strict import read_strict
 from edgen.transcript.thinking import without_thinking
 
 
-def read(text: str, *, finish_reason: str = "stop", refusal: str | None = None) -> Conversation | Rejection:
+def read(
+    text: str, *, finish_reason: str = "stop", refusal: str | None = None, words: OwnWords = NO_WORDS
+) -> Conversation | Rejection:
     """The conversation in a reply, or why there is none.
 
     `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its
-    words when it refused outside the text. Never raises.
+    words when it refused outside the text; `words` are a job's own for the two sides. Never raises.
     """
     if refusal is not None and refusal.strip():
         return Rejection(RejectionReason.REFUSED, f"the service refused: {shown(refusal)}")
@@ -34,11 +39,42 @@ def read(text: str, *, finish_reason: str = "stop", refusal: str | None = None) 
         return Rejection(RejectionReason.REFUSED, "the service blocked the answer")
     if finish_reason == "length":
         return Rejection(RejectionReason.TRUNCATED, "the answer was cut off by the token limit")
-    return read_strict(text) or read_any(text)
+    if words and (named := in_own_words(text, words)) is not text:
+        return _noted(read_strict(named) or read_any(named, words), Repair.ROLE_ALIAS)
+    return read_strict(text) or read_any(text, words)
 
 
-def read_any(text: str) -> Conversation | Rejection:
+def read_any(text: str, words: OwnWords = NO_WORDS) -> Conversation | Rejection:
     """What the general reader alone makes of a text: the same as the strict ones wherever these read it."""
+    result = _as_it_stands(text)
+    if isinstance(result, Rejection):
+        told = in_our_words(text, words)
+        if told is None:
+            return result
+        result = _noted(_as_it_stands(told.text), Repair.ROLE_ALIAS)
+        return _noted(result, Repair.MARKER_FORM) if told.ended else result
+    if result.probability is None and (footed := with_foot(text)) is not None:
+        again = _as_it_stands(footed)
+        if isinstance(again, Conversation) and _says_the_same(again, result):
+            return again
+    return result
+
+
+def _says_the_same(again: Conversation, result: Conversation) -> bool:
+    """Whether two readings differ in nothing that is said but in what stands behind it."""
+    *turns, last = result.turns
+    return list(again.turns[:-1]) == turns and last.text.startswith(again.turns[-1].text)
+
+
+def _noted(result: Conversation | Rejection, repair: Repair) -> Conversation | Rejection:
+    """The conversation with this repair among its own."""
+    if isinstance(result, Rejection) or repair in result.repairs:
+        return result
+    return msgspec.structs.replace(result, repairs=(*result.repairs, str(repair)))
+
+
+def _as_it_stands(text: str) -> Conversation | Rejection:
+    """What a text says in the reader's own words."""
     repairs: list[str] = []
     text = encoded(text, repairs)
     if not trim(text):

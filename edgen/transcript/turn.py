@@ -14,6 +14,7 @@ import msgspec
 
 from edgen.model import Rejection, RejectionReason, Role
 from edgen.transcript import frame
+from edgen.transcript.abroad import NO_WORDS, OwnWords, relabelled, with_marker
 from edgen.transcript.characters import encoded, shown
 from edgen.transcript.declining import declines_as_assistant, without_notes, without_preamble
 from edgen.transcript.labels import Label, labels
@@ -87,7 +88,12 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def read_turn(
-    text: str, role: Role, *, finish_reason: str = "stop", refusal: str | None = None
+    text: str,
+    role: Role,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    words: OwnWords = NO_WORDS,
 ) -> Said | Rejection:
     """What `role` says in a reply, or why it is no turn. Arguments as for `read`. Never raises."""
     if refusal is not None and refusal.strip():
@@ -98,7 +104,7 @@ def read_turn(
         return Rejection(RejectionReason.TRUNCATED, "the answer was cut off by the token limit")
     reader = _Reader(role)
     try:
-        return reader.read(text)
+        return reader.read(relabelled(text, words))
     except UnreadableError as error:
         return Rejection(error.reason, error.detail)
 
@@ -117,6 +123,9 @@ class _Reader:
         text = trim(encoded(text, self._repairs))
         if not text:
             return Rejection(RejectionReason.EMPTY, "the answer is blank")
+        if (marked := with_marker(text)) is not text:
+            self._repairs.append(Repair.MARKER_FORM)
+            text = marked
         steps: tuple[Callable[[str], str], ...] = (
             self._thoughts, self._tokens, self._announcement, self._notes, self._fence, self._json, self._marker,
             self._quotes, self._label,
