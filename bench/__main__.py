@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing] [layouts]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [--large]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bench.measure import ROOT, edgen, machine, run, simulator
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
 ED_SIZE = 47_234
+LARGE = "--large"  # sizes that take minutes, too
 
 
 def cost(folder: Path) -> None:
@@ -109,14 +110,22 @@ def selfplay(folder: Path) -> None:
 
 
 def stats(folder: Path) -> None:
-    """`edgen stats` over ED's full size."""
+    """`edgen stats` over ED's full size, and as N grows; with --large, 200,000 conversations too."""
     run_folder = str(folder / "stats")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
     for what, path in (("the run", run_folder), ("its files", f"{run_folder}/shards")):
         ours = edgen("stats", path, "--json")
         assert json.loads(ours.output)["overview"]["records"] == ED_SIZE
         print(
-            f"  {what}: {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 600)"
+            f"  {what}: {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 250)"
+        )
+    for count in (20_000, *([200_000] if LARGE in sys.argv else [])):
+        run_folder = str(folder / f"stats{count}")
+        edgen("generate", QUICKSTART, "-n", str(count), "-o", run_folder, "--json")
+        ours = edgen("stats", run_folder, "--json")
+        each = ours.cpu / count * 10_000
+        print(
+            f"  {count:,} conversations: CPU {each:.2f} s per 10,000 (at most 2.5), peak {ours.peak_mb:.0f} MB (at most 250)"
         )
 
 
@@ -217,7 +226,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(BENCHMARKS)
+    names = [name for name in sys.argv[1:] if name != LARGE] or list(BENCHMARKS)
     print(f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}, {machine()}")
     for name in names:
         print(f"{name}: {BENCHMARKS[name].__doc__}", flush=True)

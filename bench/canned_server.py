@@ -13,7 +13,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bench.measure import ROOT
 from bench.replies import LAYOUTS
@@ -57,7 +57,7 @@ def answer(text: str, number: int) -> bytes:
 class Connection(asyncio.Protocol):
     """One request after the other, as HTTP/1.1 keeps a connection."""
 
-    def __init__(self, replies: list[Iterator[bytes]]) -> None:
+    def __init__(self, replies: Sequence[Iterator[bytes]]) -> None:
         self._replies = replies
         self._received = b""
 

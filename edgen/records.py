@@ -1,7 +1,7 @@
 """A finished conversation as a record of Google's Education Dialogue data set (ED).
 
-The first two keys are ED's own, with its spelling and order; edgen's come behind them. The end
-marker, which no Turn holds, stands again as the suffix of the last turn, as in most of ED.
+The first two keys are ED's own, with its spelling and order; edgen's come behind them. What the space says of a
+topic beyond ED's five texts, its subject and level, stands last, and only where there is any. The end marker, which no Turn holds, stands again as the suffix of the last turn, as in most of ED.
 """
 
 from __future__ import annotations
@@ -48,7 +48,14 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
     templates: dict[str, str] | None = None
 
 
-class Record(msgspec.Struct, frozen=True):
+class More(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a scenario holds beyond ED's five texts."""
+
+    subject: str | None = None
+    level: str | None = None
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """One element of a shard."""
 
     background_info: BackgroundInfo
@@ -57,6 +64,7 @@ class Record(msgspec.Struct, frozen=True):
     probability: float | None
     ended_by: Role | None
     provenance: Provenance
+    scenario: More | None = None
 
 
 def record_id(name: str, scenario: int, replicate: int) -> str:
@@ -83,7 +91,14 @@ def make_record(name: str, scenario: Scenario, conversation: Conversation, prove
         probability=conversation.probability,
         ended_by=conversation.ended_by,
         provenance=provenance,
+        scenario=more_of(scenario),
     )
+
+
+def more_of(scenario: Scenario) -> More | None:
+    """What the scenario holds beyond ED's five texts; None if it holds nothing more."""
+    more = More(scenario.subject, scenario.level)
+    return None if more == More() else more
 
 
 def spoken(record: Record) -> tuple[Turn, ...]:

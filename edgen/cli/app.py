@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from edgen import __version__
 from edgen.cli import (
@@ -22,15 +25,44 @@ from edgen.cli import (
     prompts,
     report,
     runs,
+    show,
     simulator,
     space,
     stats,
     status,
     validate,
 )
+from edgen.cli.output import safe
+
+
+class _Root(typer.core.TyperGroup):
+    """The command line, whose complaints are safe to print: a shell's * may have put any file's name into it."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _worded():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _worded():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _worded() -> Iterator[None]:
+    try:
+        yield
+    except _Complaint as error:
+        error.message = safe(error.message)
+        raise
+
+
+# What a command line that does not fit raises; typer has it under this name alone.
+_Complaint: Any = typer.BadParameter.__base__
+
 
 app = typer.Typer(
     name="edgen",
+    cls=_Root,
     help="Generate synthetic teacher-student conversations with language models.\n\n"
     "Start with: edgen init my-project && edgen generate my-project/job.yaml",
     no_args_is_help=True,
@@ -66,6 +98,7 @@ app.command("estimate", short_help="Say what a job will cost, before it is start
 app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
 app.command("status", short_help="Show how a run stands.")(status.command)
 app.command("runs", short_help="List the runs in a folder: state, counts, cost, age.")(runs.command)
+app.command("show", short_help="Show a conversation of a run, and what became of it.")(show.command)
 app.command("merge", short_help="Make one run of pieces of a job, or of several runs of it.")(merge.command)
 app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
 app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,18 +29,21 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     to: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--to",
             metavar="FORMAT",
             help="As a data set: hf, ed, csv, convokit. For a trainer: trl-sft, trl-dpo, trl-kto, trl-conversation, "
-            "trl-prompts, openrlhf, refuel, verl, sharegpt, mtpo.",
+            "trl-prompts, openrlhf, refuel, verl, sharegpt, mtpo. Without it, the formats are listed.",
             show_default=False,
         ),
-    ],
+    ] = None,
     output: Annotated[
-        Path, typer.Option("-o", metavar="DIR", help="The folder to make; it may not hold anything yet.")
-    ],
+        Path | None,
+        typer.Option(
+            "-o", metavar="DIR", help="The folder to make; it may not hold anything yet.", show_default=False
+        ),
+    ] = None,
     train: Annotated[
         Train | None, typer.Option(help="The side that is trained, the assistant.  [default: teacher]")
     ] = None,
@@ -64,25 +68,76 @@ def command(
         StorageChoice | None,
         typer.Option(help="hf only: how it is stored.  [default: parquet where pyarrow is installed]"),
     ] = None,
+    csv_safe: Annotated[
+        bool | None,
+        typer.Option(
+            "--csv-safe/--no-csv-safe",
+            help="csv only: an apostrophe before cells that a spreadsheet would take for formulas.  [default: csv-safe]",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
 
     What a format cannot express is left out and counted, with the reason. Nothing is uploaded.
 
+    Example: edgen export outputs/quickstart
+
     Example: edgen export outputs/quickstart --to hf -o exports/hf
     """
     from edgen.exporters import check_target, export
     from edgen.runreader import RunReader
 
+    voiced = (train, opening, opening_prompt) != (None, None, None)
+    if to is None:
+        if voiced or any(given is not None for given in (output, license_, language, files, csv_safe)):
+            raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")
+        _list(RunDir(run), json=json)
+        return
     format_ = find_format(to)
-    _check(format_, license_, language, files, voiced=(train, opening, opening_prompt) != (None, None, None))
+    if output is None:
+        raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
+    _check(format_, license_, language, files, csv_safe, voiced=voiced)
     check_target(output)
     storage = files or _storage(format_)
     voice = make_voice(train or "teacher", opening or "user", opening_prompt)
     with RunDir(run).read(), RunReader(run) as reader:
-        exported = export(reader, format_, voice, output, license_, language=language, storage=storage)
+        exported = export(
+            reader, format_, voice, output, license_,
+            language=language, storage=storage, csv_safe=csv_safe is not False,
+        )  # fmt: skip
         _tell(reader, format_, summary(format_, output, exported), json=json)
+
+
+def _list(rundir: RunDir, *, json: bool) -> None:
+    """Every format in a line, with what it needs, and whether this run has it."""
+    from edgen.exporters import EXPORTERS
+
+    rundir.require()
+    paired = rundir.pairs.exists()
+    if json:
+        formats = [
+            {"format": one.name, "summary": one.summary, "of": one.of, "needs": list(_needs(one))}
+            for one in EXPORTERS.values()
+        ]
+        print_json({"run": str(rundir.path), "pairs": paired, "formats": formats})
+        return
+    width = max(map(len, EXPORTERS))
+    for one in EXPORTERS.values():
+        needs = "".join(f" Needs {need}." for need in _needs(one))
+        print_line(f"{one.name:<{width}}  {one.summary}{needs}")
+    if not paired:
+        print_line(f"This run has no pairs yet: edgen pairs {rundir.path} --by oracle")
+    print_line(f"Next: edgen export {rundir.path} --to hf -o exports/hf")
+
+
+def _needs(format_: Format) -> Iterator[str]:
+    """What has to be there besides finished conversations."""
+    if format_.of == "pairs":
+        yield "pairs"
+    if format_.files == "parquet":
+        yield "pyarrow"
 
 
 def _tell(reader: RunReader, format_: Format, facts: dict[str, Any], *, json: bool) -> None:
@@ -94,6 +149,11 @@ def _tell(reader: RunReader, format_: Format, facts: dict[str, Any], *, json: bo
     else:
         for line in lines(format_, facts):
             print_line(line)
+    if facts.get("disarmed"):
+        note(
+            f"edgen: {facts['disarmed']:,} cells that a spreadsheet would take for formulas begin with an apostrophe "
+            "now; --no-csv-safe keeps them to the letter."
+        )
     for sentence in unfinished(reader.describe()):
         note(f"edgen: {sentence}")
 
@@ -109,7 +169,13 @@ def find_format(name: str) -> Format:
 
 
 def _check(
-    format_: Format, license_: str | None, language: str | None, files: Storage | None, *, voiced: bool
+    format_: Format,
+    license_: str | None,
+    language: str | None,
+    files: Storage | None,
+    csv_safe: bool | None,
+    *,
+    voiced: bool,
 ) -> None:
     """Raises UsageError for what a card cannot state, and for options where there is nothing to choose; `voiced`:
     a side to train or an opening was chosen."""
@@ -119,6 +185,10 @@ def _check(
         )
     if files is not None and format_.files != "hub":
         raise UsageError(f"--files is for --to hf; {format_.name} has one way to be stored. Leave it away.")
+    if csv_safe is not None and format_.files != "csv":
+        raise UsageError(
+            f"--csv-safe and --no-csv-safe are for --to csv; {format_.name} has no cells. Leave it away."
+        )
     if license_ is not None and not license_.strip():
         raise UsageError("--license is empty; name the licence, or leave it away.")
     if license_ is not None and not license_.isprintable():
@@ -165,6 +235,8 @@ def summary(format_: Format, output: Path, exported: Exported) -> dict[str, Any]
     }
     if len(format_.configs) > 1:
         facts["tables"] = exported.rows
+    if format_.files == "csv":
+        facts["disarmed"] = exported.disarmed
     return facts
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO
 import msgspec
 import typer
 
-from edgen.cli.output import print_json, print_raw
+from edgen.cli.output import print_json, print_json_line
 from edgen.errors import DataError, UsageError
 from edgen.loading import MAX_BYTES, read_text
 from edgen.model import ROLES, Rejection
@@ -139,12 +139,11 @@ def _stdin_text() -> str:
 def _lines(file: Path, words: OwnWords) -> bool:
     """Answer every line as it comes. Whether any of them was rejected."""
     rejected = False
-    encode = msgspec.json.Encoder().encode
     with _open(file) as stream:
         for data in _limited(stream):
             result = _answer_line(data, words)
             rejected = rejected or result["status"] != "ok"
-            print_raw(encode(result).decode() + "\n")
+            print_json_line(result)
     return rejected
 
 
@@ -183,9 +182,10 @@ def _answer_line(data: bytes | None, words: OwnWords) -> dict[str, Any]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         value = _lenient(data)
         try:
-            line = msgspec.convert(value, Line)
-        except msgspec.MsgspecError:
-            return {"id": _id_of(value), **_rejected("bad_line", _detail(problem))}
+            line = msgspec.convert(_known(value), Line)
+        except msgspec.MsgspecError as other:
+            detail = _detail(problem if value is None else other)
+            return {"id": _id_of(value), **_rejected("bad_line", detail)}
     return {"id": _printable(line.id), **answer(line.reply, line.finish_reason, line.refusal, words)}
 
 
@@ -206,6 +206,15 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
+def _known(value: Any) -> Any:
+    """An object's keys that are looked at: another one may hold half of a character, of which nothing can be made."""
+    return (
+        {key: value[key] for key in Line.__struct_fields__ if key in value}
+        if isinstance(value, dict)
+        else value
+    )
+
+
 def _id_of(value: Any) -> str | int | None:
     """The id of an object with other faults; None if there is none to be had."""
     found = value.get("id") if isinstance(value, dict) else None
@@ -213,5 +222,7 @@ def _id_of(value: Any) -> str | int | None:
 
 
 def _printable(name: str | int | None) -> str | int | None:
-    """An id that can be written as UTF-8."""
+    """An id that can be written as JSON in UTF-8."""
+    if isinstance(name, int) and not -(2**63) <= name < 2**64:
+        return str(name)
     return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

@@ -249,6 +249,20 @@ def _override(value: dict[str, Any], assignment: str) -> None:
     node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
 
 
+def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+    """Every text in what `key.path=value` overrides set: what a person typed."""
+    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return frozenset(found)
+
+
 class _SetError(FileError):
     what = "option"
 
@@ -281,5 +295,6 @@ def shaping(job: Job) -> dict[str, Any]:
 __all__ = [
     "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
     "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
-    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems", "roles_asked", "shaping",
+    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems",
+    "roles_asked", "shaping", "texts_of",
 ]  # fmt: skip

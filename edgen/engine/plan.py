@@ -97,6 +97,8 @@ class Plan:
             "split_by": self.job.split.by,
             "edgen": __version__,
         }
+        if any(topic.subject or topic.level for topic in self.space.topics):
+            facts["records"] = "subject and level"  # which those of earlier versions do not hold
         return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:

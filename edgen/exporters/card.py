@@ -58,8 +58,8 @@ class Stated:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What was written: rows of each table by split, what was left out by reason, the path pattern of each
-    table's split, rows by what stands behind them, notes that depend on the rows, and the bytes of a table's
-    split in memory, where they are known."""
+    table's split, rows by what stands behind them, notes that depend on the rows, the bytes of a table's
+    split in memory, where they are known, and the digest of each table's rows."""
 
     rows: Rows
     left_out: Mapping[str, int]
@@ -67,6 +67,7 @@ class Contents:
     evidence: Mapping[Evidence, int]
     notes: Sequence[str] = ()
     sizes: Mapping[tuple[str, SplitName], int] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 def card(format_: Format, run: Run, voice: Voice, contents: Contents, stated: Stated) -> str:
@@ -117,6 +118,8 @@ def front_matter(name: str, format_: Format, contents: Contents, simulated: bool
             {
                 "config_name": config.name,
                 **({"default": True} if config is format_.configs[0] else {}),
+                # Without it, `datasets` takes other rows in a folder of this name for these.
+                "description": f"sha256-{contents.digests[config.name]}",
                 "data_files": _files(config, contents),
             }
             for config in tables

@@ -18,6 +18,8 @@ COLUMNS = {
     "student_reaction": "what the student does when taught otherwise",
     "teacher_preference": "how the teacher likes to teach",
     "teacher_reaction": "what the teacher does when the student does not go along",
+    "subject": "the topic's subject; empty where the space names none",
+    "level": "the topic's level; empty where the space names none",
     "turn": "the turn's place in its conversation, from 0",
     "role": "Teacher or Student",
     "text": "what was said, without the end marker",
@@ -53,6 +55,8 @@ def rows(run: Run, _voice: Voice) -> Iterator[Item]:
                 "student_reaction": about.student_reaction,
                 "teacher_preference": about.teacher_preference,
                 "teacher_reaction": about.teacher_reaction,
+                "subject": about.subject,
+                "level": about.level,
                 "turn": number,
                 "role": turn.role,
                 "text": turn.text,
@@ -75,10 +79,6 @@ import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})
 turns.groupby("id", sort=False)["text"].apply(list)""",
     notes=(
-        (
-            "Texts are kept to the letter. A cell may begin with =, +, - or @, which a spreadsheet takes for a "
-            "formula: import the file as text, do not double-click it."
-        ),
         "A text may be a single word such as NA or null, which pandas takes for a missing value unless told not to.",
         "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
     ),

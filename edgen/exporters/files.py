@@ -18,6 +18,7 @@ import msgspec
 from edgen.config import Shards
 from edgen.errors import UsageError
 from edgen.exporters.base import DEFAULT, Format, Row, Run, SplitName, Storage
+from edgen.exporters.formulas import disarmed
 from edgen.extras import install_command
 from edgen.shards import MANIFEST, Counts, write_shards
 
@@ -36,9 +37,9 @@ class Files(Protocol):
     def close(self) -> None: ...
 
 
-def open_files(format_: Format, run: Run, folder: Path, storage: Storage) -> Files:
-    """Files of the kind that the format needs; `storage` is that of a data set for the hub. Raises UsageError
-    if a library for it is missing."""
+def open_files(format_: Format, run: Run, folder: Path, storage: Storage, *, csv_safe: bool = True) -> Files:
+    """Files of the kind that the format needs; `storage` is that of a data set for the hub, `csv_safe` whether
+    cells of a table are disarmed. Raises UsageError if a library for it is missing."""
     if format_.files == "hub":
         from edgen.exporters.hub import HubFiles
 
@@ -48,7 +49,7 @@ def open_files(format_: Format, run: Run, folder: Path, storage: Storage) -> Fil
 
         return CorpusFiles(folder, run)
     if format_.files == "csv":
-        return _CsvFiles(folder)
+        return CsvFiles(folder, safe=csv_safe)
     if format_.files == "ed":
         return _EdFiles(folder, run.job.shards)
     if format_.files == "parquet":
@@ -90,11 +91,14 @@ class _JsonLines:
                 file.close()
 
 
-class _CsvFiles:
-    """A table a split, its first row the columns; RFC 4180 with line breaks of its kind, in UTF-8."""
+class CsvFiles:
+    """A table a split, its first row the columns; RFC 4180 with line breaks of its kind, in UTF-8. With `safe`,
+    texts that a spreadsheet would take for formulas are disarmed; `disarmed` counts them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, safe: bool) -> None:
         self._folder = folder
+        self._safe = safe
+        self.disarmed = 0
         self._files: dict[SplitName, TextIO] = {}
         self._writers: dict[SplitName, Any] = {}
 
@@ -104,9 +108,16 @@ class _CsvFiles:
             file = self._files[row.split] = path.open("x", encoding="utf-8", newline="", buffering=1 << 18)
             self._writers[row.split] = csv.writer(file)
             self._writers[row.split].writerow(row.value)
-        self._writers[row.split].writerow(
-            str(value).lower() if isinstance(value, bool) else value for value in row.value.values()
-        )
+        self._writers[row.split].writerow(map(self._cell, row.value.values()))
+
+    def _cell(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if not (self._safe and isinstance(value, str)):
+            return value
+        safe = disarmed(value)
+        self.disarmed += safe != value
+        return safe
 
     def finish(self) -> dict[tuple[str, SplitName], str]:
         for file in self._files.values():

@@ -22,8 +22,9 @@ from edgen.errors import ShortError, StoppedError, UsageError
 from edgen.exporters import croissant
 from edgen.exporters.base import REASONS, SPLITS, Format, Row, Run, Storage
 from edgen.exporters.card import Contents, Stated, card
+from edgen.exporters.digest import digest_of
 from edgen.exporters.evidence import Evidence
-from edgen.exporters.files import open_files
+from edgen.exporters.files import CsvFiles, open_files
 from edgen.exporters.hub import HubFiles
 from edgen.exporters.voice import Voice
 from edgen.files import sync_folder, temporary, write_new
@@ -36,10 +37,12 @@ CARD = "README.md"
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export wrote: rows of each config by split, and what was left out by reason."""
+    """What an export wrote: rows of each config by split, what was left out by reason, and the cells that were
+    disarmed."""
 
     rows: dict[str, dict[str, int]]
     left_out: dict[str, int]
+    disarmed: int = 0
 
 
 def export(
@@ -51,16 +54,18 @@ def export(
     *,
     language: str | None = None,
     storage: Storage = "parquet",
+    csv_safe: bool = True,
 ) -> Exported:
     """Write the run in a format to the folder `target`, with its card, which states the licence and the language.
-    `storage` is how a data set for the hub is stored; no other format asks.
+    `storage` is how a data set for the hub is stored, `csv_safe` whether cells that a spreadsheet would take for
+    formulas are disarmed; no other format asks.
 
     Raises UsageError if the target holds something or cannot be written, ShortError if there is no
     row to write, StoppedError if the disk is full, and what reading the run raises.
     """
     check_target(target)
     with _worded(target), _staged(target) as stage, contextlib.ExitStack() as end:
-        files = open_files(format_, run, stage, storage)
+        files = open_files(format_, run, stage, storage, csv_safe=csv_safe)
         end.callback(files.close)
         counts: Counter[tuple[str, str]] = Counter()
         left_out: Counter[str] = Counter()
@@ -76,16 +81,25 @@ def export(
                 found[item.evidence] += 1
             if tally is not None:
                 tally.add(item)
-        exported = Exported(_by_config(format_, counts), dict(sorted(left_out.items())))
+        exported = Exported(
+            _by_config(format_, counts),
+            dict(sorted(left_out.items())),
+            files.disarmed if isinstance(files, CsvFiles) else 0,
+        )
         if not counts:
             raise ShortError(_nothing(run, format_, voice, exported.left_out))
+        patterns = files.finish()
         contents = Contents(
             rows=exported.rows,
             left_out=exported.left_out,
-            patterns=files.finish(),
+            patterns=patterns,
             evidence=found,
-            notes=() if tally is None else tally.notes(),
+            notes=[
+                *(() if tally is None else tally.notes()),
+                *(_cells(exported.disarmed, safe=csv_safe) if isinstance(files, CsvFiles) else ()),
+            ],
             sizes=files.sizes if isinstance(files, HubFiles) else {},
+            digests={config.name: digest_of(config, patterns, stage) for config in format_.configs},
         )
         stated = Stated(license=license_, language=language)
         write_new(stage / CARD, card(format_, run, voice, contents, stated))
@@ -93,6 +107,20 @@ def export(
             described = croissant.croissant(format_, run, contents, stated, stage)
             write_new(stage / croissant.NAME, _json(described))
     return exported
+
+
+def _cells(disarmed: int, *, safe: bool) -> Iterator[str]:
+    """What whoever opens a table is to know of its cells."""
+    if not safe:
+        yield (
+            "Texts are kept to the letter. A cell may begin with =, +, - or @, which a spreadsheet takes for a "
+            "formula: import the file as text, do not double-click it."
+        )
+    elif disarmed:
+        yield (
+            f"Cells that a spreadsheet would take for formulas begin with an apostrophe that nobody said: {disarmed:,} of "
+            "them. All others are kept to the letter; --no-csv-safe keeps these too."
+        )
 
 
 def _json(value: dict[str, Any]) -> str:

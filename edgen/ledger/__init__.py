@@ -29,7 +29,7 @@ from edgen.ledger.book import (
 )
 from edgen.ledger.cells import NATURAL, STATUS, TEXT
 from edgen.ledger.merge import Drop, Several, Source, Together
-from edgen.ledger.opening import check, connect
+from edgen.ledger.opening import check, connect, empty
 from edgen.ledger.schema import REPLICATES, unit_number, units
 from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_plan, read_status
 from edgen.ledger.view import View, last_reply
@@ -59,14 +59,21 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """An open run.db. Use as an async context manager; everything queued is committed at its end."""
+    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
+    see Writer."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = path
+        self._before_commit = before_commit
         connection = connect(path, create=create)
         self._book = Book(connection, path)
         try:
             check(connection, path)
+            # Who opens one that was worked on would otherwise pay again for what a lost log held.
+            if not create and self._book.row("SELECT id FROM sessions", (NATURAL,)) is None:
+                raise empty(path)
             last = self._book.one("SELECT MAX(unit) FROM replies", (NATURAL.or_none,))[0]
         except BaseException:
             connection.close()
@@ -77,7 +84,7 @@ class Ledger:
 
     async def __aenter__(self) -> Ledger:
         try:
-            self._writer = Writer(self._path)
+            self._writer = Writer(self._path, self._before_commit)
             self._out = Out(self._book, self._writer)
         except BaseException as problem:
             await self.__aexit__(type(problem), problem, None)
@@ -275,10 +282,11 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; returns the session's number."""
-        cursor = self._book.write(
-            "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
-            (time.time(), pid, host, edgen),
-        )
+        with self._book.at_once("BEGIN IMMEDIATE"):
+            cursor = self._book.write(
+                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                (time.time(), pid, host, edgen),
+            )
         return int(cursor.lastrowid or 0)
 
     def note_session(

@@ -112,6 +112,28 @@ class View:
             found[unit % REPLICATES] = status, reason, data
         return found
 
+    def outcome(self, index: int, replicate: int) -> tuple[str, str | None, str | None] | None:
+        """(status, reason, detail) of one conversation of the plan; None if it has no outcome yet."""
+        row = self._book.row(
+            f"SELECT {OUTCOME_COLUMNS} FROM outcomes o WHERE unit = ? AND fingerprint = ?",  # noqa: S608 - ours
+            OUTCOME,
+            (unit_number(index, replicate), self.plan.fingerprint),
+        )
+        if row is None:
+            return None
+        self._book.sound(row)
+        return row[1], row[2], row[3]
+
+    def replies(self, index: int, replicate: int) -> list[tuple[int, int, Reply]]:
+        """(step, attempt, reply): the latest answer to each call of one conversation, in this order."""
+        rows = self._book.rows(
+            f"SELECT {REPLY_COLUMNS} FROM replies WHERE unit = ? ORDER BY step, attempt, answered_at",  # noqa: S608
+            REPLY,
+            (unit_number(index, replicate),),
+        )
+        latest = {row[1:3]: row for row in rows}
+        return [(step, attempt, self._book.reply(row)) for (step, attempt), row in latest.items()]
+
     def settled(self) -> Iterator[tuple[int, int, str, str | None]]:
         """(index, replicate, status, reason) of every outcome of the plan, in order, read in pages."""
         for row in self._paged(

@@ -45,9 +45,10 @@ def t95(freedom: int) -> float:
     return z + first / n + second / n**2 + third / n**3
 
 
-def share(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:
-    """The mean of values in [0, 1] with Wilson's interval as above; None without values."""
-    mean, variance, n, groups = clustered(values, scenarios)
+def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
+    """The mean of values in [0, 1] with Wilson's interval as above; None without values. With `sizes` each value
+    is the sum of so many of one scenario."""
+    mean, variance, n, groups = clustered(values, scenarios, sizes)
     if n == 0:
         return None
     if groups < 2:
@@ -84,18 +85,23 @@ def scaled(estimate: Estimate | None, factor: float, shift: float = 0.0) -> Esti
     return _estimate(value, span, estimate.n, estimate.scenarios)
 
 
-def clustered(values: ArrayLike, scenarios: ArrayLike) -> tuple[float, float, int, int]:
-    """The mean, its variance (nan with fewer than two scenarios), the number of values and of scenarios."""
+def clustered(
+    values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None
+) -> tuple[float, float, int, int]:
+    """The mean, its variance (nan with fewer than two scenarios), the number of values and of scenarios. With
+    `sizes` each value is the sum of so many of one scenario."""
     y = np.asarray(values, dtype=np.float64)
-    if y.size == 0:
+    n = y.size if sizes is None else int(np.sum(np.asarray(sizes)))
+    if n == 0:
         return math.nan, math.nan, 0, 0
     groups, member = np.unique(np.asarray(scenarios), return_inverse=True)
-    mean = float(np.mean(y))
+    mean = float(np.mean(y)) if sizes is None else float(np.sum(y)) / n
     if len(groups) < 2:
-        return mean, math.nan, y.size, len(groups)
-    residuals = np.bincount(member, weights=y - mean)
-    variance = float(residuals @ residuals) * len(groups) / (len(groups) - 1) / y.size**2
-    return mean, variance, y.size, len(groups)
+        return mean, math.nan, n, len(groups)
+    expected = mean if sizes is None else mean * np.asarray(sizes, dtype=np.float64)
+    residuals = np.bincount(member, weights=y - expected)
+    variance = float(residuals @ residuals) * len(groups) / (len(groups) - 1) / n**2
+    return mean, variance, n, len(groups)
 
 
 def _estimate(value: float, span: tuple[float, float] | None, n: int, scenarios: int) -> Estimate:

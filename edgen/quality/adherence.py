@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from array import array
 
+import numpy as np
+
 from edgen.pairing.intervals import Estimate, share
 from edgen.quality import results
 from edgen.quality.cues import MEASURES, Verdicts, verdicts
@@ -70,5 +72,6 @@ class Tally:
         )
 
     def _share(self, told: array[int]) -> Estimate | None:
-        known = [(yes, index) for yes, index in zip(told, self._scenarios, strict=True) if yes != UNTOLD]
-        return share(array("b", [yes for yes, _ in known]), array("q", [index for _, index in known]))
+        said = np.array(told)
+        known = said != UNTOLD
+        return share(said[known], np.array(self._scenarios)[known])

@@ -7,8 +7,8 @@ question mark.
 
 Telling rather than asking is what tutors are measured by in MathDial (Macina et al. 2023, arXiv
 2305.14536, where people and models mark each turn); this is a baseline by words in the same spirit, not
-their measure. Intervals are those of `pairing.intervals`, clustered by scenario. Memory: nine bytes a
-turn of the teacher.
+their measure. Intervals are those of `pairing.intervals`, clustered by scenario. Memory: 32 bytes a
+conversation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+import numpy as np
+
 from edgen.model import Turn
-from edgen.pairing.intervals import share
+from edgen.pairing.intervals import Estimate, share
 from edgen.quality import results
 from edgen.quality.cues import Cues, asks, spoken, tells
 from edgen.quality.model import Sample, Words
@@ -37,28 +39,54 @@ class AnswersMeasure:
     """Requests for the answer and what came of them, over a stream of conversations."""
 
     def __init__(self) -> None:
-        self._given, self._asked_in = array("b"), array("q")
-        self._telling, self._taught_in = array("b"), array("q")
+        self._given, self._telling = _Share(), _Share()
 
     def add(self, sample: Sample, words: Words) -> None:
         """Count one conversation."""
         turns, index = sample.turns, sample.scenario.index
+        asked = given = taught = telling = 0
         for number, turn in enumerate(turns):
             if turn.role == "Teacher":
-                self._telling.append("?" not in turn.text)
-                self._taught_in.append(index)
+                taught += 1
+                telling += "?" not in turn.text
             elif _REQUESTS.within(spoken(words[number])):
-                self._given.append(_answered(turns, number + 1))
-                self._asked_in.append(index)
+                asked += 1
+                given += _answered(turns, number + 1)
+        self._given.add(index, given, asked)
+        self._telling.add(index, telling, taught)
 
     def result(self) -> results.Answers:
         """What was counted."""
         return results.Answers(
-            asked=len(self._given),
-            given=sum(self._given),
-            rate=share(self._given, self._asked_in),
-            telling=share(self._telling, self._taught_in),
+            asked=self._given.of,
+            given=self._given.hits,
+            rate=self._given.result(),
+            telling=self._telling.result(),
         )
+
+
+class _Share:
+    """Hits of turns, conversation by conversation."""
+
+    def __init__(self) -> None:
+        self._hits, self._of, self._scenarios = array("I"), array("I"), array("q")
+
+    def add(self, scenario: int, hits: int, of: int) -> None:
+        if of:
+            self._hits.append(hits)
+            self._of.append(of)
+            self._scenarios.append(scenario)
+
+    @property
+    def hits(self) -> int:
+        return sum(self._hits)
+
+    @property
+    def of(self) -> int:
+        return sum(self._of)
+
+    def result(self) -> Estimate | None:
+        return share(np.array(self._hits), np.array(self._scenarios), np.array(self._of))
 
 
 def _answered(turns: Sequence[Turn], number: int) -> bool:

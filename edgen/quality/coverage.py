@@ -28,6 +28,11 @@ from edgen.space import Space
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
 NAMES = ("topic", "student_preference", "student_reaction", "teacher_preference", "teacher_reaction")
+OF_TOPICS = (
+    "subject",
+    "level",
+)  # told of as dimensions are, where a topic has any; a cell does not hang on them
+NONE = "(none)"  # of a topic without
 _HEATS = (("student_preference", "teacher_preference"), ("student_reaction", "teacher_reaction"))
 STATUSES = ("accepted", "rejected", "failed", "pending")
 ACCEPTED, PENDING = 0, 3
@@ -47,20 +52,21 @@ class _Table:
 
 
 class CoverageMeasure:
-    """Told of every fate; 35 bytes each are kept, and every value once. `space` is None where none is known;
+    """Told of every fate; 41 bytes each are kept, and every value once. `space` is None where none is known;
     without a plan nothing is said of survivors."""
 
     def __init__(self, space: Space | None = None, *, planned: bool = True) -> None:
         self._space = space
         self._planned = planned
-        self._tables = {name: _Table() for name in NAMES}
+        self._tables = {name: _Table() for name in (*NAMES, *OF_TOPICS)}
         self._status, self._scenarios = array("b"), array("q")
         self._reasons: dict[str, int] = {}
         self._reason = array("i")  # -1: none
 
     def add(self, fate: Fate) -> None:
         for name, table in self._tables.items():
-            table.add(getattr(fate.scenario, name))
+            value = getattr(fate.scenario, name)
+            table.add(NONE if value is None else value)
         self._status.append(STATUSES.index(fate.status))
         self._scenarios.append(fate.scenario.index)
         reason = fate.reason
@@ -69,7 +75,7 @@ class CoverageMeasure:
     def result(self) -> Coverage:
         status = np.array(self._status)
         tables = {name: np.array(table.of_fate, dtype=np.int64) for name, table in self._tables.items()}
-        cells = _ranked(tables, self._tables)
+        cells = _ranked({name: tables[name] for name in NAMES}, self._tables)
         counts = _by_status(cells, status)
         lost = (counts[:, ACCEPTED] == 0) & (counts[:, PENDING] == 0)
         return Coverage(
@@ -102,20 +108,26 @@ class CoverageMeasure:
         for cell in places[np.argsort(-counts[places].sum(axis=1), kind="stable")][:LOST]:
             fates = np.flatnonzero(cells == cell)
             why = Counter(texts[r] if r >= 0 else "no reason given" for r in reasons[fates])
-            values = {name: list(t.places)[tables[name][fates[0]]] for name, t in self._tables.items()}
+            values = {name: list(self._tables[name].places)[tables[name][fates[0]]] for name in NAMES}
             found.append(Lost(cell=values, planned=len(fates), reasons=dict(why.most_common())))
         return found
 
     def _dimensions(self, status: Ints, tables: dict[str, Ints]) -> tuple[Dimension, ...]:
         scenarios = np.array(self._scenarios)
-        counts = {name: _by_status(table, status) for name, table in tables.items()}
-        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in NAMES}
+        names = (*NAMES, *(name for name in OF_TOPICS if self._told(name)))
+        counts = {name: _by_status(tables[name], status) for name in names}
+        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in names}
         adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
         found = []
-        for name in NAMES:
+        for name in names:
             p_holm = list(itertools.islice(adjusted, len(p[name])))
             found.append(self._dimension(name, tables[name], counts[name], p_holm, status, scenarios))
         return tuple(found)
+
+    def _told(self, name: str) -> bool:
+        """Whether any topic has a subject, or a level."""
+        known = () if self._space is None else _values(self._space, name)
+        return any(value != NONE for value in (*self._tables[name].places, *known))
 
     def _dimension(
         self, name: str, table: Ints, counts: Ints, p_holm: list[float], status: Ints, scenarios: Ints
@@ -184,6 +196,8 @@ def accepted_fate(scenario: Scenario) -> Fate:
 
 
 def _values(space: Space, name: str) -> list[str]:
+    if name in OF_TOPICS:
+        return [NONE if getattr(topic, name) is None else getattr(topic, name) for topic in space.topics]
     entries = dict(zip(NAMES, space.dimensions, strict=True))[name]
     return [entry.value for entry in entries]
 

@@ -33,11 +33,12 @@ class DuplicatesMeasure:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._ids: list[str] = []
+        self._ids, self._id_ends = bytearray(), array("q")
         self._texts, self._sides, self._scenarios = array("Q"), array("b"), array("q")
 
     def add(self, sample: Sample, words: Words) -> None:  # noqa: ARG002 - as every measure
-        self._ids.append(sample.id)
+        self._ids += sample.id.encode("utf-8", "surrogatepass")
+        self._id_ends.append(len(self._ids))
         self._texts.append(digest(sample.turns))
         self._sides.append(_SIDES.index(sample.split or "none"))
         self._scenarios.append(sample.scenario.index)
@@ -68,23 +69,25 @@ class DuplicatesMeasure:
             },
             across=int(np.count_nonzero(across)),
             examples=tuple(
-                Alike(self._ids[match.a], self._ids[match.b], match.similarity) for match in found[:EXAMPLES]
+                Alike(self._id(match.a), self._id(match.b), match.similarity) for match in found[:EXAMPLES]
             ),
         )
+
+    def _id(self, place: int) -> str:
+        start = self._id_ends[place - 1] if place else 0
+        return self._ids[start : self._id_ends[place]].decode("utf-8", "surrogatepass")
 
     def _share(self, near: NDArray[np.bool_]) -> Estimate | None:
         if not len(near):
             return None
-        scenarios = len(set(self._scenarios))
+        scenarios = len(np.unique(np.array(self._scenarios)))
         return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
 
 
 def digest(turns: Iterable[Turn]) -> int:
     """A number of 64 bits for what is said: two that differ share one with a chance of 1 in 2**64."""
-    made = hashlib.blake2b(digest_size=8)
-    for turn in turns:
-        made.update(f"{turn.role} {len(turn.text)} {turn.text}".encode("utf-8", "surrogatepass"))
-    return int.from_bytes(made.digest())
+    said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
+    return int.from_bytes(hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
 def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -6,7 +6,10 @@ apart by `splits.group_hash`, so that the measure and the split mean the same by
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from array import array
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edgen.quality.model import Sample, Words
 from edgen.quality.results import Leakage, Shared
@@ -14,39 +17,52 @@ from edgen.splits import group_hash
 
 _SIDES = ("train", "test")
 
+Groups = NDArray[np.intp]
+
 
 class LeakageMeasure:
+    """Keeps 17 bytes a conversation."""
+
     def __init__(self) -> None:
-        names = ("topic", "persona", "topic_and_persona")
-        # group -> conversations in train, in test
-        self._groups: dict[str, dict[Hashable, list[int]]] = {name: {} for name in names}
-        self._sides = [0, 0]
+        self._topics, self._personas, self._tested = array("Q"), array("Q"), array("b")
 
     def add(self, sample: Sample, words: Words) -> None:  # noqa: ARG002 - as every measure
         if sample.split is None:
             return
-        side = _SIDES.index(sample.split)
-        self._sides[side] += 1
-        topic, persona = group_hash("topic", 0, sample.scenario), group_hash("persona", 0, sample.scenario)
-        for groups, key in zip(self._groups.values(), (topic, persona, (topic, persona)), strict=True):
-            groups.setdefault(key, [0, 0])[side] += 1
+        self._tested.append(_SIDES.index(sample.split))
+        self._topics.append(group_hash("topic", 0, sample.scenario))
+        self._personas.append(group_hash("persona", 0, sample.scenario))
 
     def result(self, near_duplicates: int | None = None) -> Leakage:
         """`near_duplicates`: test conversations with a near-duplicate in train, as `duplicates` counts them."""
-        if not all(self._sides):
+        tested = np.array(self._tested, dtype=bool)
+        if tested.all() or not tested.any():
             return Leakage(topic=None, persona=None, topic_and_persona=None, near_duplicates=None)
-        shared = {name: _shared(groups) for name, groups in self._groups.items()}
-        return Leakage(**shared, near_duplicates=near_duplicates)
+        topic, persona = _numbered(np.array(self._topics)), _numbered(np.array(self._personas))
+        both = _numbered(topic * (int(persona.max()) + 1) + persona)
+        return Leakage(
+            topic=_shared(topic, tested),
+            persona=_shared(persona, tested),
+            topic_and_persona=_shared(both, tested),
+            near_duplicates=near_duplicates,
+        )
 
 
-def _shared(groups: dict[Hashable, list[int]]) -> Shared:
-    tested = [(train, test) for train, test in groups.values() if test]
-    both = [test for train, test in tested if train]
-    conversations = sum(test for _, test in tested)
+def _numbered(groups: NDArray[np.uint64] | Groups) -> Groups:
+    """The group of each conversation, numbered from 0."""
+    found: Groups = np.unique(groups, return_inverse=True)[1]
+    return found
+
+
+def _shared(groups: Groups, tested: NDArray[np.bool_]) -> Shared:
+    """`groups`: that of each conversation. There are some on both sides."""
+    test = np.bincount(groups, weights=tested).astype(np.int64)
+    train = np.bincount(groups) - test
+    conversations, both = int(test.sum()), int(test[train > 0].sum())
     return Shared(
-        test_groups=len(tested),
-        shared_groups=len(both),
+        test_groups=int(np.count_nonzero(test)),
+        shared_groups=int(np.count_nonzero((test > 0) & (train > 0))),
         test_conversations=conversations,
-        shared_conversations=sum(both),
-        share=sum(both) / conversations if conversations else None,
+        shared_conversations=both,
+        share=both / conversations,
     )

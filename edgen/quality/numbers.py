@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +17,48 @@ MOST_BINS = 40
 _PERCENT = (5, 25, 50, 75, 95)
 
 
-def counted(values: ArrayLike) -> Distribution:
+def counted(values: Iterable[int]) -> Distribution:
     """Whole numbers summed up; a bar is a number, or as many numbers as make at most 40 bars."""
-    data = np.asarray(values, dtype=np.int64)
-    if data.size == 0:
+    return tallied(Counter(values))
+
+
+def tallied(counts: Mapping[int, int]) -> Distribution:
+    """Whole numbers summed up as in `counted`, given how often each came: memory does not grow with how many
+    there were. Quantiles are those of `summed`."""
+    values = sorted(value for value, count in counts.items() if count)
+    if not values:
         return Distribution(n=0)
-    low, high = int(data.min()), int(data.max()) + 1
+    low, high = values[0], values[-1] + 1
     width = _round_width((high - low) / MOST_BINS)
     low -= low % width if width > 1 else 0
     if low + width * MOST_BINS < high:  # rounding down made one bar too many
         width = _round_width((high - low) / MOST_BINS)
         low -= low % width
-    bars = np.bincount((data - low) // width)
-    bins = tuple(
-        Bin(float(low + i * width), float(low + (i + 1) * width), int(n)) for i, n in enumerate(bars)
+    bars = [0] * ((values[-1] - low) // width + 1)
+    for value in values:
+        bars[(value - low) // width] += counts[value]
+    n = sum(bars)
+    total = sum(value * counts[value] for value in values)
+    squares = sum(value * value * counts[value] for value in values)
+    upto = list(accumulate(counts[value] for value in values))
+    # the smallest value with at least so many at or below it, in whole numbers
+    quantiles = (float(values[bisect_left(upto, -(-n * percent // 100))]) for percent in _PERCENT)
+    p5, p25, median, p75, p95 = quantiles
+    return Distribution(
+        n=n,
+        mean=total / n,
+        sd=math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None,
+        min=float(values[0]),
+        p5=p5,
+        p25=p25,
+        median=median,
+        p75=p75,
+        p95=p95,
+        max=float(values[-1]),
+        bins=tuple(
+            Bin(float(low + i * width), float(low + (i + 1) * width), count) for i, count in enumerate(bars)
+        ),
     )
-    return summed(data.astype(np.float64), bins)
 
 
 def shares(values: ArrayLike, bars: int = 20) -> Distribution:

@@ -114,7 +114,8 @@ def _diversity(quality: Quality) -> Iterator[str]:
     yield _row("words", f"{found.tokens:,} tokens, {found.types:,} types")
     if found.distinct:
         orders = ", ".join(found.distinct)
-        yield _row(f"distinct-{orders}", f"{_threes(found.distinct)} (falls as data grow)")
+        estimated = f", estimated to ± {found.distinct_error:.2%}" if found.distinct_error else ""
+        yield _row(f"distinct-{orders}", f"{_threes(found.distinct)} (falls as data grow{estimated})")
     if found.distinct_in_blocks:
         label = f"  by {found.block_words:,} words"
         yield _row(label, f"{_threes(found.distinct_in_blocks)} (does not)")

@@ -74,12 +74,14 @@ class Growth(msgspec.Struct, frozen=True):
 
 class Diversity(msgspec.Struct, frozen=True, kw_only=True):
     """`distinct`: n -> different n-grams / n-grams of the whole, and of blocks of `block_words` words each
-    (`distinct_in_blocks`, mean over blocks), which does not fall as the data grow. `self_bleu`: mean BLEU of
+    (`distinct_in_blocks`, mean over blocks), which does not fall as the data grow. `distinct_error`: the standard
+    error of `distinct` as a share of it, 0 where all were counted. `self_bleu`: mean BLEU of
     sampled conversations against the other sampled ones; `heaps`: types = k * tokens ** beta."""
 
     tokens: int
     types: int
     distinct: dict[str, float]  # "1", "2", "3"
+    distinct_error: float
     distinct_in_blocks: dict[str, float]
     block_words: int
     growth: tuple[Growth, ...]

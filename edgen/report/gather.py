@@ -16,14 +16,15 @@ from edgen import __version__
 from edgen.comparison.model import Comparison
 from edgen.config import load_job
 from edgen.engine.comparing import compare
-from edgen.errors import InputError, RunError, ShortError
+from edgen.errors import InputError, JobError, RunError, ShortError
 from edgen.files import read_regular
 from edgen.ledger import View
+from edgen.loading import read_text, read_yaml
 from edgen.model import Scenario, Turn
 from edgen.quality.numbers import summed
 from edgen.quality.results import Bin, Distribution
 from edgen.quality.words import cut
-from edgen.records import Record, record_id, spoken
+from edgen.records import More, Record, record_id, spoken
 from edgen.report.choose import Chooser
 from edgen.report.model import Part, Pick, Reason, Refused, Report, Shown, Visit
 from edgen.report.text import shown
@@ -177,7 +178,7 @@ def _shown(pick: Pick, readers: Mapping[str, RunReader]) -> Shown:
 
 
 def _told(pick: Pick, label: str, record: Record) -> Shown:
-    about, turns = record.background_info, spoken(record)
+    about, more, turns = record.background_info, record.scenario or More(), spoken(record)
     return Shown(
         id=pick.id,
         arm=label,
@@ -189,6 +190,8 @@ def _told(pick: Pick, label: str, record: Record) -> Shown:
             student_reaction=about.student_reactions,
             teacher_preference=about.teacher_prefrences,
             teacher_reaction=about.teacher_reactions,
+            subject=more.subject,
+            level=more.level,
         ),
         turns=tuple(_within(turn) for turn in turns[:MOST_TURNS]),
         said=len(turns),
@@ -214,7 +217,7 @@ LEFT_OUT = "(left out here)"
 
 def _as_written(path: Path) -> str:
     """The job without what the run noted in it: that means nothing to another run, and names folders of this machine."""
-    job = yaml.safe_load(path.read_bytes())
+    job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
             if backend.get("extra_body"):

@@ -15,7 +15,7 @@ from edgen.model import ROLES, Scenario
 from edgen.quality.model import Sample
 from edgen.samples.material import NUMBERED, Material
 from edgen.space import load_space
-from edgen.transcript import clean_turn
+from edgen.transcript import clean_turn, is_plain
 from edgen.validation import decode, find_inputs, read_records, said
 
 EXPECTED = (
@@ -113,16 +113,23 @@ def _of_anybody(raw: msgspec.Raw, name: str, source: str, split: Split | None) -
         return why
     background, provenance = record["background_info"], record.get("provenance")
     provenance = provenance if isinstance(provenance, dict) else {}
-    topic, *others = (background[key] for key in _BACKGROUND)
+    texts = {name: background[key] for name, key in zip(_FLAT, _BACKGROUND, strict=True)}
     index = provenance.get("scenario")
-    found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn)
+    found = said([(turn["role"], turn["text"]) for turn in record["conversation"]], clean_turn, is_plain)
     ended_by, identifier = record.get("ended_by"), record.get("id")
     repairs = provenance.get("repairs")
+    more = record.get("scenario")
+    more = more if isinstance(more, dict) else {}
     return Sample(
         id=identifier if isinstance(identifier, str) else name,
         source=source,
         split=split,
-        scenario=Scenario(index if type(index) is int and index >= 0 else -1, topic, *others),
+        scenario=Scenario(
+            index if type(index) is int and index >= 0 else -1,
+            **texts,
+            subject=_text(more.get("subject")),
+            level=_text(more.get("level")),
+        ),
         turns=found.turns,
         entries=len(record["conversation"]),
         defects=found.defects,
@@ -140,7 +147,8 @@ def _unfolded(record: Any) -> Any:
         return record
     provenance = {key: record.get(key) for key in ("scenario", "simulated")}
     background = {name: record[key] for name, key in zip(_BACKGROUND, _FLAT, strict=True)}
-    return {**record, "background_info": background, "provenance": provenance}
+    more = {key: record.get(key) for key in ("subject", "level")}
+    return {**record, "background_info": background, "provenance": provenance, "scenario": more}
 
 
 def _no_record(record: Any) -> str | None:
@@ -159,6 +167,10 @@ def _no_record(record: Any) -> str | None:
     if not all(isinstance(turn.get("role"), str) and turn["role"] in ROLES for turn in turns):
         return "a role that is neither Teacher nor Student"
     return None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _probability(value: Any) -> float | None:

@@ -21,7 +21,7 @@ from edgen.rundir import RunDir
 from edgen.runreader import RunReader, decoded
 from edgen.samples.material import NUMBERED, Material
 from edgen.splits import Side, choose, group_hash
-from edgen.transcript import clean_turn
+from edgen.transcript import clean_turn, is_plain
 from edgen.validation import said
 
 
@@ -150,7 +150,7 @@ class _Reading:
 
 def _of_record(record: Record, scenario: Scenario, split: Literal["train", "test"], source: str) -> Sample:
     """A sample of a run. Its record is read as one of a file is."""
-    found = said([(turn.role, turn.text) for turn in record.conversation], clean_turn)
+    found = said([(turn.role, turn.text) for turn in record.conversation], clean_turn, is_plain)
     return Sample(
         id=record.id,
         source=source,

@@ -4,9 +4,9 @@
 are needed. Nothing here raises on any text, and everything is linear in its length.
 """
 
-from edgen.transcript.cleaning import clean_turn
+from edgen.transcript.cleaning import clean_turn, is_plain
 from edgen.transcript.dumping import dump
 from edgen.transcript.reading import read
 from edgen.transcript.repairs import Repair
 
-__all__ = ["Repair", "clean_turn", "dump", "read"]
+__all__ = ["Repair", "clean_turn", "dump", "is_plain", "read"]

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 
-from edgen.transcript.marker import find_marker
+from edgen.transcript.marker import find_marker, may_mark
 from edgen.transcript.quotes import name_behind, silent, strip_debris, trim
 from edgen.transcript.repairs import Repair
 
 _QUOTE = re.compile('["“”]')
 _TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
+# What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a look tells that there is no debris and no end marker, as of most turns. Of any text it may say no."""
+    return _PLAIN.fullmatch(text) is not None and not may_mark(text)
 
 
 def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
@@ -21,6 +28,10 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
     The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. Quotation
     marks that belong to the sentence stay.
     """
+    return (text, False, ()) if is_plain(text) else _cleaned(text)
+
+
+def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
     repairs: list[str] = []
     said = trim(text)
     marked = find_marker(said)

@@ -17,17 +17,18 @@ _EXACT = msgspec.json.Decoder(Exact)
 _HIDDEN = re.compile(r"\\u00[0-7]")
 
 
-def read_exact(text: str) -> Conversation | Rejection | None:
+def read_exact(text: str, *, alone: bool = True) -> Conversation | Rejection | None:
     """The conversation of a reply in exact JSON; None if it departs from it anywhere.
 
-    What `dump` wrote is taken as it stands; anything else reads as the general reader reads it.
+    What `dump` wrote is taken as it stands where it is `alone`; anything else reads as the general reader
+    reads it.
     """
     try:
         value = _EXACT.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     if value.verbatim:
-        return _verbatim(value)
+        return _verbatim(value) if alone else None
     if not value.conversation or value.ended_by is not None or not _unambiguous(text, value):
         return None
     if misescaped(text):

@@ -4,9 +4,11 @@
     Student: …                 **Student:** "…"             2. Student: …
 
 The manner is that of the first line: a number or a bullet before the role, a bold role, quotation marks around
-what is said. A heading or one line of preamble may stand above, blank lines
-between, a probability below. `read_plain` answers only
-where the general reader would name the layout as the one repair (and the preamble and other words for the roles): no line goes on with a turn, no sign in it could be the layout's, no text holds an end marker but the last.
+what is said. A heading or one line of preamble may stand above, blank lines between, a probability below.
+
+`read_plain` answers only where the general reader would name no repair but the layout (and the preamble, and other
+words for the roles). Every line is a turn of its own, nothing in it could belong to the layout, and only the
+last turn holds an end marker.
 """
 
 from __future__ import annotations
@@ -34,15 +36,16 @@ _HEADING = (
     r"(?:(?:\#{1,6}\ )?(?:\*\*)?(?:The\ )?(?:Conversation|Dialogue|Transcript)(?:\*\*:?|:\*\*|:)?[ ]*+\n)?"
 )
 # Words of the model's own, on one line before the turns: "Sure, here is a conversation between …:".
-_PREAMBLE = rf"(?:(?P<preamble>(?!(?i:{_NAMES})\b)[^\W\d_][^\n<\[{{(\"“]{{0,200}}:)[ ]*+\n)?"
+_PREAMBLE = rf"(?:(?P<preamble>(?!(?i:{_NAMES})\b)[^\W\d_][^\n<\[{{(\"“\d]{{0,200}}:)[ ]*+\n)?"
 _OPENING = re.compile(
     rf"(?:{_BLANK}{_PREAMBLE}{_BLANK}{_HEADING})(?P<turns>{_BLANK}(?:(?P<number>{_NUMBER})|(?P<bullet>{_BULLET}))?"
-    rf"(?:(?P<outside>\*\*(?:{_NAMES})\*\*:)|(?P<inside>\*\*(?:{_NAMES}):\*\*)|(?:{_NAMES}):)[ ]++(?P<quote>[\"“])?)",
+    rf"(?:(?P<outside>\*\*(?:{_NAMES})\*\*:)|(?P<inside>\*\*(?:{_NAMES}):\*\*)|(?:{_NAMES})(?P<wide>：)|(?:{_NAMES}):)"
+    rf"(?(wide)[ ]*+|[ ]++)(?P<quote>[\"“])?)",
     re.VERBOSE,
 )
 # What is said begins with a word, behind one sign at most, and ends as a word or a sentence does. It holds no
 # tag and no bracket, and no quotation mark where these are the layout's.
-_SAID = r"(?:(?=[*($¿¡]?[^\W_])[^\n<\[{odd}]*(?<=[\w.!?…)’'%:;])(?<!_))?"
+_SAID = r"(?:(?=[*($¿¡]?[^\W_])[^\n<\[{odd}]*(?<=[\w.!?…。！？)’'%:;])(?<!_))?"
 _MARKER = r"(?P<marker>\[(?i:end\ of\ conversation)\])?"
 _FOOT = re.compile(
     r"[ \n]*+(?:(?:\*\*)?Probability(?:\ (?:of\ (?:understanding|success)|that\ the\ student\ understood(?:\ the\ (?:material|topic))?))?"
@@ -50,8 +53,6 @@ _FOOT = re.compile(
     re.VERBOSE,
 )
 LEAST = 3  # lines; of two, the general reader asks whether they only say who is who
-
-
 _LAYOUT = (str(Repair.LAYOUT),)
 
 
@@ -59,21 +60,24 @@ class _Manner(msgspec.Struct, frozen=True):
     """How a reply writes its turns."""
 
     before: str
-    bold: str
+    name: str
     quote: str
 
 
 @cache
 def _pattern(manner: _Manner) -> re.Pattern[str]:
     """(role, text, end marker, "") of a turn, or ("", "", "", all the rest) where no turn follows."""
-    name = {"": rf"({_NAMES}):", "inside": rf"\*\*({_NAMES}):\*\*", "outside": rf"\*\*({_NAMES})\*\*:"}[
-        manner.bold
-    ]
+    name = {
+        "": rf"({_NAMES}):[ ]++",
+        "wide": rf"({_NAMES})：[ ]*+",
+        "inside": rf"\*\*({_NAMES}):\*\*[ ]++",
+        "outside": rf"\*\*({_NAMES})\*\*:[ ]++",
+    }[manner.name]
     mark = {"": "", "number": _NUMBER, "bullet": _BULLET}[manner.before]
     closing = {"": "", '"': '",?', "“": "”,?"}[manner.quote]
     said = _SAID.format(odd='"“”„＂' if manner.quote else "")
     return re.compile(
-        rf"{_BLANK}{mark}{name}[ ]++{manner.quote}({said})[ ]*+{_MARKER}{closing}[ ]*+(?=\n|\Z)|([\s\S]++)",
+        rf"{_BLANK}{mark}{name}{manner.quote}({said})[ ]*+{_MARKER}{closing}[ ]*+(?=\n|\Z)|([\s\S]++)",
         re.VERBOSE,
     )
 
@@ -85,7 +89,7 @@ def read_plain(text: str) -> Conversation | None:
         return None
     manner = _Manner(
         "number" if opening["number"] else "bullet" if opening["bullet"] else "",
-        "inside" if opening["inside"] else "outside" if opening["outside"] else "",
+        next((name for name in ("inside", "outside", "wide") if opening[name]), ""),
         opening["quote"] or "",
     )
     found = _pattern(manner).findall(text, opening.start("turns"))
@@ -96,7 +100,7 @@ def read_plain(text: str) -> Conversation | None:
     names, texts, markers, _ = zip(*found, strict=True)
     if any(markers[:-1]) or not all(texts[:-1]) or not (texts[-1] or markers[-1]):
         return None
-    if not _sound(text, texts, bold=manner.bold != ""):
+    if not _sound(text, texts, bold=manner.name in ("inside", "outside")):
         return None
     roles = [_ROLES[name] for name in names]
     turns = tuple([Turn(role, said) for role, said in zip(roles, texts, strict=True) if said])

@@ -1,8 +1,8 @@
 """The strict forms: layouts that most replies keep to the letter, each read in one pass.
 
 A form answers only where the general reader (`reading.read_any`) would say exactly the same, and is None at
-the slightest doubt. What may stand around a form (a block of thinking, a code fence) is taken off
-here, where it is as plain as can be.
+the slightest doubt. What may stand around a form (a block of thinking, a code fence) is taken off here, where
+it is as plain as can be.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def read_strict(text: str) -> Conversation | Rejection | None:
     first = text[:_BEGINNING].lstrip()[:1]
     if first == "<":
         return _thoughtful(text)
-    return _form(text, first)
+    return _form(text, first, alone=True)
 
 
-def _form(text: str, first: str) -> Conversation | Rejection | None:
-    """The same for a text without thinking, of which the first character is known."""
+def _form(text: str, first: str, *, alone: bool) -> Conversation | Rejection | None:
+    """The same for a text without thinking, of which the first character is known. `alone`: it is all of the reply."""
     if first == "{":
-        return read_exact(text)
+        return read_exact(text, alone=alone)
     if may_think(text) or not encodable(text):
         return None
     if first == "`":
@@ -53,7 +53,7 @@ def _thoughtful(text: str) -> Conversation | None:
     if not text.startswith(tag, end) or text.find("[/", opened.end(), end) >= 0:
         return None
     rest = text[end + len(tag) :]
-    return _repaired(Repair.THINKING, _form(rest, rest[:_BEGINNING].lstrip()[:1]))
+    return _repaired(Repair.THINKING, _form(rest, rest[:_BEGINNING].lstrip()[:1], alone=False))
 
 
 def _fenced(text: str) -> Conversation | None:
@@ -64,7 +64,7 @@ def _fenced(text: str) -> Conversation | None:
         return None
     inner = bare[opened.end() : -4]
     if inner.startswith("{"):
-        return _repaired(Repair.CODE_FENCE, read_exact(inner))
+        return _repaired(Repair.CODE_FENCE, read_exact(inner, alone=False))
     return _repaired(Repair.CODE_FENCE, read_published(inner) or read_plain(inner))
 
 

@@ -5,7 +5,7 @@ The turns are those that `fix` would keep; here nothing is written back, and wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -25,15 +25,22 @@ class Said(msgspec.Struct, frozen=True):
     defects: tuple[str, ...]
 
 
-def said(turns: Sequence[tuple[Role, str]], clean: Clean) -> Said:
-    """What was said in these turns, (role, text) each. Raises on no text."""
+def said(
+    turns: Sequence[tuple[Role, str]], clean: Clean, plain: Callable[[str], bool] = lambda _: False
+) -> Said:
+    """What was said in these turns, (role, text) each. Raises on no text. `plain` tells of a text that holds
+    letters and nothing to clean; where it says no, the text is looked at closely."""
     kept: list[Turn] = []
     defects: dict[str, None] = {}
     marker: Literal["suffix", "own_turn", "inside", "absent"] = "absent"
     ended_by: Role | None = None
     for role, raw in turns:
+        if marker == "absent" and plain(raw):
+            kept.append(Turn(role, raw))
+            continue
         what = read_turn(raw)
-        defects |= dict.fromkeys(kind for kind, _ in what.notes)
+        if what.notes:
+            defects |= dict.fromkeys(kind for kind, _ in what.notes)
         if marker != "absent":
             marker = "inside" if what.says else marker
             continue

@@ -48,6 +48,7 @@ def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | P
     return [
         ("generate", path, "-o", run),
         ("status", run),
+        ("show", run, "0"),
         ("merge", run, "-o", to / "merged"),
         ("merge", other, run, "-o", to / "merged"),
         ("pairs", run, "--by", "probability"),
@@ -155,13 +156,18 @@ def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
 
 def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    run.mkdir()
-    for place in OLD_TEMPORARIES:
-        (run / place).parent.mkdir(exist_ok=True)
-        (run / place).symlink_to(tmp_path / "bashrc")
+    shutil.copytree(sound / "run", run)
     (tmp_path / "bashrc").write_text("theirs")
-    for words in (("generate", sound / "job.yaml", "-o", run), ("report", run)):
-        command(*words)
+    for place in OLD_TEMPORARIES:
+        (run / place).symlink_to(tmp_path / "bashrc")
+    # In its subfolders a link is refused; beside them, under a name that nothing uses any more, it is no obstacle.
+    assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 2
+    for place in OLD_TEMPORARIES:
+        if "/" in place:
+            (run / place).unlink()
+    for words in (("generate", sound / "job.yaml", "-o", run, "-n", "4"), ("report", run)):
+        ended = command(*words)
+        assert ended.code == 0, ended.err
     assert (tmp_path / "bashrc").read_text() == "theirs"
 
 
@@ -188,6 +194,16 @@ def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command
         assert command("status", run).code == 0
         (tmp_path / name).unlink()
     assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 0
+
+
+def test_a_second_name_that_a_kill_left_is_swept(sound: Path, command: Command, tmp_path: Path) -> None:
+    """A new file has two names for a moment, its temporary one and its own."""
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    os.link(run / "run.db", run / ".run.db.0123456789abcdef.part")
+    ended = command("generate", sound / "job.yaml", "-o", run, "-n", "4")
+    assert ended.code == 0, ended.err
+    assert not (run / ".run.db.0123456789abcdef.part").exists()
 
 
 def test_a_report_embeds_only_what_the_job_names(sound: Path, command: Command, tmp_path: Path) -> None:

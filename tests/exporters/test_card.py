@@ -12,7 +12,7 @@ from edgen.model import Turn
 from edgen.pairing.labels import LEFT_OUT
 from edgen.pairing.model import Compare
 from tests.exporters.folders import BAD, GOOD, RUN, head, write
-from tests.exporters.runs import MemoryRun, compared, turns
+from tests.exporters.runs import MemoryRun, compared, lesson, turns
 
 
 class TestCard:
@@ -177,3 +177,38 @@ class TestCard:
         text = self._text(tmp_path, name)
         assert "THIS_FOLDER" in text
         assert len(EXPORTERS[name].use.splitlines()) <= 6
+
+
+class TestDigest:
+    """What keeps `datasets` from taking one export for another."""
+
+    def _digests(self, folder: Path) -> dict[str, str]:
+        return {one["config_name"]: one["description"] for one in head(folder).get("configs", ())}
+
+    @pytest.mark.parametrize("name", [name for name in EXPORTERS if name != "convokit"])
+    def test_every_table_states_the_digest_of_its_rows(self, name: str, tmp_path: Path) -> None:
+        # of as many rows and of the same columns
+        begun = turns("T What is half of 6?", "S No idea.")
+        good, bad = (*begun, *GOOD[2:]), (*begun, *BAD[2:])
+        other = MemoryRun(
+            taught=[
+                lesson(one.scenario.index, one.candidate.number, good if one.candidate.number == 0 else bad, one.split)
+                for one in RUN.taught
+            ],
+            pairs=[compared(0, good, bad), compared(1, good, good), compared(2, good, bad, split="test")],
+        )  # fmt: skip
+        for place, run in (("one", RUN), ("same", RUN), ("other", other)):
+            write(name, run, tmp_path / place / "out")
+        one, same, different = (self._digests(tmp_path / place / "out") for place in ("one", "same", "other"))
+        assert one
+        assert one == same
+        assert one.keys() == different.keys()
+        for table, said in one.items():
+            assert said.startswith("sha256-")
+            assert len(said) == len("sha256-") + 64
+            assert different[table] != said
+
+    def test_two_formats_of_the_same_layout_differ(self, tmp_path: Path) -> None:
+        write("trl-sft", RUN, tmp_path / "sft")
+        write("trl-dpo", RUN, tmp_path / "dpo")
+        assert self._digests(tmp_path / "sft") != self._digests(tmp_path / "dpo")

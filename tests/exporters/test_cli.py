@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -18,6 +19,7 @@ from edgen import resources
 from edgen.cli.app import app
 from edgen.cli.errors import guarded
 from edgen.exporters import EXPORTERS
+from edgen.exporters.formulas import disarmed
 from edgen.ledger import unit_number
 from edgen.runreader import RunReader
 from tests.cli.command import Command
@@ -261,11 +263,89 @@ def test_help_names_every_format(command: Command) -> None:
     assert all(re.search(rf"[:,]{name}[,.]", shown) for name in EXPORTERS)
 
 
+def test_without_a_format_the_formats_are_listed(generated: Path, paired: Path, command: Command) -> None:
+    ended = command("export", generated)
+    assert ended.code == 0
+    for name, format_ in EXPORTERS.items():
+        line = next(line for line in ended.out.splitlines() if line.startswith(f"{name} "))
+        assert format_.summary in line
+        assert ("Needs pairs." in line) == (format_.of == "pairs")
+    assert "no pairs yet" in ended.out
+    assert "no pairs yet" not in command("export", paired).out
+    listed = json.loads(command("export", generated, "--json").out)
+    assert (listed["run"], listed["pairs"]) == (str(generated), False)
+    assert {one["format"]: one["needs"] for one in listed["formats"]}["trl-dpo"] == ["pairs"]
+    assert [one["format"] for one in listed["formats"]] == list(EXPORTERS)
+
+
+def _table(folder: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = []
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows += csv.DictReader(file)
+    return rows
+
+
+def test_a_table_holds_no_formulas_unless_asked_for(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "name: odd\ntopics: ['=HYPERLINK(\"http://127.0.0.1/\")', '  \"@SUM(1)']\nstudent_preferences: [lectures]\n"
+        "student_reactions: [sulks]\nteacher_preferences: ['+1 talk']\nteacher_reactions: [adapts]\n".replace(
+            "'  ", "'"
+        )
+    )
+    (tmp_path / "job.yaml").write_text(
+        "name: odd\nseed: 1\nconversations: 4\nspace: space.yaml\nprompt: education_dialogue\n"
+        "backends: {default: {type: simulator}}\n"
+    )
+    assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
+    safe = command("export", tmp_path / "run", "--to", "csv", "-o", tmp_path / "safe", "--json")
+    raw = command(
+        "export", tmp_path / "run", "--to", "csv", "-o", tmp_path / "raw", "--no-csv-safe", "--json"
+    )
+    assert (safe.code, raw.code) == (0, 0)
+    changed = 0
+    for one, plain in zip(_table(tmp_path / "safe"), _table(tmp_path / "raw"), strict=True):
+        for name, cell in one.items():
+            assert not cell.lstrip(' "\t\r').startswith(("=", "+", "-", "@")), name
+            assert cell.removeprefix("'") == plain[name] if cell != plain[name] else True
+            changed += cell != plain[name]
+        assert one["topic"].startswith("'")
+    assert changed == json.loads(safe.out)["disarmed"] > 0
+    assert json.loads(raw.out)["disarmed"] == 0
+    assert f"{changed:,} cells that a spreadsheet would take" in safe.err
+    assert f"nobody said: {changed:,} of them" in (tmp_path / "safe" / "README.md").read_text()
+    assert "spreadsheet" not in raw.err
+    assert "Texts are kept to the letter." in (tmp_path / "raw" / "README.md").read_text()
+
+
+def test_nothing_is_said_of_cells_where_none_was_changed(
+    generated: Path, tmp_path: Path, command: Command
+) -> None:
+    ended = command("export", generated, "--to", "csv", "-o", tmp_path / "out")
+    cells = [cell for row in _table(tmp_path / "out") for cell in row.values()]
+    assert not any(cell.startswith("'") for cell in cells)
+    assert "apostrophe" not in ended.err + (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("=1+1", True), ("+1", True), ("-1", True), ("@x", True), ("\tx", True), ("\rx", True), (" =1", True),
+        ('"=1', True), ("'=1", True), ("\u200b=1", True), ("\n=1", True), ("＝1", True), ("“ @a", True),
+        ("a=1", False), ("", False), ("'tis so", False), ("2 - 1", False), ("*sighs*", False), ("(=1)", False),
+    ],
+)  # fmt: skip
+def test_what_is_disarmed(text: str, changed: bool) -> None:
+    assert disarmed(text) == (f"'{text}" if changed else text)
+
+
 class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
             (("--to", "csv", "--files", "jsonl"), "--files is for --to hf"),
+            (("--to", "hf", "--no-csv-safe"), "are for --to csv"),
+            ((), "--to is missing"),
             (("--to", "hf", "--language", "English please"), "no language code"),
             (("--to", "hf", "--license", " "), "--license is empty"),
             (("--to", "hf", "--license", "mit\nor not"), "--license holds a line feed"),
@@ -291,8 +371,12 @@ class TestBadInput:
             command, 2, "did you mean 'trl-dpo'?", generated, "--to", "trl_dpo", "-o", tmp_path / "out"
         )
 
+    def test_no_folder_is_named(self, generated: Path, command: Command) -> None:
+        self._refused(command, 2, "-o is missing", generated, "--to", "hf")
+
     def test_no_run(self, tmp_path: Path, command: Command) -> None:
         self._refused(command, 2, "no run", tmp_path / "none", "--to", "trl-sft", "-o", tmp_path / "out")
+        self._refused(command, 2, "no run", tmp_path / "none")
 
     @pytest.mark.parametrize("name", [n for n, f in EXPORTERS.items() if f.of == "pairs"])
     def test_no_pairs(self, name: str, generated: Path, tmp_path: Path, command: Command) -> None:

@@ -215,7 +215,7 @@ class TestCroissant:
 class TestCsv:
     def test_what_is_read_back_is_what_was_said(self, tmp_path: Path) -> None:
         run = MemoryRun([lesson(0, 0, ODD), lesson(1, 0, GOOD, "test")])
-        write("csv", run, tmp_path / "out")
+        write("csv", run, tmp_path / "out", csv_safe=False)
         with (tmp_path / "out" / "train.csv").open(encoding="utf-8", newline="") as file:
             found = list(csv.DictReader(file))
         assert [(row["role"], row["text"]) for row in found] == [(turn.role, turn.text) for turn in ODD]

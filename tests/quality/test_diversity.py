@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import random
+import resource
+import signal
+import tempfile
+import tracemalloc
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
+from edgen.errors import StoppedError
 from edgen.model import Turn
 from edgen.quality.corpus import Corpus
+from edgen.quality.distinct import Distinct
 from edgen.quality.diversity import BLOCK_WORDS, DiversityMeasure, distinct
+from edgen.quality.duplicates import DuplicatesMeasure
 from edgen.quality.model import Sample
 from edgen.quality.results import Diversity
 from edgen.quality.selfbleu import SelfBleuSample, self_bleu
@@ -70,6 +79,113 @@ def test_blocks_and_growth_are_what_slices_give() -> None:
     for point in result.growth:
         assert point.types == len({word for word, _ in flat[: point.tokens]})
     assert result.growth[-1].tokens == result.tokens == len(flat)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=40), max_size=30), st.integers(1, 50))
+def test_words_that_wait_in_a_file_are_those_that_were_told(texts: list[list[str]], chunk: int) -> None:
+    corpus, whole = Corpus(chunk), Corpus()
+    for text in texts:
+        corpus.add([text[:3], text[3:]])
+        whole.add([text])
+    assert len(corpus) == len(texts)
+    assert (corpus.tokens, corpus.types) == (whole.tokens, whole.types)
+    assert [corpus.text(i).tolist() for i in range(len(texts))] == [
+        whole.text(i).tolist() for i in range(len(texts))
+    ]
+    seen = []
+    for part in corpus.chunks():
+        assert part.first == len(seen)
+        assert len(part.ids) < chunk + 40
+        seen += [ids.tolist() for ids in np.split(part.ids, part.ends[:-1])]
+    assert seen == [whole.text(i).tolist() for i in range(len(texts))]
+
+
+def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
+    samples = talks(80, 97, 300)
+    results = []
+    for chunk in (700, 1 << 20):
+        corpus = Corpus(chunk)
+        measure, alike = DiversityMeasure(corpus), DuplicatesMeasure(corpus)
+        for one in [*samples, *samples[:3]]:
+            said = cut(one.turns)
+            corpus.add(said)
+            measure.add(one, said)
+            alike.add(one, said)
+        results.append((measure.result(), alike.result()))
+    assert results[0] == results[1]
+    assert results[0][1].near == 6
+    assert results[0][0].distinct_error == 0
+
+
+def test_memory_grows_by_little_a_conversation() -> None:
+    """Words, n-grams and shingles of 300 words would take thousands of bytes each."""
+
+    def peak(count: int) -> int:
+        draw, corpus = random.Random(count), Corpus(4000)
+        measure, alike = DiversityMeasure(corpus), DuplicatesMeasure(corpus)
+        tracemalloc.start()
+        try:
+            for index in range(count):
+                said = [draw.choices("abcdefghij", k=300)]
+                corpus.add(said)
+                measure.add(lesson(index=index), said)
+                alike.add(lesson(index=index), said)
+            measure.result()
+            alike.result()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(220)  # what is loaded once, and the sample of self-BLEU
+    few, many = peak(300), peak(1200)
+    assert (many - few) / 900 < 1000
+
+
+@given(st.lists(st.lists(st.integers(0, 2**64 - 2), max_size=30), max_size=10))
+def test_few_different_numbers_are_counted(parts: list[list[int]]) -> None:
+    counted = Distinct()
+    for part in parts:
+        counted.add(np.array(part, dtype=np.uint64))
+    assert (counted.count, counted.error) == (len({number for part in parts for number in part}), 0.0)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_many_different_numbers_are_estimated_as_closely_as_is_said(dense: bool) -> None:
+    """Numbers that follow one another, and drawn ones; each comes twice."""
+    rng, real, wrong = np.random.default_rng(5), 200_000, []
+    for round_ in range(8):
+        counted = Distinct(most=2000)
+        numbers = np.arange(real, dtype=np.uint64) + np.uint64(round_ * real)
+        if not dense:
+            numbers = rng.integers(0, 2**63, real).astype(np.uint64)
+        for part in np.split(np.concatenate((numbers, numbers[::-1])), 40):
+            counted.add(part)
+            counted._settle()
+            assert len(counted._table) <= 2000
+        wrong.append(counted.count / real - 1)
+        assert counted.error == pytest.approx(1.2 / 2000**0.5)
+    assert max(map(abs, wrong)) < 4 * counted.error
+    assert abs(sum(wrong) / len(wrong)) < 2 * counted.error
+
+
+def test_what_is_measured_leaves_nothing_behind_and_says_where_room_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    corpus = Corpus(10)
+    for _ in range(20):
+        corpus.add([["a", "b", "c"]])
+    assert list(tmp_path.iterdir()) == []
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+        with pytest.raises(StoppedError, match="no room left for temporary files"):
+            corpus.add([["a", "b", "c"] * 100])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_blocks_do_not_fall_with_size_and_the_whole_does() -> None:

@@ -6,6 +6,7 @@ import math
 import re
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -20,7 +21,7 @@ from edgen.quality.leakage import LeakageMeasure
 from edgen.quality.lengths import LengthsMeasure
 from edgen.quality.measure import DEFINITIONS, NAMES, measure
 from edgen.quality.model import Sample
-from edgen.quality.numbers import MOST_BINS, counted, shares
+from edgen.quality.numbers import MOST_BINS, counted, shares, summed, tallied
 from edgen.quality.overview import OverviewMeasure
 from edgen.quality.render import render
 from edgen.quality.results import MeasureName, Quality
@@ -123,6 +124,14 @@ def test_bars_hold_every_number_once(data: list[int]) -> None:
         assert bar.count == sum(bar.low <= value < bar.high for value in data)
     if data:
         assert found.median == statistics.median_low(data)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=80))
+def test_how_often_each_number_came_is_all_that_is_needed(data: list[int]) -> None:
+    plain, found = summed(np.array(data, dtype=np.float64), ()), tallied(Counter(data))
+    quantiles = ("p5", "p25", "median", "p75", "p95", "min", "max", "n", "mean")
+    assert [getattr(found, name) for name in quantiles] == [getattr(plain, name) for name in quantiles]
+    assert found.sd == (None if plain.sd is None else pytest.approx(plain.sd))
 
 
 @given(st.lists(st.floats(0, 1), max_size=50))

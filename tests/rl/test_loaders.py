@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import mlcroissant
 import pytest
 from datasets import Value, load_dataset
 
+from edgen.exporters import EXPORTERS
 from tests.rl.pipeline import Exports, edgen
 
 JOB = """\
@@ -116,6 +118,37 @@ def test_datasets_loads_the_released_layout_and_the_flat_turns(
         assert said == {name: spoken(record) for name, record in found.items()}
     with (tmp_path / "csv" / "train.csv").open(encoding="utf-8", newline="") as file:
         assert sum(1 for _ in csv.DictReader(file)) == len(flat["train"])
+
+
+def test_datasets_takes_no_export_for_another_of_the_same_name(run: Path, tmp_path: Path) -> None:
+    """Its cache knows a folder by its last name; what was loaded from there before is not what is there now."""
+    cache = str(tmp_path / "cache")
+    (tmp_path / "job.yaml").write_text(JOB)
+    edgen("generate", "job.yaml", "-n", "20", "-o", few := tmp_path / "few", cwd=tmp_path, code=3)
+    for name in ("trl-sft", "trl-prompts", "ed", "csv", "hf", "sharegpt", "verl"):
+        seen = []
+        for number, source in enumerate((run, few)):
+            folder = tmp_path / f"{name}{number}" / "a"
+            folder.parent.mkdir()
+            edgen("export", source, "--to", name, "-o", folder, cwd=tmp_path)
+            data = load_dataset(str(folder), cache_dir=cache)
+            seen.append(sorted(json.dumps(row, sort_keys=True) for side in data.values() for row in side))
+        whole, part = seen
+        assert whole
+        assert part
+        assert len(part) < len(whole), f"{name}: the second export was read as the first"
+
+
+def test_datasets_takes_no_format_for_another_in_the_same_place(run_folder: Path, tmp_path: Path) -> None:
+    """Every format one after the other in one folder, as when `-o a` is used again."""
+    cache, folder = str(tmp_path / "cache"), tmp_path / "a"
+    for name in EXPORTERS:
+        if name == "convokit":  # which `datasets` does not read
+            continue
+        edgen("export", run_folder, "--to", name, "-o", folder, cwd=tmp_path)
+        data = load_dataset(str(folder), cache_dir=cache)
+        assert set(data["train"].column_names) == set(EXPORTERS[name].configs[0].columns), name
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("storage", ["parquet", "jsonl"])

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.transcript import Repair, clean_turn
+from edgen.transcript import Repair, clean_turn, cleaning, is_plain
+from edgen.validation.artefacts import read_turn
 
 DEBRIS, TAG, EMPTY = ("stray_debris",), ("stage_tag",), ("empty_turn",)
 
@@ -70,6 +71,25 @@ def test_no_text_raises_and_the_result_is_stripped(text: str) -> None:
     assert said == said.strip()
     assert said in text
     assert set(repairs) <= {str(name) for name in Repair}
+
+
+PLAIN = st.text("ab Z9.!?,;'-\n\\[](){}<>\"“”＂_*`…é\u200b\xa0", max_size=20)
+WORDS = st.lists(
+    st.sampled_from(["So", " ", "a chat", "dialogue", "End of conversation", "x.", "?", ",", "2"]), max_size=5
+)
+
+
+@settings(max_examples=1000)
+@given(PLAIN | WORDS.map("".join) | st.text(max_size=20))
+def test_what_is_plain_at_a_glance_is_so_when_looked_at_closely(text: str) -> None:
+    if is_plain(text):
+        assert cleaning._cleaned(text) == (text, False, ())
+        assert read_turn(text) == read_turn("Yes.")
+
+
+@pytest.mark.parametrize("text", ["Yes.", "What is half of 4?", "It's well-known; isn't it\nso"])
+def test_most_turns_are_plain(text: str) -> None:
+    assert is_plain(text)
 
 
 def test_released_records_come_out_clean(shared_data: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 import pytest
 
 from bench.replies import LAYOUTS
-from edgen.model import Conversation
+from edgen.model import Conversation, Turn
+from edgen.transcript.dumping import dump
 from edgen.transcript.quotes import CLOSERS
 from edgen.transcript.reading import read, read_any
 from edgen.transcript.roles import ALIASES
@@ -17,7 +19,7 @@ from tests.transcript.test_corpus import CASES, raw
 from tests.transcript.test_properties import TOKENS
 
 # More that the strict forms take, of which no benchmark tells.
-MORE = {
+MORE: dict[str, Callable[[int], str]] = {
     "decorated": lambda n: (
         LAYOUTS["published"](n)
         .replace("Conversation:", "**Conversation:**")
@@ -32,6 +34,7 @@ MORE = {
     "curly quotes": lambda n: re.sub(
         r'^(\w+: )"(.*)"$', r"\1“\2”", LAYOUTS["heading, quotes"](n), flags=re.MULTILINE
     ),
+    "wide colons": lambda n: re.sub("^(Teacher|Student): ", r"\1：", LAYOUTS["lines"](n), flags=re.MULTILINE),
     "bullets": lambda n: re.sub("^(?=Teacher|Student)", "- ", LAYOUTS["lines"](n), flags=re.MULTILINE),
 }
 ALL = {**LAYOUTS, **MORE}
@@ -42,11 +45,11 @@ HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",
     "Conversation:\n[\n", "Sure, here it is:\n\n", "```\n", "<think>a</think>\n", "Conversation 2:\n", "\n\n",
     "Sure! Here is a conversation between a teacher and a student:\n\n", "Okay. Here it is:\n\n**Conversation:**\n", "```text\n",
-    "The conversation:\n", "With a chance of 20%:\n", "Tutor and pupil:\n", "Teacher and student speak:\n", "Ms. R (Teacher):\n",
+    "The conversation:\n", "Turn 1 teacher:\n", "Round 2: student:\n", "With a chance of 20%:\n", "Tutor and pupil:\n", "Teacher and student speak:\n", "Ms. R (Teacher):\n",
     "Probability: 0.3\n", "The teacher speaks first.\n", "[\n", "**Conversation**:\n",
 ]  # fmt: skip
 NAMES = [
-    "{}: ", "**{}:** ", "**{}**: ", "{n}. {}: ", "{n}) **{}:** ", "- {}: ", "• **{}**: ", "   {}:  ", "{}:", "*{}:* ",
+    "{}: ", "**{}:** ", "**{}**: ", "{n}. {}: ", "{n}) **{}:** ", "- {}: ", "• **{}**: ", "   {}:  ", "{}：", "{}:", "*{}:* ",
     "{} (Ms. R): ", "> {}: ", "{n}. {} - ", "[{}]: ", "{}： ", "__{}:__ ", "  {n}. {}: ", "**{}:**", "Turn {n} {}: ",
 ]  # fmt: skip
 ENDS = [
@@ -61,7 +64,7 @@ TEXTS = [
     'a \\"quoted\\" word', "Teacher: a name", "Student: what?", "See [1].", "[end of conversation]", "Bye. [end of conversation]",
     "Bye. [End of Conversation].", "Let's chat about the conversation.", "End of conversation.", "(end of conversation)", "A discussion, then.",
     "The probability is 0.5.", "Probability: 0.9", "naïve — yes’s", "„So“", "«Oui»", "“Yes.”", "ends in a star*", "1/2", "a_", "_a", "x\u200b",
-    "\u00a0x", "a\u2028b", "\x1c", "日本語です。", "¿Qué?", "50%", "I can't assist with that request.", ":", "a;", "<b>bold</b>", "a</think>", "[/think]",
+    "\u00a0x", "a\u2028b", "\x1c", "日本語です。", "そう！", "「はい」", "¿Qué?", "50%", "I can't assist with that request.", ":", "a;", "<b>bold</b>", "a</think>", "[/think]",
     "Students: 20", "{", "{\"a\": 1}", "]", "|", "x  ", "\tx", "5", "Ok\r", "e\u0301", "\ud800", "’s", "Tutor: hi", "conversation", "1. one",
 ]  # fmt: skip
 INNER = [
@@ -165,7 +168,7 @@ def test_lines_in_every_manner(seed: int) -> None:
 def composed(draw: random.Random) -> str:
     """A reply in lines, made of common and odd parts."""
     common = draw.random() < 0.5
-    manner = draw.choice(NAMES[:8] if common else NAMES)
+    manner = draw.choice(NAMES[:9] if common else NAMES)
     roles = draw.choice(
         [("Teacher", "Student")] * 4
         + [("Tutor", "Pupil"), ("T", "S"), ("TEACHER", "STUDENT"), ("Tutor", "Student")]
@@ -195,8 +198,16 @@ def composed(draw: random.Random) -> str:
     )
 
 
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "<think>\nSo.\n</think>\n{}"])
+def test_what_was_dumped_is_taken_to_the_letter_only_where_it_stands_alone(around: str) -> None:
+    said = (Turn("Teacher", '"Light", she said,'), Turn("Student", "..."))
+    text = around.format(dump(Conversation(said)))
+    assert (read_strict(text) is not None) == (around == "{}")
+
+
 @pytest.mark.parametrize("word", ALIASES)
 def test_other_words_for_the_roles_are_taken(word: str) -> None:
     other = next(name for name, role in ALIASES.items() if role != ALIASES[word])
-    lines = [f"{(word, other)[i % 2].capitalize()}: Well, number {i} is what I would say." for i in range(6)]
-    assert agrees("\n".join(lines))
+    for spelt in (str.capitalize, str.upper, str.lower):
+        lines = [f"{spelt((word, other)[i % 2])}: Well, number {i} is what I would say." for i in range(6)]
+        assert agrees("\n".join(lines))

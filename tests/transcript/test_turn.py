@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.model import ROLES, Rejection, Role
-from edgen.transcript import Repair
+from edgen.transcript import Repair, detect
 from edgen.transcript.detect import leaked, loops
 from edgen.transcript.marker import find_marker
 from edgen.transcript.quotes import silent, trim
@@ -578,3 +578,11 @@ def test_the_detectors_are_quick_on_a_megabyte() -> None:
     loops(noise + " x", [noise])
     loops("a" * 1_000_000, ["a" * 999_999])
     assert time.process_time() - start < 5.0
+
+
+@settings(max_examples=500)
+@given(
+    st.text(st.characters(max_codepoint=127), max_size=30) | st.text("aB9'`-*/+=<(_ .\n\t\x1c", max_size=30)
+)
+def test_the_quicker_way_finds_the_same_words(text: str) -> None:
+    assert detect.words(text) == detect._WORD.findall(text.translate(detect._FOLD).casefold())

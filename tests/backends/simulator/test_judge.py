@@ -323,7 +323,7 @@ def test_long_prompts_are_read_in_linear_time() -> None:
     ):
         hostile = filler * (100_000 // len(filler))
         text = f"Interaction 1:\n{hostile}\nInteraction 2:\n{hostile}\nWhich is better, 1 or 2?"
-        start = time.perf_counter()
+        start = time.process_time()
         respond((Message("user", text),), seed=1)
         quality(hostile)
-        assert time.perf_counter() - start < 2, repr(filler)
+        assert time.process_time() - start < 2, repr(filler)
