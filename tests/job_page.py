@@ -64,7 +64,6 @@ design: balanced
 protocol: selfplay
 prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing_student}
 selfplay: {max_turns: 12, closing: student}
-role_words: {Teacher: [Tutor], Student: [Learner]}
 branch: {at: sampled, role: teacher}
 role_words: {Teacher: [Tutor, Ms. Chen], Student: [Learner]}
 asks: 3
