@@ -18,7 +18,7 @@ VALID = sorted((EXAMPLES / "valid").glob("*.json"))
 INVALID = sorted((EXAMPLES / "invalid").glob("*.json"))
 SCHEMA = json.loads((resources.folder("validators") / "conversation.schema.json").read_bytes())
 # Kinds that are about more than one record, or about bytes that are no record.
-BEYOND_ONE_RECORD = {"unreadable", "duplicate_id", "vocabulary", "manifest"}
+BEYOND_ONE_RECORD = {"unreadable", "duplicate_id", "vocabulary", "manifest", "stray"}
 ASSERTIONS = {
     "type", "required", "additionalProperties", "enum", "contains", "minItems", "uniqueItems",
     "minLength", "maxLength", "pattern", "minimum", "maximum",
