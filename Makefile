@@ -2,7 +2,7 @@
 # make test   lint, types, import contracts, all tests
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make bench  print the benchmarks
-# make docs   the outputs in README.md, as they are now
+# make docs   the outputs in README.md, the JSON Schemas of jobs and spaces, docs/job.md, as they are now
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
@@ -45,6 +45,7 @@ clean:
 	rm -rf $(VENV) .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 docs: $(VENV)/.dev
+	$(BIN)/python -m tests.schemas
 	$(BIN)/python -m tests.readme
 
 .PHONY: test-rl

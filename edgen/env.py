@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from edgen.backends import Backend, make
-from edgen.config import backend_name
+from edgen.config import backend_name, own_words
 from edgen.engine.line import budget_of, lines
 from edgen.engine.load import load_plan
 from edgen.engine.plan import Plan
@@ -107,7 +107,7 @@ class EducationEnv:
         if stage is None:
             raise UsageError("no episode is running: call reset(index) first.")
         entries = list(self._entries)
-        said = read_turn(teacher_text, "Teacher")
+        said = read_turn(teacher_text, "Teacher", words=own_words(self._plan.job))
         heard = said if isinstance(said, Rejection) else stage.hear("Teacher", entries, said)
         if isinstance(heard, Rejection):
             return self._over(heard)

@@ -59,6 +59,7 @@ class FileError(InputError):
     """
 
     what = "file"
+    most_shown = 100  # problems; a file made by a program can have one on every line
 
     def __init__(self, source: str, summary: str, problems: Sequence[Problem] = ()) -> None:
         self.source = source
@@ -68,7 +69,9 @@ class FileError(InputError):
 
     def __str__(self) -> str:
         lines = [f"{self.what} {self.source}: {self.summary}"]
-        lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  {problem}" for problem in self.problems[: self.most_shown]]
+        if (more := len(self.problems) - self.most_shown) > 0:
+            lines.append(f"  … and {more:,} more")
         return "\n".join(lines)
 
 

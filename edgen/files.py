@@ -215,11 +215,11 @@ def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[s
 def _refused(path: Path, *, is_link: bool) -> str:
     if is_link:
         return (
-            f"{path}: this is a link, and what edgen keeps in a run's folder is none: a link could lead anywhere. "
+            f"{path}: this is a link, and what edgen keeps is none: a link could lead anywhere. "
             "Nothing was read or changed. Put what it leads to in its place, or remove it."
         )
     return (
-        f"{path}: this is a pipe, a device or a socket, and what edgen keeps in a run's folder is files. "
+        f"{path}: this is a pipe, a device or a socket, and what edgen keeps is files. "
         "Nothing was read or changed. Remove it."
     )
 

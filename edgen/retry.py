@@ -28,7 +28,8 @@ class RetryPolicy:
     under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before. Before attempt n + 1 there is a random wait of up to
     initial * 2 ** (n - 1), at most `maximum` ("full jitter": M. Brooker, "Exponential Backoff And
     Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a floor, with up to
-    `initial` on top, so that those who were told the same do not come back as one.
+    `initial` on top, so that those who were told the same do not come back as one. One that is longer than
+    `give_up_after` could only be given up for: it is taken as not said.
     """
 
     attempts: int
@@ -41,7 +42,9 @@ class RetryPolicy:
         chance = rng.random()
         # 2 ** 64 outgrows every maximum; a float could not hold much more.
         backoff = chance * min(self.maximum, self.initial * 2.0 ** min(failed - 1, 64))
-        return backoff if retry_after is None else max(backoff, retry_after + chance * self.initial)
+        if retry_after is None or retry_after > self.give_up_after:
+            return backoff
+        return max(backoff, retry_after + chance * self.initial)
 
 
 async def call_with_retries(

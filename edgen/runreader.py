@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.config import ARM_STRIDE, Job, load_job
-from edgen.errors import RunError
+from edgen.errors import RunError, TemplateError
 from edgen.ledger import View
 from edgen.model import Scenario
 from edgen.pairing.model import Candidate, Origin, Pair, Side
@@ -270,13 +270,17 @@ class RunReader:
                     ) from None
                 yield pair
 
+    def noted_job(self) -> dict[str, Any]:
+        """The job as plain values, with what was noted of it when it was resolved, as `describe` has it."""
+        return {**msgspec.to_builtins(self.job), "resolved": _noted(self.rundir, self.job)}
+
     def describe(self) -> dict[str, Any]:
         """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
         whether it is simulated, and which arms were not begun; of a piece of its job also the `range`, as
         `--range` takes it. What was noted has `templates` too, the sha256 of each template's text by its use."""
         statuses = {arm or self.name: view.status for arm, view in self._views.items()}
         return {
-            "job": {**msgspec.to_builtins(self.job), "resolved": _noted(self.rundir, self.job)},
+            "job": self.noted_job(),
             "arms": {
                 arm: _noted(own := self.rundir.of(arm), load_job(own.job))
                 for arm in self._views
@@ -321,10 +325,22 @@ def _noted(rundir: RunDir, job: Job) -> dict[str, Any] | None:
     if job.resolved is None:
         return None
     files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
-    templates = {
-        use: hashlib.sha256(file.read_bytes()).hexdigest() for use, file in files.items() if file.is_file()
-    }
-    return {**msgspec.to_builtins(job.resolved), "templates": templates}
+    texts = {use: file.read_bytes() for use, file in files.items() if file.is_file()}
+    noted: dict[str, Any] = msgspec.to_builtins(job.resolved)
+    for use, name in noted["prompts"].items():
+        if origin := _origin(texts.get(use)):
+            noted["prompts"][use] = f"{Path(name).stem} (edited from {origin})"
+    return {**noted, "templates": {use: hashlib.sha256(text).hexdigest() for use, text in texts.items()}}
+
+
+def _origin(template: bytes | None) -> str | None:
+    """The shipped template that a template's text was made from and is not any more; None where it was not."""
+    from edgen.prompting.front import edited_from
+
+    try:
+        return None if template is None else edited_from(template.decode("utf-8-sig"))
+    except (UnicodeDecodeError, TemplateError):
+        return None
 
 
 def texts_digest(a: Candidate, b: Candidate) -> str:

@@ -47,9 +47,13 @@ class Entry(msgspec.Struct, frozen=True):
     """
 
     value: str
+    """The text that stands in a scenario, to the letter."""
     weight: float = 1.0
+    """How often it is drawn, relative to the others of its list, where the design is random."""
     subject: str | None = None
+    """The school subject of a topic."""
     level: str | None = None
+    """The level of a topic."""
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +64,23 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    """What the space is called."""
     description: str | None = None
+    """What it holds, in a few words."""
     source: str | None = None
+    """Where the vocabulary comes from."""
     duplicates: Literal["refuse", "keep"] = "refuse"
+    """Whether a value may be listed more than once, each copy an entry of its own."""
     topics: tuple[Entry, ...]
+    """What is taught."""
     student_preferences: tuple[Entry, ...]
+    """How the student likes to learn."""
     student_reactions: tuple[Entry, ...]
+    """What the student does when it is otherwise."""
     teacher_preferences: tuple[Entry, ...]
+    """How the teacher likes to teach."""
     teacher_reactions: tuple[Entry, ...]
+    """What the teacher does when it is otherwise."""
 
     @property
     def dimensions(self) -> tuple[tuple[Entry, ...], ...]:

@@ -13,8 +13,14 @@ import pytest
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 
+@pytest.fixture(scope="session")
+def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this machine's user has written down nothing."""
+    return tmp_path_factory.mktemp("config")
+
+
 @pytest.fixture(autouse=True)
-def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def _loopback_only(monkeypatch: pytest.MonkeyPatch, config_home: Path) -> None:
     connect = socket.socket.connect
     connect_ex = socket.socket.connect_ex
 
@@ -37,6 +43,8 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
     for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("EDGEN_TRUSTED_HOSTS", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config_home))
 
 
 @pytest.fixture(scope="session")

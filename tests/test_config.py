@@ -8,7 +8,17 @@ import msgspec
 import pytest
 import yaml
 
-from edgen.config import KNOBS, Job, OpenAIConfig, SimulatorConfig, load_job, parse_job, resolved, shaping
+from edgen.config import (
+    KNOBS,
+    Job,
+    OpenAIConfig,
+    SimulatorConfig,
+    load_job,
+    own_words,
+    parse_job,
+    resolved,
+    shaping,
+)
 from edgen.errors import EdgenError, FileError, JobError
 from edgen.loading import _plain_number
 
@@ -213,7 +223,7 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     )
     assert {"selfplay", "branch"} & set(shaping(load_job(job_file(tmp_path, GOOD)))) == set()
     shape = shaping(load_job(job_file(tmp_path, played)))
-    assert set(shape) | set(KNOBS) == {field.name for field in msgspec.structs.fields(Job)}
+    assert set(shape) | set(KNOBS) | {"role_words"} == {field.name for field in msgspec.structs.fields(Job)}
     assert "price" not in shape["backends"]["default"]
 
 
@@ -282,3 +292,34 @@ def test_a_number_that_yaml_reads_as_a_text_can_be_written_as_told(tmp_path: Pat
     for text in ("", "1e999", "e3", "0x10", "1_000", "١٢", "9" * 5000):
         told = _plain_number(text)
         assert told is None or float(yaml.safe_load(told)) == float(text)
+
+
+class TestRoleWords:
+    def test_they_shape_outcomes_where_there_are_any_and_nothing_where_there_are_none(
+        self, tmp_path: Path
+    ) -> None:
+        plain = load_job(job_file(tmp_path, GOOD))
+        assert "role_words" not in shaping(plain)
+        job = load_job(
+            job_file(tmp_path, GOOD + "role_words: {Student: [Kim], Teacher: [Tutor, Ms. Rivera]}\n")
+        )
+        assert own_words(job) == (("Teacher", ("Tutor", "Ms. Rivera")), ("Student", ("Kim",)))
+        assert shaping(job)["role_words"] == {"Teacher": ["Tutor", "Ms. Rivera"], "Student": ["Kim"]}
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ("{teacher: [Tutor]}", "$.role_words.teacher: unknown role (known: Teacher, Student)"),
+            ("{Teacher: [student]}", "$.role_words.Teacher[0]: 'student' is what the student is called"),
+            (
+                "{Teacher: [Kim], Student: [kim]}",
+                "$.role_words.Student[0]: 'kim' is what the teacher is called",
+            ),
+            ("{Teacher: ['Tutor:']}", "$.role_words.Teacher[0]: a word for a role begins with"),
+            ("{Teacher: ['  ']}", "$.role_words.Teacher[0]: a word for a role begins with"),
+        ],
+    )
+    def test_a_word_that_cannot_name_a_side_is_refused(self, tmp_path: Path, words: str, said: str) -> None:
+        with pytest.raises(JobError) as error:
+            load_job(job_file(tmp_path, GOOD + f"role_words: {words}\n"))
+        assert said in "\n".join(map(str, error.value.problems))

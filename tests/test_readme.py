@@ -21,7 +21,7 @@ def test_every_command_prints_what_the_document_shows(tmp_path: Path, document: 
                 f"$ {step.command}\n{output}\n({document.name} differs; `make docs` rewrites it)"
             )
             count += 1
-    assert count >= 4
+    assert count >= 4 or document.name == "job.md"  # which shows files, no commands
 
 
 def test_every_command_has_its_help_in_the_readme() -> None:

@@ -98,11 +98,17 @@ def test_the_wait_that_the_server_asks_for_is_obeyed() -> None:
 
 
 def test_no_wait_is_begun_that_ends_past_the_time_limit() -> None:
-    late = failure(FailureKind.RATE_LIMIT, retry_after=700)
+    late = failure(FailureKind.RATE_LIMIT, retry_after=599.5)
     service = Service(failure(), late, "answer")
     assert service.failure() is late
     assert len(service.asked) == 2
     assert len(service.told) == 1
+
+
+def test_a_wait_that_is_longer_than_the_time_limit_is_taken_as_not_said() -> None:
+    service = Service(*(failure(FailureKind.RATE_LIMIT, retry_after=86_400) for _ in range(5)), "answer")
+    assert service.call() == "answer"
+    assert all(wait <= POLICY.initial * 2**failed for failed, (_, wait) in enumerate(service.told))
 
 
 def test_time_spent_in_attempts_counts() -> None:
@@ -143,6 +149,8 @@ def test_cancellation_passes_through(moment: float) -> None:
 )
 def test_waits_stay_in_their_bounds(failed: int, retry_after: float | None, seed: int) -> None:
     wait = POLICY.wait(failed, retry_after, random.Random(seed))
+    if retry_after is not None and retry_after > POLICY.give_up_after:
+        retry_after = None
     floor = retry_after or 0
     assert floor <= wait <= max(60, floor + 0.5)
     if retry_after is None:

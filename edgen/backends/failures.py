@@ -202,6 +202,13 @@ def failure(
     )
 
 
+def hinted(failure: CallError, hint: str) -> CallError:
+    """The failure, with why no key was sent where the service wants one."""
+    if hint and failure.kind in (FailureKind.AUTHENTICATION, FailureKind.PERMISSION):
+        failure.message = f"{failure.message.rstrip(' .')}; {hint}"
+    return failure
+
+
 def retry_after(headers: Mapping[str, str], details: Sequence[dict[str, Any]], now: float) -> float | None:
     """The seconds that the server asks to wait, at most MAX_WAIT; None if it does not say.
 

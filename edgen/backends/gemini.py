@@ -16,25 +16,23 @@ import msgspec
 
 from edgen.backends.base import Backend
 from edgen.backends.failures import ErrorBody, decode, kind_of_status, scrub
-from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.backends.http import Http, base_address, below, identity
+from edgen.backends.keys import Key
+from edgen.backends.usage import counted, plus
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.model import FinishReason, Reply, Request, Usage
 
-# In the order in which Google's own client looks them up.
-KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
-
-def create(config: GeminiConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
-    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
-    base = base_address(config.base_url)
-    host = base.host or ""
-    names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
-    key = find_key(names, environ, service=host, required=not is_local(host))
+def create(
+    config: GeminiConfig, *, key: Key, timeout: float, connections: int, environ: Mapping[str, str]
+) -> Backend:
+    """The backend for `config`, whose calls carry `key`. Raises InputError."""
     http = Http(
-        base,
-        headers={"x-goog-api-key": key} if key else {},
-        key=key,
+        base_address(config.base_url),
+        headers={"x-goog-api-key": key.value} if key.value else {},
+        key=key.value,
+        hint=key.hint,
         timeout=timeout,
         connections=connections,
         environ=environ,
@@ -52,7 +50,7 @@ class GeminiBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
-        self.key = http.key
+        self.key, self.hint = http.key, http.hint  # a batch service wants them too
         self._models = below(base, "v1beta/models")
         self._generate = below(base, f"v1beta/{model_path(config.model)}:generateContent")
         self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
@@ -193,16 +191,10 @@ class _Feedback(msgspec.Struct, rename="camel"):
     block_reason_message: str | None = None
 
 
-class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-
-
 class _Answer(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: Any = None  # whatever is wrong with it, the answer is paid for
     model_version: str | None = None
     simulated: Any = None  # `edgen simulator` says so
 
@@ -258,21 +250,24 @@ def read_reply(body: bytes) -> Reply | None:
         refusal = _worded(answer.prompt_feedback.block_reason, answer.prompt_feedback.block_reason_message)
     else:
         return None
-    usage = answer.usage_metadata
+    text = scrub(text)
     return Reply(
-        text=scrub(text),
+        text=text,
         finish_reason=reason,
         refusal=refusal,
-        usage=None if usage is None else _counted(usage),
+        usage=_counted(answer.usage_metadata, text),
         model=scrub(answer.model_version) if answer.model_version else None,
         simulated=answer.simulated is True,
     )
 
 
-def _counted(usage: _Usage) -> Usage:
-    """Thoughts are paid for as part of the completion."""
-    completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-    return Usage(usage.prompt_token_count or 0, completion)
+def _counted(usage: Any, text: str) -> Usage | None:
+    """Thoughts are paid for as part of the completion. The service leaves out what is 0."""
+    if not isinstance(usage, dict):
+        return None
+    completion = usage.get("candidatesTokenCount")
+    completion = plus(0 if completion is None else completion, usage.get("thoughtsTokenCount"))
+    return counted(usage.get("promptTokenCount"), completion, text)
 
 
 def _worded(reason: str | None, message: str | None) -> str:

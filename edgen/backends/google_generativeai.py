@@ -18,31 +18,35 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.backends.base import Backend
-from edgen.backends.failures import ErrorBody, clean, retry_after, scrub, without_key
-from edgen.backends.gemini import KEY_NAMES, classify, finish, model_path
-from edgen.backends.http import find_key, identity
+from edgen.backends.failures import ErrorBody, clean, hinted, retry_after, scrub, without_key
+from edgen.backends.gemini import classify, finish, model_path
+from edgen.backends.http import identity
+from edgen.backends.keys import Key
+from edgen.backends.usage import counted
 from edgen.config import GoogleGenerativeAIConfig
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.extras import install_command
-from edgen.model import Message, Reply, Request, Usage
+from edgen.model import Message, Reply, Request
 
 log = logging.getLogger("edgen")
 
 
 def create(
-    config: GoogleGenerativeAIConfig, *, timeout: float, connections: int, environ: Mapping[str, str]
+    config: GoogleGenerativeAIConfig,
+    *,
+    key: Key,
+    timeout: float,
+    connections: int,
+    environ: Mapping[str, str],
 ) -> Backend:
-    """The backend for `config`; warns that the SDK is at its end.
+    """The backend for `config`, whose calls carry `key`; warns that the SDK is at its end.
 
-    Raises ProviderError without a key, InputError if the SDK is not installed or a setting is
-    unknown to it. `connections` does not matter: gRPC puts all calls on one.
+    Raises InputError if the SDK is not installed or a setting is unknown to it. `connections` does not matter: gRPC
+    puts all calls on one. Nor does `environ`: gRPC finds a proxy by itself, and goes through it in a tunnel.
     """
-    del connections
+    del connections, environ
     if config.seed is not None:
         raise InputError("type: google-generativeai cannot send a seed; remove it, or use type: gemini.")
-    names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
-    key = find_key(names, environ, service="google-generativeai", required=True)
-    assert key is not None
     try:
         backend = GoogleGenerativeAIBackend(config, key, timeout)
     except ImportError:
@@ -66,7 +70,7 @@ def _announce_end() -> None:
 class GoogleGenerativeAIBackend:
     """One model behind the SDK."""
 
-    def __init__(self, config: GoogleGenerativeAIConfig, key: str, timeout: float) -> None:
+    def __init__(self, config: GoogleGenerativeAIConfig, key: Key, timeout: float) -> None:
         self.model = config.model
         self.identity = identity(config)
         self._config = config
@@ -105,7 +109,7 @@ class GoogleGenerativeAIBackend:
                 generation_config={"max_output_tokens": tokens} if tokens else None,
                 request_options={"timeout": self._timeout, "retry": None},
             )
-        return without_key(read_reply(answer), self._key)
+        return without_key(read_reply(answer), self._key.value)
 
     async def models(self) -> list[str] | None:
         """The models that can generate content, without the prefix "models/". Raises CallError."""
@@ -152,7 +156,8 @@ class GoogleGenerativeAIBackend:
         return self._client
 
     def _channel(self) -> dict[str, Any]:
-        options = {"api_key": self._key}
+        # Without one, the SDK would send the machine's own Google credentials.
+        options = {"api_key": self._key.value or "none"}
         if self._config.endpoint:
             options["api_endpoint"] = self._config.endpoint
         return {"transport": "grpc_asyncio", "client_options": options}
@@ -171,14 +176,19 @@ def read_reply(answer: Any) -> Reply:
         reason, refusal = "content_filter", _name(answer.prompt_feedback.block_reason)
     else:
         raise CallError(FailureKind.BAD_RESPONSE, "the answer holds neither a candidate nor a block reason")
-    usage = answer.usage_metadata
+    usage, text = answer.usage_metadata, scrub(text)
     return Reply(
-        text=scrub(text),
+        text=text,
         finish_reason=reason,
         refusal=refusal,
-        usage=Usage(usage.prompt_token_count, usage.candidates_token_count) if usage else None,
+        usage=counted(usage.prompt_token_count, _completion(usage), text) if usage else None,
         model=scrub(answer._result.model_version) or None,
     )
+
+
+def _completion(usage: Any) -> int:
+    """Thoughts are paid for, and this SDK knows them by the total alone."""
+    return max(int(usage.candidates_token_count), int(usage.total_token_count - usage.prompt_token_count))
 
 
 def _name(value: Any) -> str:
@@ -187,7 +197,7 @@ def _name(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def _translated(key: str) -> Iterator[None]:
+def _translated(key: Key) -> Iterator[None]:
     """Turns what the SDK raises into CallError; cancellation passes through."""
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
@@ -196,7 +206,7 @@ def _translated(key: str) -> Iterator[None]:
     try:
         yield
     except (GoogleAPIError, GoogleAuthError, RpcError, ValueError) as error:
-        raise translate(error, key, time.time()) from None
+        raise hinted(translate(error, key.value, time.time()), key.hint) from None
 
 
 # gRPC says UNAVAILABLE both for a service that is full and for one that cannot be reached.
@@ -205,7 +215,7 @@ _UNREACHABLE = re.compile(
 )
 
 
-def translate(error: Exception, key: str, now: float) -> CallError:
+def translate(error: Exception, key: str | None, now: float) -> CallError:
     """The CallError for what the SDK, its transport or its credentials raised."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError

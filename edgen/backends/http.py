@@ -1,8 +1,10 @@
 """What the adapters that speak HTTP share: a session that makes one attempt, and reading settings.
 
 `Http.post` returns the body of an answer, which is a 200, or raises CallError; it never tries twice, never follows a
-redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Keys
-and proxies come from the environment that is handed in and are read once.
+redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies
+come from the environment that is handed in and are read once: a call over https goes through one in a tunnel, which
+it cannot look into; a call to this machine, the only one whose key may go over plain http, goes through none, nor does
+one to a private network.
 """
 
 from __future__ import annotations
@@ -10,11 +12,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import ipaddress
-import logging
-import re
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -23,17 +23,15 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from edgen.backends.failures import Classify, clean, failure, without_key
+from edgen.backends.failures import Classify, clean, failure, hinted, without_key
 from edgen.config import Sampling
-from edgen.errors import CallError, FailureKind, InputError, ProviderError
+from edgen.errors import CallError, FailureKind, InputError
 from edgen.model import Reply
 
 # What comes up before a byte of the request has gone out.
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
 
 MAX_ANSWER = 32 * 1024 * 1024  # bytes
-
-log = logging.getLogger("edgen")
 
 
 def identity(config: Sampling) -> dict[str, Any]:
@@ -84,44 +82,6 @@ def is_local(host: str) -> bool:
     return address.is_private or address.is_loopback or address.is_link_local
 
 
-def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, required: bool) -> str | None:
-    """The first key that is set in `environ` under one of `names`; empty counts as not set.
-
-    Raises ProviderError if there is none and one is required, or if it cannot be a key.
-    """
-    found = [(name, environ[name].strip()) for name in names if environ.get(name, "").strip()]
-    if not found:
-        if not required:
-            return None
-        if not all(map(_reads_as_name, names)):
-            raise ProviderError(
-                f"{service} needs an API key, and the variable that api_key_env names is not set. Its name is not "
-                "shown, because it could be a key itself: api_key_env takes the name of an environment variable, "
-                "as in api_key_env: MY_KEY, and the variable the key."
-            )
-        raise ProviderError(
-            f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set: "
-            f"export {names[0]}=… (or name another variable with api_key_env in the job)."
-        )
-    name, key = found[0]
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ProviderError(
-            f"{name} holds characters that no API key has (a line break, a space, a quotation mark of a text "
-            "processor?): set it again to the key alone."
-        )
-    others = [other for other, value in found[1:] if value != key]
-    if others:
-        log.warning("%s and %s are both set; %s is used.", name, " and ".join(others), name)
-    return key
-
-
-def _reads_as_name(name: str) -> bool:
-    """Whether `name` can be shown: short, no long run of letters and digits but for one with KEY in it."""
-    if len(name) > 30 or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
-        return False
-    return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
-
-
 def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     """How aiohttp is told of the proxy that `environ` names for `url`; empty where there is none.
 
@@ -168,8 +128,8 @@ def _only_200(status: int, _body: bytes) -> bool:
 class Http:
     """One attempt at a time over one session, which is opened in the loop of the first call.
 
-    `timeout` is seconds for an attempt as a whole, `key` what messages must not hold, `now` the
-    clock that HTTP dates are held against.
+    `timeout` is seconds for an attempt as a whole, `key` what messages must not hold, `hint` why there is none
+    though there could be, `now` the clock that HTTP dates are held against.
     """
 
     def __init__(
@@ -178,6 +138,7 @@ class Http:
         *,
         headers: Mapping[str, str],
         key: str | None,
+        hint: str = "",
         timeout: float,
         connections: int,
         environ: Mapping[str, str],
@@ -192,7 +153,8 @@ class Http:
         self._headers = CIMultiDict(
             {"Accept-Encoding": "identity", "Content-Type": "application/json", **password, **headers}
         )
-        self.key = key  # a batch service sends it too
+        self.key = key
+        self.hint = hint
         self._timeout = timeout
         self._connections = connections
         self._classify = classify
@@ -235,7 +197,7 @@ class Http:
             ) from None
         if answers(response.status, answer):
             return answer
-        raise failure(
+        refused = failure(
             response.status,
             response.headers,
             answer,
@@ -243,6 +205,7 @@ class Http:
             now=self._now(),
             key=self.key,
         )
+        raise hinted(refused, self.hint)
 
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(

@@ -6,9 +6,7 @@ that count. `extra_body` is merged last and shallowly: a key there replaces what
 (`reasoning_content`) is no part of the text. A prompt that a service's moderation turns away is a
 Reply without text whose refusal is the service's message.
 
-As with OpenAI's own client, the key in OPENAI_API_KEY is sent to whatever server `base_url` names,
-a local one included, which needs none. To keep it from a server, let `api_key_env` name another
-variable: one that holds that server's key, or for a local server one that is not set.
+A key comes along only where `edgen.trust` lets it: `edgen.backends.keys` says which.
 """
 
 from __future__ import annotations
@@ -21,21 +19,23 @@ import msgspec
 
 from edgen.backends.base import Backend
 from edgen.backends.failures import ErrorBody, decode, kind_of_status, read_error, scrub
-from edgen.backends.http import Http, base_address, below, find_key, identity, is_local
+from edgen.backends.http import Http, base_address, below, identity
+from edgen.backends.keys import Key
+from edgen.backends.usage import counted
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind, InputError
-from edgen.model import FinishReason, Reply, Request, Usage
+from edgen.model import FinishReason, Reply, Request
 
 
-def create(config: OpenAIConfig, *, timeout: float, connections: int, environ: Mapping[str, str]) -> Backend:
-    """The backend for `config`. Raises ProviderError without a key where one is needed, InputError."""
-    base = base_address(config.base_url)
-    host = base.host or ""
-    key = find_key((config.api_key_env,), environ, service=host, required=not is_local(host))
+def create(
+    config: OpenAIConfig, *, key: Key, timeout: float, connections: int, environ: Mapping[str, str]
+) -> Backend:
+    """The backend for `config`, whose calls carry `key`. Raises InputError."""
     http = Http(
-        base,
-        headers={"Authorization": f"Bearer {key}"} if key else {},
-        key=key,
+        base_address(config.base_url),
+        headers={"Authorization": f"Bearer {key.value}"} if key.value else {},
+        key=key.value,
+        hint=key.hint,
         timeout=timeout,
         connections=connections,
         environ=environ,
@@ -53,7 +53,7 @@ class OpenAIBackend:
         self.identity = {**identity(config), "base_url": str(base).rstrip("/")}
         self._config = config
         self._http = http
-        self.key = http.key
+        self.key, self.hint = http.key, http.hint  # a batch service wants them too
         self._completions = below(base, "chat/completions")
         self._models = below(base, "models")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
@@ -154,14 +154,9 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
-    usage: _Usage | None = None
+    usage: Any = None  # whatever is wrong with it, the answer is paid for
     model: str | None = None
     simulated: Any = None  # `edgen simulator` says so
 
@@ -200,11 +195,14 @@ def read_reply(body: bytes) -> Reply | None:
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content if part.type in ("text", "output_text"))
     refusal, usage = choice.message.refusal, answer.usage
+    text = scrub(content or "")
     return Reply(
-        text=scrub(content or ""),
+        text=text,
         finish_reason=_FINISH.get(choice.finish_reason, "other"),
         refusal=scrub(refusal) if refusal else None,
-        usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else None,
+        usage=counted(usage.get("prompt_tokens"), usage.get("completion_tokens"), text)
+        if isinstance(usage, dict)
+        else None,
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
     )

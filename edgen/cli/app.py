@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from edgen import __version__
 from edgen.cli import (
@@ -29,9 +32,37 @@ from edgen.cli import (
     status,
     validate,
 )
+from edgen.cli.output import safe
+
+
+class _Root(typer.core.TyperGroup):
+    """The command line, whose complaints are safe to print: a shell's * may have put any file's name into it."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _worded():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _worded():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _worded() -> Iterator[None]:
+    try:
+        yield
+    except _Complaint as error:
+        error.message = safe(error.message)
+        raise
+
+
+# What a command line that does not fit raises; typer has it under this name alone.
+_Complaint: Any = typer.BadParameter.__base__
+
 
 app = typer.Typer(
     name="edgen",
+    cls=_Root,
     help="Generate synthetic teacher-student conversations with language models.\n\n"
     "Start with: edgen init my-project && edgen generate my-project/job.yaml",
     no_args_is_help=True,

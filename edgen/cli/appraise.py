@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, supervised, used_elsewhere, worded
 from edgen.errors import RunError, UsageError
 from edgen.ledger import Ledger
@@ -21,7 +22,9 @@ SAMPLE = 200  # conversations of each arm
 _SETTABLE = ("backends", "limits", "asks")
 
 
-def judged(run: Path, sample: int = SAMPLE, set_: list[str] | None = None) -> list[results.Adherence]:
+def judged(
+    run: Path, sample: int = SAMPLE, set_: list[str] | None = None, trust: Trust | None = None
+) -> list[results.Adherence]:
     """What the job's `judge` says of `sample` conversations of the run: one result, or one for each arm that
     was begun, in the order of `RunReader.views`. Sheets are kept in the run's `adherence/`: what was asked
     is not asked again.
@@ -40,7 +43,7 @@ def judged(run: Path, sample: int = SAMPLE, set_: list[str] | None = None) -> li
             raise RunError(
                 f"{run}: no conversation was accepted in this run, so there is nothing to ask a judge about."
             )
-        return asyncio.run(_judged(reader, _job(rundir, set_ or []), sample))
+        return asyncio.run(_judged(reader, _job(rundir, set_ or []), sample, trust or Trust()))
 
 
 def _job(rundir: RunDir, assignments: list[str]) -> Job:
@@ -62,7 +65,7 @@ def _job(rundir: RunDir, assignments: list[str]) -> Job:
     return job
 
 
-async def _judged(reader: RunReader, job: Job, sample: int) -> list[results.Adherence]:
+async def _judged(reader: RunReader, job: Job, sample: int, trust: Trust) -> list[results.Adherence]:
     from edgen import resources
     from edgen.engine.appraising import Appraiser, Appraising, appraiser_id, work_through
     from edgen.engine.session import Session
@@ -71,7 +74,7 @@ async def _judged(reader: RunReader, job: Job, sample: int) -> list[results.Adhe
 
     rundir = reader.rundir
     prompt = load_prompt(resources.find("prompts", "adherence"), VARIABLES, expects="sheet")
-    async with made_backends({"judge": job.backends["judge"]}, job.limits) as backends:
+    async with made_backends({"judge": job.backends["judge"]}, job.limits, trust) as backends:
         backend = backends["judge"]
         judge = Appraiser(id=appraiser_id(backend.identity, prompt), model=backend.model, prompt=prompt)
         appraising = Appraising(reader, job, judge, sample)

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from edgen.engine.plan import Plan
+    from edgen.engine.reach import Reach
     from edgen.prompting.diff import Pieces
 
 _TWO_COLUMNS = 80  # columns of a terminal from which on two texts stand side by side
@@ -29,11 +31,12 @@ class Side(msgspec.Struct, frozen=True):
 
     label: str
     plan: Any
-    base: Path  # where its job's relative paths start
+    reach: Any  # which files its job may name
 
 
 def show(
     job: Path,
+    reach: Reach,
     plans: Mapping[str | None, Plan],
     other: str,
     count: int,
@@ -44,15 +47,15 @@ def show(
 ) -> None:
     """Print what differs between the job (its first arm, where it has arms) and `other`."""
     first, plan = next(iter(plans.items()))
-    left = Side(first if first is not None else str(job), plan, job.parent)
-    right = _other(job, left, plans, other, overrides)
+    left = Side(first if first is not None else str(job), plan, reach)
+    right = _other(left, plans, other, overrides)
     from edgen.cli.preview import warnings_of
     from edgen.engine.differing import differing, settings
 
     warnings = list(dict.fromkeys([*warnings, *warnings_of({None: right.plan}), *_unlike(left, right)]))
     number = min(count, left.plan.job.conversations, right.plan.job.conversations)
     compared = [_compared(left, right, index) for index in range(number)]
-    theirs, ours = (settings(side.plan.job, side.plan.space, side.base) for side in (left, right))
+    theirs, ours = (settings(side.plan.job, side.plan.space, side.reach) for side in (left, right))
     changed = differing(theirs, ours)
     if json:
         found = {"left": left.label, "right": right.label, "job": changed, "differences": compared}
@@ -68,26 +71,28 @@ def show(
         _print(left, right, one)
 
 
-def _other(
-    job: Path, left: Side, plans: Mapping[str | None, Plan], other: str, overrides: list[str] | None
-) -> Side:
+def _other(left: Side, plans: Mapping[str | None, Plan], other: str, overrides: list[str] | None) -> Side:
     """What is compared with: an arm, another job, or the job with another template."""
     if other in plans:
         if other == left.label:
             raise UsageError(f"--diff {other}: this is the first arm, which the others are compared with.")
-        return Side(other, plans[other], job.parent)
+        return Side(other, plans[other], left.reach)
     if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
         from edgen.engine.load import load_plans
+        from edgen.engine.reach import Reach
 
-        _, others = load_plans(Path(other), overrides)
+        reach = Reach.of(Path(other), overrides or (), outside=left.reach.root is None)
+        _, others = load_plans(Path(other), overrides, reach)
         arm, plan = next(iter(others.items()))
-        return Side(other if arm is None else f"{other}, arm {arm}", plan, Path(other).parent)
+        return Side(other if arm is None else f"{other}, arm {arm}", plan, reach)
     arms = [arm for arm in plans if arm]
-    return Side(other, _with_template(left.plan, job.parent, other, arms), job.parent)
+    plan, named = _with_template(left.plan, left.reach, other, arms)
+    return Side(other, plan, named)
 
 
-def _with_template(plan: Plan, base: Path, other: str, arms: list[str]) -> Plan:
-    """The plan with another template in the place of one of its own; a path starts where the person is."""
+def _with_template(plan: Plan, reach: Reach, other: str, arms: list[str]) -> tuple[Plan, Reach]:
+    """The plan with another template in the place of one of its own, and what it may name: that one, too. A path
+    starts where the person is."""
     from edgen import resources
     from edgen.engine.load import plan_of
     from edgen.loading import nearest
@@ -104,9 +109,10 @@ def _with_template(plan: Plan, base: Path, other: str, arms: list[str]) -> Plan:
     if not equals:
         use = _use_of(path, plan, other)
     job, named = plan.job, name if "/" not in name and path.stem == name else str(path.absolute())
+    reach = replace(reach, typed=reach.typed | {named})
     if use == "default":
-        return plan_of(msgspec.structs.replace(job, prompt=named), base)
-    return plan_of(msgspec.structs.replace(job, prompts={**job.prompts, use: named}), base)
+        return plan_of(msgspec.structs.replace(job, prompt=named), reach), reach
+    return plan_of(msgspec.structs.replace(job, prompts={**job.prompts, use: named}), reach), reach
 
 
 def _use_of(path: Path, plan: Plan, other: str) -> str:

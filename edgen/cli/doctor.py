@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import os
 import platform
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgen import __version__
-from edgen.cli.options import JobArgument, JsonOption, SetOption
+from edgen.cli.options import JobArgument, JsonOption, OutsideOption, SetOption, TrustOption
 from edgen.cli.output import print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.errors import EdgenError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edgen.config import BackendConfig
     from edgen.engine.plan import Plan
 
-_FATAL_EXIT = 5
+_REFUSED = 5  # by the service
 
 
 class Checks:
@@ -29,6 +29,7 @@ class Checks:
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, bool, str]] = []
+        self.exit_code = 2  # of what the job or the command line says; a service's is 5
 
     def add(self, name: str, well: bool, detail: str) -> bool:
         self.rows.append((name, well, detail))
@@ -38,6 +39,8 @@ class Checks:
 def command(
     job: JobArgument,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
+    allow_outside: OutsideOption = False,
     call: Annotated[bool, typer.Option("--call/--no-call", help="Make one tiny call.")] = True,
     json: JsonOption = False,
 ) -> None:
@@ -45,13 +48,14 @@ def command(
 
     Example: edgen doctor jobs/quickstart.yaml
     """
-    checks = Checks()
+    checks, trust = Checks(), Trust(trust_host)
     checks.add(
         "versions", True, f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
     )
     from edgen.engine.load import load_plans
+    from edgen.engine.reach import Reach
 
-    whole, plans = load_plans(job, set_)
+    whole, plans = load_plans(job, set_, Reach.of(job, set_ or (), outside=allow_outside))
     arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
     checks.add("job", True, f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
     space = next(iter(plans.values())).space
@@ -63,7 +67,7 @@ def command(
             if config not in tried:
                 tried.append(config)
                 name = role if arm is None else f"{arm}: {role}"
-                asyncio.run(_backend(checks, plan, name, config, call=call))
+                asyncio.run(_backend(checks, plan, name, config, trust, call=call))
     well = all(row[1] for row in checks.rows)
     if json:
         print_json(
@@ -73,7 +77,7 @@ def command(
         for name, ok, detail in checks.rows:
             print_line(f"{'ok  ' if ok else 'FAIL'}  {name:<10} {detail}")
     if not well:
-        raise typer.Exit(_FATAL_EXIT)
+        raise typer.Exit(checks.exit_code)
 
 
 def _templates(checks: Checks, arm: str | None, plan: Plan) -> None:
@@ -88,19 +92,26 @@ def _templates(checks: Checks, arm: str | None, plan: Plan) -> None:
         checks.add(name if arm is None else f"{arm}: {name}", True, told)
 
 
-async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig, *, call: bool) -> None:
+async def _backend(
+    checks: Checks, plan: Plan, role: str, config: BackendConfig, trust: Trust, *, call: bool
+) -> None:
     from edgen.backends import make
     from edgen.engine.walk import advice
     from edgen.errors import CallError
 
     try:
-        backend = make(config, timeout=min(plan.job.limits.timeout, 60.0), connections=2, environ=os.environ)
+        consents = trust.settle([config])
+        timeout = min(plan.job.limits.timeout, 60.0)
+        backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
     except EdgenError as error:
         checks.add(role, False, str(error))
+        checks.exit_code = max(checks.exit_code, error.exit_code)
         return
     try:
         identity = backend.identity
         checks.add(role, True, f"{identity['type']} {backend.model} {identity.get('base_url', '')}".rstrip())
+        if (key := _key(config, trust)) is not None:
+            checks.add("key", True, key)
         try:
             names = await backend.models()
             if names is None:
@@ -113,8 +124,25 @@ async def _backend(checks: Checks, plan: Plan, role: str, config: BackendConfig,
             checks.add("call", *await _tiny_call(plan, backend))
     except CallError as failure:
         checks.add("call", False, advice(failure))
+        checks.exit_code = _REFUSED
     finally:
         await backend.aclose()
+
+
+def _key(config: BackendConfig, trust: Trust) -> str | None:
+    """Where the backend's key goes, or why it does not; None where there is none."""
+    from edgen.backends.keys import asked, verdict
+    from edgen.trust import Allowed, NoKey
+
+    ask = asked(config)
+    found = None if ask is None else verdict(ask, trust.environ, trust.consents)
+    match found:
+        case (variable, Allowed(place)):
+            return f"{variable} goes to {place.name}"
+        case (_, NoKey(hint)):
+            return hint
+        case _:
+            return None
 
 
 def _listed(model: str, names: list[str]) -> str:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 
 from edgen.cli.ending import ended
-from edgen.cli.output import note
+from edgen.cli.output import note, safe
 from edgen.errors import EdgenError, SignalError
 
 
@@ -60,7 +60,7 @@ def _tell(code: int, text: str | None, trace: str | None) -> None:
         return
     if trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(trace)
+            sys.stderr.write(safe(trace))
     if text is not None:
         note(f"edgen: {text}")
 

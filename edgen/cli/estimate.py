@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption, ViaOption, scenario_range
+from edgen.cli.options import JobArgument, JsonOption, OutsideOption, SetOption, ViaOption, scenario_range
 from edgen.cli.output import print_json, print_line
 from edgen.durations import span
 from edgen.rundir import RunDir
@@ -40,6 +40,7 @@ def command(
         int | None, typer.Option("-n", metavar="N", min=1, help="Conversations, instead of the job's number.")
     ] = None,
     set_: SetOption = None,
+    allow_outside: OutsideOption = False,
     part: Annotated[
         str | None, typer.Option("--range", metavar="A:B", help="Only scenarios A to B - 1.")
     ] = None,
@@ -59,6 +60,8 @@ def command(
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
+    from edgen.engine.reach import Reach
+
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
@@ -66,12 +69,12 @@ def command(
     from edgen.engine.load import load_plans
 
     chosen = scenario_range(part)
-    whole, plans = load_plans(job, overrides)
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, overrides, reach)
     run = RunDir(output if output is not None else runs / whole.name)
     run.refuse_links()
     each = {
-        arm: estimate(plan, job.parent, runs, run.of(arm), via=via, part=chosen)
-        for arm, plan in plans.items()
+        arm: estimate(plan, reach, runs, run.of(arm), via=via, part=chosen) for arm, plan in plans.items()
     }
     caps = budgets(whole, each, run, via)
     if json:

@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
-from edgen.cli.output import note, print_line, print_raw, safe
+from edgen.cli.output import note, print_json_line, print_line, safe
 from edgen.cli.status import facts_of, status_lines
 from edgen.durations import span
 from edgen.errors import RunError
@@ -59,7 +57,7 @@ def _shown(*, json: bool) -> Iterator[Show]:
     import sys
 
     if json:
-        yield lambda facts: print_raw(msgspec.json.encode(facts).decode() + "\n")
+        yield print_json_line
     elif sys.stdout.isatty():
         with _screen() as show:
             yield show

@@ -10,9 +10,20 @@ import msgspec
 import typer
 
 from edgen.cli.making import Manner, make
-from edgen.cli.options import JobArgument, JsonOption, SetOption, Via, ViaOption, YesOption, scenario_range
+from edgen.cli.options import (
+    JobArgument,
+    JsonOption,
+    OutsideOption,
+    SetOption,
+    TrustOption,
+    Via,
+    ViaOption,
+    YesOption,
+    scenario_range,
+)
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import facts_of, status_lines
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.errors import EdgenError, ShortError, UsageError
 from edgen.rundir import RunDir
@@ -20,6 +31,7 @@ from edgen.shards import read_manifest, strays
 
 if TYPE_CHECKING:
     from edgen.engine.plan import Plan
+    from edgen.engine.reach import Reach
     from edgen.engine.tally import Tally
 
     Plans = dict[str | None, Plan]
@@ -35,6 +47,8 @@ def command(
         int | None, typer.Option("-n", metavar="N", min=1, help="Conversations, instead of the job's number.")
     ] = None,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
+    allow_outside: OutsideOption = False,
     resume: Annotated[
         Literal["auto", "never"],
         typer.Option(help="auto: go on where the run stands. never: refuse a folder that holds a run."),
@@ -70,25 +84,32 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    manner = _manner(via, write_only, part, yes, Watch(until, for_, log_format, metrics))
+    watch, trust = Watch(until, for_, log_format, metrics), Trust(trust_host)
+    manner = _manner(via, write_only, part, yes, watch, trust)
     overrides = list(set_ or [])
     if count is not None:
         overrides.append(f"conversations={count}")
-    _generate(job, overrides, output, manner, fresh=resume == "never", show=show, json=json)
+    from edgen.engine.reach import Reach
+
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    _generate(job, overrides, reach, output, manner, fresh=resume == "never", show=show, json=json)
 
 
-def _manner(via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch) -> Manner:
+def _manner(
+    via: Via, write_only: Path | None, part: str | None, yes: bool, watch: Watch, trust: Trust
+) -> Manner:
     """How the work is to be done. Raises UsageError for options that do not go together."""
     if write_only is not None and via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if write_only is not None and write_only.exists() and not write_only.is_dir():
         raise UsageError(f"--write-only {write_only}: this is no folder; name one for the request files.")
-    return Manner(via, write_only, scenario_range(part), yes, watch)
+    return Manner(via, write_only, scenario_range(part), yes, watch, trust)
 
 
 def _generate(
     job: Path,
     overrides: list[str],
+    reach: Reach,
     output: Path | None,
     manner: Manner,
     *,
@@ -100,7 +121,7 @@ def _generate(
     from edgen.engine.load import load_plans
     from edgen.engine.run import check_part
 
-    whole, plans = load_plans(job, overrides)
+    whole, plans = load_plans(job, overrides, reach)
     check_part(whole, manner.part)
     manner.watch.begin(whole.name)
     rundir = RunDir(output if output is not None else Path("outputs") / whole.name)
@@ -113,7 +134,7 @@ def _generate(
     ended: EdgenError | None = None
     tallies: Tallies = {}
     try:
-        asyncio.run(make(whole, job.parent, plans, rundir, tallies, manner))
+        asyncio.run(make(whole, reach, plans, rundir, tallies, manner))
     except EdgenError as error:
         ended = error
         if not (rundir.begun and _is_report_worthy(error)):

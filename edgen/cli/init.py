@@ -23,10 +23,12 @@ _STARTS: dict[str, tuple[str, dict[str, str]]] = {
             "teacher.j2": "selfplay_teacher",
             "student.j2": "selfplay_student",
             "closing.j2": "closing_student",
-            "oracle.j2": "oracle_conversation",
+            "oracle.j2": "oracle_guarded",
         },
     ),
 }
+
+_SCHEMAS = "schemas"
 
 
 def command(
@@ -46,7 +48,9 @@ def command(
     files = {
         "job.yaml": _job(folder, job_name),
         **{name: _shipped("prompts", template) for name, template in templates.items()},
-        "space.yaml": _shipped("preference_space", "education_dialogue"),
+        "space.yaml": _first_line("space") + _below(_shipped("preference_space", "education_dialogue")),
+        # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
+        **{f"{_SCHEMAS}/{name}.schema.json": _shipped("validators", name) for name in ("job", "space")},
     }
     taken = [name for name in files if (folder / name).exists()]
     if taken:
@@ -54,7 +58,7 @@ def command(
             f"{folder}: {', '.join(taken)} is there already, and nothing is overwritten; name a new folder."
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _SCHEMAS).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             write_new(folder / name, text)
     except OSError as problem:
@@ -64,6 +68,7 @@ def command(
     )
     print_line(f"{folder} is ready: job.yaml says what to make, {asked} how to ask, space.yaml about what.")
     job = shlex.quote(str(folder / "job.yaml"))
+    print_line(f"Editors check job.yaml and space.yaml with {_SCHEMAS}/, which their first lines name.")
     print_line(f"Look:  edgen preview {job}")
     print_line(f"Make:  edgen generate {job}")
 
@@ -94,4 +99,15 @@ def _job(folder: Path, shipped: str) -> str:
         f"#   {roles[0]}: {{type: openai, model: NAME, base_url: http://127.0.0.1:8080/v1}}\n"
         f"#   {roles[0]}: {{type: gemini, model: NAME}}      # GOOGLE_API_KEY\n"
     )
-    return head + body
+    return _first_line("job") + head + body
+
+
+def _first_line(kind: str) -> str:
+    """What tells an editor how the file is checked."""
+    return f"# yaml-language-server: $schema=./{_SCHEMAS}/{kind}.schema.json\n"
+
+
+def _below(text: str) -> str:
+    """A shipped file without its own first line, which names the schema from where it is."""
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("# yaml-language-server:") else text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from edgen.cli.consent import require_consent
 from edgen.cli.options import Via
 from edgen.cli.output import note
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import ShortError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import Job
     from edgen.engine.plan import Plan
+    from edgen.engine.reach import Reach
     from edgen.engine.rounds import BatchWay
     from edgen.engine.tally import Tally
     from edgen.ledger import Ledger
@@ -41,12 +42,13 @@ class Manner:
     part: range | None
     yes: bool
     watch: Watch
+    trust: Trust
 
 
 async def make(
-    whole: Job, base: Path, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
+    whole: Job, reach: Reach, plans: Plans, rundir: RunDir, tallies: Tallies, manner: Manner
 ) -> None:
-    """Make what the plans say: one, or one for each arm, arm after arm. Paths in the job start at `base`;
+    """Make what the plans say: one, or one for each arm, arm after arm. `reach`: which files the job may name;
     `tallies` is filled with what is counted meanwhile."""
     if await _is_finished(whole, plans, rundir, manner.part):
         for arm in plans:
@@ -63,7 +65,7 @@ async def make(
                 if dead is not None:
                     note(f"edgen: {dead} ended without saying so; its run is gone on with.")
                 if whole.arms:
-                    await _make_arms(whole, base, plans, equipped, rundir, tallies, manner)
+                    await _make_arms(whole, reach, plans, equipped, rundir, tallies, manner)
                 else:
                     await _make(plans[None], equipped[None], rundir, tallies, manner)
 
@@ -79,10 +81,10 @@ async def _all_equipped(
     plans: Plans, manner: Manner, stack: contextlib.AsyncExitStack
 ) -> dict[str | None, Equipped]:
     """What each arm is made with. Who only writes request files needs no key."""
-    keyless = manner.write_only is not None
+    trust = manner.trust if manner.write_only is None else None
 
     async def equip(plan: Plan) -> Equipped:
-        backends = await stack.enter_async_context(_backends(plan, keyless=keyless, runs=len(plans)))
+        backends = await stack.enter_async_context(_backends(plan, trust, runs=len(plans)))
         way = await stack.enter_async_context(batch_way(plan.job, backends, manner.via, manner.write_only))
         return Equipped(backends, way)
 
@@ -90,19 +92,15 @@ async def _all_equipped(
 
 
 def _backends(
-    plan: Plan, *, keyless: bool = False, runs: int = 1
+    plan: Plan, trust: Trust | None, *, runs: int = 1
 ) -> AbstractAsyncContextManager[dict[str, Backend]]:
-    """A plan's backends; `keyless`: with something else for their keys, for who they are alone; `runs`: so many are
+    """A plan's backends; without `trust` they have no keys, and are there for who they are alone; `runs`: so many are
     open at once."""
     from edgen.config import backend_name
 
     job = plan.job
     configs = {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-    environ = dict(os.environ)
-    if keyless:
-        named = (getattr(config, "api_key_env", None) for config in configs.values())
-        environ |= {name or "GEMINI_API_KEY": "none" for name in named}
-    return made_backends(configs, job.limits, environ, runs=runs)
+    return made_backends(configs, job.limits, trust, runs=runs)
 
 
 async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | None) -> bool:
@@ -114,7 +112,7 @@ async def _is_finished(whole: Job, plans: Plans, rundir: RunDir, part: range | N
         return False
     jobs = {}
     for arm, plan in plans.items():
-        async with _backends(plan, keyless=True) as backends:
+        async with _backends(plan, None) as backends:
             identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
         extra = {use: prompt.text for use, prompt in plan.extra_prompts.items()}
         jobs[arm] = Wanted(plan.job, plan.fingerprint(identities), extra)
@@ -165,7 +163,7 @@ _WORDS = ("accepted", "rejected")
 
 async def _make_arms(
     whole: Job,
-    base: Path,
+    reach: Reach,
     plans: Plans,
     equipped: dict[str | None, Equipped],
     rundir: RunDir,
@@ -188,7 +186,7 @@ async def _make_arms(
             ledgers[arm] = await stack.enter_async_context(Ledger(own.ledger, create=not own.job.exists()))
         _require_consent(plans, equipped, rundir, ledgers, manner)
         rundir.numbered_arms(arm for arm in plans if arm is not None)
-        rundir.write_job(*kept(whole, base))
+        rundir.write_job(*kept(whole, reach))
         runs: dict[str | None, tuple[Run, contextlib.AsyncExitStack]] = {}
         for arm, plan in plans.items():
             own, ledger = rundir.of(arm), ledgers[arm]

@@ -17,6 +17,17 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a job key, as in --set limits.in_flight=8."),
 ]
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-host",
+        metavar="HOST[=VAR]",
+        help="Let the key in VAR (without VAR: in whichever the job names) go to HOST; see docs/trust.md.",
+    ),
+]
+OutsideOption = Annotated[
+    bool, typer.Option("--allow-outside", help="Read files that the job names outside its project, too.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 YesOption = Annotated[

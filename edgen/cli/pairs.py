@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.options import JsonOption, SetOption, Via, ViaOption
+from edgen.cli.options import JsonOption, OutsideOption, SetOption, TrustOption, Via, ViaOption
 from edgen.cli.output import note, print_json, print_line
 from edgen.cli.status import reasons
+from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
 from edgen.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from edgen.cli.progress import Display
     from edgen.config import BackendConfig, Job
     from edgen.engine.pairs import Made
+    from edgen.engine.reach import Reach
     from edgen.model import Turn
     from edgen.pairing.model import Compare
     from edgen.prompting import Prompt
@@ -46,7 +48,7 @@ def command(
     ] = None,
     prompt: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The judge's template.  [default: as MTPO published it]"),
+        typer.Option(metavar="FILE", help="The judge's template.  [default: the job's, else oracle_guarded]"),
     ] = None,
     human: Annotated[
         Path | None,
@@ -59,6 +61,8 @@ def command(
         int | None, typer.Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
     ] = None,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
+    allow_outside: OutsideOption = False,
     report: Annotated[
         bool, typer.Option("--report", help="Position and length bias, agreement, calibration.")
     ] = False,
@@ -77,6 +81,7 @@ def command(
     Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
     """
     watch = Watch(until, for_, log_format, metrics)
+    from edgen.engine.reach import Reach
     from edgen.runreader import RunReader
 
     _check_options(by, judge, prompt, min_margin, set_ or [], report=report)
@@ -93,7 +98,10 @@ def command(
         watch.check_deadline()
         # The run's own job, with the settings of this command on top.
         job = _with_choices(_job(rundir, set_ or []), min_margin, max_per_scenario)
-        facts, ended = _make(reader, job, by, human, judge, prompt, Manner(via, watch))
+        reach = Reach.of(rundir.job, set_ or [], outside=allow_outside)
+        facts, ended = _make(
+            reader, job, by, human, judge, prompt, Manner(via, watch, Trust(trust_host), reach)
+        )
         shown = _report(reader) if report and ended is None else None
     _print_made(facts, shown, json=json)
     if ended is not None:
@@ -107,6 +115,8 @@ class Manner:
 
     via: Via
     watch: Watch
+    trust: Trust
+    reach: Reach
 
 
 def _check_options(
@@ -182,7 +192,7 @@ def _make(
         )
     if by == "oracle":
         config = _judge_config(job, judge)
-        asked = _template(job, reader.rundir, template)
+        asked = _template(job, manner.reach, reader.rundir, template)
         judged, ended = asyncio.run(_judge(reader, job, config, asked, manner))
         facts |= judged
         if ended is not None:
@@ -192,6 +202,7 @@ def _make(
         judge=facts.get("judge"),
         min_margin=job.pairs.min_margin,
         max_per_scenario=job.pairs.max_per_scenario,
+        judge_directed=job.pairs.judge_directed,
     )
     made: Made = write_pairs(reader, choice, votes)
     facts["pairs"] = {"train": made.train, "test": made.test}
@@ -247,17 +258,31 @@ def _judge_config(job: Job, judge: str | None) -> BackendConfig:
     return job.backends[role]
 
 
-def _template(job: Job, rundir: RunDir, named: str | None) -> Prompt:
+def _template(job: Job, reach: Reach, rundir: RunDir, named: str | None) -> Prompt:
+    """The judge's template: the one named here, else the job's, else the one this run was judged with, else
+    the guarded one."""
+    from edgen.engine.judging import GUARDED_TEMPLATE, published_before
     from edgen.engine.load import load_template
+    from edgen.engine.reach import typed
 
     if named is not None:
-        return load_template(job, "oracle", named, Path())
-    shipped = f"oracle_{job.pairs.compare}"
+        return load_template(job, "oracle", named, typed())
+    if "oracle" not in job.prompts:
+        before = published_before(rundir, job.pairs.compare)
+        if before is not None:
+            note(
+                f"edgen: this run was judged with the published template {before}, and is gone on with so; "
+                f"--prompt {GUARDED_TEMPLATE} asks a judge that no conversation can speak to."
+            )
+        return load_template(job, "oracle", before or GUARDED_TEMPLATE, reach)
     try:
-        return load_template(job, "oracle", job.prompts.get("oracle", shipped), rundir.path)
+        return load_template(job, "oracle", job.prompts["oracle"], reach)
     except TemplateError as error:
+        shipped = f"oracle_{job.pairs.compare}"
         hint = Problem(
-            "try", f"--prompt {shipped}, the shipped template for pairs.compare: {job.pairs.compare}"
+            "try",
+            f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt {shipped}, the published one for "
+            f"pairs.compare: {job.pairs.compare}",
         )
         raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
 
@@ -273,7 +298,7 @@ async def _judge(
     rundir, ended = reader.rundir, None
     job = msgspec.structs.replace(job, backends={**job.backends, "judge": config})
     check(job, str(rundir.job))
-    async with made_backends({"judge": config}, job.limits) as backends:
+    async with made_backends({"judge": config}, job.limits, manner.trust) as backends:
         backend = backends["judge"]
         judge = Judge(id=judge_id(job, backend.identity, prompt), model=backend.model, prompt=prompt)
         judging = Judging(reader, job, judge)
@@ -349,6 +374,7 @@ def _complain(facts: dict[str, Any]) -> None:
                 "human": "",
             }[facts["by"]],
             "margin": "A lower --min-margin keeps more.",
+            "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
             "identical": "The conversations of a scenario say the same: give the backend a temperature.",
             "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
             "not_judged": "Nothing was said about these very conversations by this source.",

@@ -17,11 +17,12 @@ from typing import Annotated, Any, BinaryIO
 import msgspec
 import typer
 
-from edgen.cli.output import print_json, print_raw
-from edgen.errors import DataError
+from edgen.cli.output import print_json, print_json_line
+from edgen.errors import DataError, UsageError
 from edgen.loading import MAX_BYTES, read_text
-from edgen.model import Rejection
+from edgen.model import ROLES, Rejection
 from edgen.transcript import read
+from edgen.transcript.abroad import NO_WORDS, OwnWords
 
 STDIN = Path("-")
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
@@ -49,6 +50,14 @@ def command(
         bool,
         typer.Option("--jsonl", help='Read one {"id", "reply"} object a line and answer each with a line.'),
     ] = False,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=WORD",
+            help="What the replies call Teacher or Student, as in Teacher=Tutor; may be repeated. Words of many "
+            "languages are known.",
+        ),
+    ] = None,
 ) -> None:
     """Read a model's raw reply to turns, the probability and who ended it. Calls nothing.
 
@@ -57,15 +66,35 @@ def command(
     Example: edgen parse reply.txt
 
     Example: edgen parse --jsonl replies.jsonl > turns.jsonl
+
+    Example: edgen parse reply.txt --role Teacher=Tutor --role "Student=Learner"
     """
-    rejected = _lines(file) if jsonl else _single(file)
+    words = _words(role or [])
+    rejected = _lines(file, words) if jsonl else _single(file, words)
     if rejected:
         raise typer.Exit(3)
 
 
-def answer(text: str, finish_reason: str | None = None, refusal: str | None = None) -> dict[str, Any]:
+def _words(given: list[str]) -> OwnWords:
+    """The words for each side. Raises UsageError for one that a job could not have either."""
+    from edgen.config import role_word_problems
+
+    words: dict[str, list[str]] = {role: [] for role in ROLES}
+    for assignment in given:
+        role, equals, word = assignment.partition("=")
+        if not equals or role.strip().capitalize() not in words:
+            raise UsageError(f"--role {assignment}: expected ROLE=WORD, as in --role Teacher=Tutor.")
+        words[role.strip().capitalize()].append(word.strip())
+    if wrong := role_word_problems(words):
+        raise UsageError(f"--role {'; '.join(f'{path}: {message}' for path, message in wrong)}.")
+    return tuple((role, tuple(words[role])) for role in ROLES if words[role])
+
+
+def answer(
+    text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = NO_WORDS
+) -> dict[str, Any]:
     """What is printed for one reply, but for its id."""
-    result = read(text, finish_reason=_finish(finish_reason), refusal=refusal)
+    result = read(text, finish_reason=_finish(finish_reason), refusal=refusal, words=words)
     if isinstance(result, Rejection):
         return _rejected(result.reason, result.detail)
     return {
@@ -89,8 +118,9 @@ def _rejected(reason: str, detail: str) -> dict[str, Any]:
     return {"status": "rejected", "reason": str(reason), "detail": detail}
 
 
-def _single(file: Path) -> bool:
-    result = answer(_stdin_text() if file == STDIN else read_text(file, DataError))
+def _single(file: Path, words: OwnWords) -> bool:
+    text = _stdin_text() if file == STDIN else read_text(file, DataError)
+    result = answer(text, words=words)
     print_json(result)
     return bool(result["status"] != "ok")
 
@@ -106,15 +136,14 @@ def _stdin_text() -> str:
         raise DataError(source, f"byte {problem.start} is not UTF-8; send it as UTF-8.") from None
 
 
-def _lines(file: Path) -> bool:
+def _lines(file: Path, words: OwnWords) -> bool:
     """Answer every line as it comes. Whether any of them was rejected."""
     rejected = False
-    encode = msgspec.json.Encoder().encode
     with _open(file) as stream:
         for data in _limited(stream):
-            result = _answer_line(data)
+            result = _answer_line(data, words)
             rejected = rejected or result["status"] != "ok"
-            print_raw(encode(result).decode() + "\n")
+            print_json_line(result)
     return rejected
 
 
@@ -143,7 +172,7 @@ def _limited(stream: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _answer_line(data: bytes | None) -> dict[str, Any]:
+def _answer_line(data: bytes | None, words: OwnWords) -> dict[str, Any]:
     if data is None:
         detail = f"the line is longer than {MAX_BYTES // 1024 // 1024} MiB, the most that is read"
         return {"id": None, **_rejected("bad_line", detail)}
@@ -153,10 +182,11 @@ def _answer_line(data: bytes | None) -> dict[str, Any]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         value = _lenient(data)
         try:
-            line = msgspec.convert(value, Line)
-        except msgspec.MsgspecError:
-            return {"id": _id_of(value), **_rejected("bad_line", _detail(problem))}
-    return {"id": _printable(line.id), **answer(line.reply, line.finish_reason, line.refusal)}
+            line = msgspec.convert(_known(value), Line)
+        except msgspec.MsgspecError as other:
+            detail = _detail(problem if value is None else other)
+            return {"id": _id_of(value), **_rejected("bad_line", detail)}
+    return {"id": _printable(line.id), **answer(line.reply, line.finish_reason, line.refusal, words)}
 
 
 def _detail(problem: Exception) -> str:
@@ -176,6 +206,15 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
+def _known(value: Any) -> Any:
+    """An object's keys that are looked at: another one may hold half of a character, of which nothing can be made."""
+    return (
+        {key: value[key] for key in Line.__struct_fields__ if key in value}
+        if isinstance(value, dict)
+        else value
+    )
+
+
 def _id_of(value: Any) -> str | int | None:
     """The id of an object with other faults; None if there is none to be had."""
     found = value.get("id") if isinstance(value, dict) else None
@@ -183,5 +222,7 @@ def _id_of(value: Any) -> str | int | None:
 
 
 def _printable(name: str | int | None) -> str | int | None:
-    """An id that can be written as UTF-8."""
+    """An id that can be written as JSON in UTF-8."""
+    if isinstance(name, int) and not -(2**63) <= name < 2**64:
+        return str(name)
     return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from edgen.cli.options import JobArgument, JsonOption, SetOption
+from edgen.cli.options import JobArgument, JsonOption, OutsideOption, SetOption
 from edgen.cli.output import note, print_json, print_line
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def command(
         ),
     ] = None,
     set_: SetOption = None,
+    allow_outside: OutsideOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show scenarios and the prompts rendered for them. Calls nothing, costs nothing.
@@ -35,13 +36,15 @@ def command(
     Example: edgen preview jobs/quickstart.yaml -n 1 --diff education_dialogue_json
     """
     from edgen.engine.load import load_plans
+    from edgen.engine.reach import Reach
 
-    _, plans = load_plans(job, set_)
+    reach = Reach.of(job, set_ or (), outside=allow_outside)
+    _, plans = load_plans(job, set_, reach)
     warnings = warnings_of(plans)
     if diff is not None:
         from edgen.cli.difference import show
 
-        show(job, plans, diff, count, set_, warnings, json=json)
+        show(job, reach, plans, diff, count, set_, warnings, json=json)
         return
     shown = [
         _shown(arm, plan, index)

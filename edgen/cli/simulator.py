@@ -24,6 +24,14 @@ def command(
     batch_window: Annotated[
         float, typer.Option(min=0.01, max=604_800, help="Seconds after which a batch expires.")
     ] = 86_400.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A host name that requests may be for, beside localhost and --host; can be given again.",
+            show_default=False,
+        ),
+    ] = None,
     list_faults: Annotated[
         bool, typer.Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
@@ -33,6 +41,9 @@ def command(
     Both vendors' batches are served too: files up, a batch begun, watched and cancelled, results down. In
     a batch, an HTTP fault fails one request; batch_create_lost, batch_503 and batch_slow strike the calls
     about batches and their files.
+
+    Only requests for localhost, for --host and for what --allow-host names are answered, so that no web page
+    can reach it under a name of its own.
 
     Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
     loop, two_turns and the like (turns of self-play), judge_first, judge_longer and the like (a judge's
@@ -54,5 +65,7 @@ def command(
     def announce(address: str) -> None:
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
-    options = Options(host, port, latency_ms, faults, seed, batch_seconds, batch_window)
+    options = Options(
+        host, port, latency_ms, faults, seed, batch_seconds, batch_window, tuple(allow_host or ())
+    )
     asyncio.run(serve(options, announce))

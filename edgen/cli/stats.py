@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgen.cli.options import JsonOption, SetOption, SeveralWords
-from edgen.cli.output import note, print_json, print_line
+from edgen.cli.options import JsonOption, SetOption, SeveralWords, TrustOption
+from edgen.cli.output import note, print_json, print_line, safe
 from edgen.cli.progress import UNREADABLE
+from edgen.cli.trusting import Trust
 from edgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def command(
         ),
     ] = None,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
 ) -> None:
     """Measure a data set: sizes, lengths, balance, diversity, duplicates, leakage, coverage, adherence and more.
 
@@ -83,7 +85,7 @@ def command(
         raise UsageError(
             "--judge: the judge is asked about adherence; add --only adherence, or leave --only away."
         )
-    by_judge = _judged(paths, judge, set_) if judge is not None else {}
+    by_judge = _judged(paths, judge, set_, Trust(trust_host)) if judge is not None else {}
 
     from edgen.rundir import RunDir
     from edgen.samples import materials
@@ -112,7 +114,9 @@ def _measures(only: list[str] | None) -> list[MeasureName] | None:
     return [name for name in NAMES if name in named]
 
 
-def _judged(paths: list[Path], sample: int, set_: list[str] | None) -> dict[str | None, Adherence]:
+def _judged(
+    paths: list[Path], sample: int, set_: list[str] | None, trust: Trust
+) -> dict[str | None, Adherence]:
     """What the job's judge says of each arm, or of the run under None."""
     from edgen.cli.appraise import judged
     from edgen.config import load_job
@@ -120,7 +124,7 @@ def _judged(paths: list[Path], sample: int, set_: list[str] | None) -> dict[str 
 
     if len(paths) != 1:
         raise UsageError("--judge: name one run; the judge is that of its job.")
-    found = judged(paths[0], sample, set_)
+    found = judged(paths[0], sample, set_, trust)
     rundir = RunDir(paths[0])
     arms = load_job(rundir.job).arms
     begun: list[str | None] = [arm for arm in arms if rundir.of(arm).ledger.exists()] if arms else [None]
@@ -152,7 +156,7 @@ def _telling(material: Material) -> Iterator[Callable[[int], None]]:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"measuring {material.name}", total=material.count)
+        task = progress.add_task(safe(f"measuring {material.name}"), total=material.count)
 
         def tell(done: int) -> None:
             with contextlib.suppress(*UNREADABLE):

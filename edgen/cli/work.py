@@ -7,7 +7,7 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,14 @@ from edgen.cli.progress import Display, progress
 from edgen.cli.watch import Watch
 from edgen.cli.watched import watching
 from edgen.errors import EdgenError, RunError, StoppedError, UsageError
+from edgen.trust import Consents
 
 if TYPE_CHECKING:
     from edgen.backends import Backend
     from edgen.backends.batches import Batches
     from edgen.cli.deadline import Deadline
     from edgen.cli.options import Via
+    from edgen.cli.trusting import Trust
     from edgen.config import BackendConfig, Job, Limits
     from edgen.engine.presence import Presence
     from edgen.engine.rounds import BatchWay
@@ -34,21 +36,29 @@ if TYPE_CHECKING:
 async def made_backends(
     configs: dict[str, BackendConfig],
     limits: Limits,
-    environ: Mapping[str, str] = os.environ,
+    trust: Trust | None,
     *,
     runs: int = 1,
 ) -> AsyncIterator[dict[str, Backend]]:
-    """A backend for each configuration, closed in the end. `runs` are open at once, of which one is worked on.
-    Raises ProviderError for a key that `environ` lacks."""
+    """A backend for each configuration, closed in the end; without `trust` they will send nothing and have no keys.
+    `runs` are open at once, of which one is worked on.
+
+    Raises ProviderError for a key that is not there, InputError for one that may not go where it would."""
     from edgen.backends import make
 
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
     _allow_connections(limits.in_flight, len(services), runs)
     backends: dict[str, Backend] = {}
+    consents = Consents() if trust is None else trust.settle(configs.values())
     try:
         for name, config in configs.items():
             backends[name] = make(
-                config, timeout=limits.timeout, connections=limits.in_flight, environ=environ
+                config,
+                timeout=limits.timeout,
+                connections=limits.in_flight,
+                environ=os.environ if trust is None else trust.environ,
+                consents=consents,
+                silent=trust is None,
             )
         yield backends
     finally:

@@ -25,7 +25,7 @@ from edgen.config.backends import (
     Sampling,
     SimulatorConfig,
 )
-from edgen.config.checks import problems
+from edgen.config.checks import problems, role_word_problems
 from edgen.config.job import (
     ARM_STRIDE,
     Batch,
@@ -37,6 +37,7 @@ from edgen.config.job import (
     Shards,
     Split,
     backend_name,
+    own_words,
     prompt_names,
     roles_asked,
 )
@@ -248,6 +249,20 @@ def _override(value: dict[str, Any], assignment: str) -> None:
     node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
 
 
+def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+    """Every text in what `key.path=value` overrides set: what a person typed."""
+    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return frozenset(found)
+
+
 class _SetError(FileError):
     what = "option"
 
@@ -267,6 +282,8 @@ def shaping(job: Job) -> dict[str, Any]:
         del plain["selfplay"]
     if job.branch is None:
         del plain["branch"]
+    if not job.role_words:
+        del plain["role_words"]
     for backend in plain["backends"].values():
         backend.pop("price", None)
         backend.pop("tokenizer", None)
@@ -278,5 +295,6 @@ def shaping(job: Job) -> dict[str, Any]:
 __all__ = [
     "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
     "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
-    "backend_name", "check", "load_job", "parse_job", "prompt_names", "resolved", "roles_asked", "shaping",
+    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems",
+    "roles_asked", "shaping", "texts_of",
 ]  # fmt: skip

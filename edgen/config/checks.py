@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgen.config.backends import BackendConfig, Price
@@ -16,6 +17,7 @@ from edgen.config.job import (
     roles_asked,
 )
 from edgen.errors import Problem
+from edgen.model import ROLES
 from edgen.prices import nearest_price
 
 # What would let an answer be longer, or more than one, behind the budget's back.
@@ -34,7 +36,7 @@ def _keys(body: dict[str, Any]) -> set[str]:
 
 def problems(job: Job) -> list[Problem]:
     """Every problem, with its path; empty where there is none."""
-    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job)]
+    return [*_protocol_problems(job), *_word_problems(job), *_arm_problems(job), *_backend_problems(job)]
 
 
 def _protocol_problems(job: Job) -> list[Problem]:
@@ -65,6 +67,30 @@ def _protocol_problems(job: Job) -> list[Problem]:
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
         )
     return problems
+
+
+def _word_problems(job: Job) -> list[Problem]:
+    unknown = [
+        Problem(f"$.role_words.{role}", f"unknown role (known: {', '.join(ROLES)})")
+        for role in job.role_words
+        if role not in ROLES
+    ]
+    found = role_word_problems(job.role_words)
+    return unknown + [Problem(f"$.role_words.{path}", message) for path, message in found]
+
+
+def role_word_problems(words: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """What is wrong with words for the sides: (which one, a sentence)."""
+    found = []
+    taken = {role.lower(): role for role in ROLES}
+    for role in ROLES:
+        for number, word in enumerate(words.get(role, ())):
+            path, plain = f"{role}[{number}]", " ".join(word.split()).lower()
+            if word != word.strip() or not word[:1].isalnum() or re.search(r"[\n\r:：]", word):
+                found.append((path, "a word for a role begins with a letter or a digit, and has no colon"))
+            elif taken.setdefault(plain, role) != role:
+                found.append((path, f"{word!r} is what the {taken[plain].lower()} is called"))
+    return found
 
 
 def _arm_problems(job: Job) -> list[Problem]:

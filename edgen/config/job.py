@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
+from edgen.model import ROLES, Role
 
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
@@ -16,41 +17,53 @@ class Limits(msgspec.Struct, frozen=True):
     """How fast and how far a run may go. Nothing here shapes an answer."""
 
     in_flight: Annotated[int, Meta(ge=1, le=10_000)] = 256
+    """Calls at once, at most; fewer where the service is slow or refuses."""
     requests_per_minute: Annotated[float, Meta(gt=0)] | None = None
+    """Calls a minute, at most; null: no such limit."""
     tokens_per_minute: Annotated[float, Meta(gt=0)] | None = None
-    attempts: Annotated[int, Meta(ge=1, le=100)] = 6  # network attempts per call
-    give_up_after: Annotated[float, Meta(gt=0)] = (
-        600.0  # seconds after which no call is tried again, and silence ends a run
-    )
-    timeout: Annotated[float, Meta(gt=0)] = 120.0  # seconds per attempt
-    stop_after_failures: Positive = 25  # failed conversations in a row that stop the run
-    max_tokens: Positive | None = None  # tokens the whole run may use
-    max_cost: Annotated[float, Meta(gt=0)] | None = None  # US dollars the whole run may cost
+    """Tokens a minute, of prompts and answers, at most; null: no such limit."""
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 6
+    """How often one call is tried over the network before it counts as failed."""
+    give_up_after: Annotated[float, Meta(gt=0)] = 600.0
+    """Seconds after which no call is tried again, and a service that says nothing ends the run."""
+    timeout: Annotated[float, Meta(gt=0)] = 120.0
+    """Seconds that one attempt may take."""
+    stop_after_failures: Positive = 25
+    """Failed conversations in a row that stop the run."""
+    max_tokens: Positive | None = None
+    """Tokens that the whole run may use; every backend then needs its own `max_tokens`."""
+    max_cost: Annotated[float, Meta(gt=0)] | None = None
+    """US dollars that the whole run may cost; every backend then needs `max_tokens` and a known price."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """How provider batch jobs are made (`--via batch`). Spans are like `6h`, `90m` or `45s`. Nothing here shapes
     an answer."""
 
-    online_after: Span | None = (
-        None  # since the run's first batch: what is not answered by then is asked online
-    )
-    poll: Span = "60s"  # the longest wait between two looks at a batch
-    max_requests: Positive | None = None  # of one batch; None: as many as the provider takes
+    online_after: Span | None = None
+    """Time since the run's first batch after which the rest is asked call by call; null: never."""
+    poll: Span = "60s"
+    """The longest wait between two looks at a batch."""
+    max_requests: Positive | None = None
+    """Requests of one batch, at most; null: as many as the provider takes."""
 
 
 class Split(msgspec.Struct, frozen=True):
     """`test` is the share of accepted conversations; nothing of one group is on both sides."""
 
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
+    """The share of accepted conversations that goes to the test side."""
     by: Literal["scenario", "topic", "persona"] = "scenario"
+    """What is never on both sides: a scenario's conversations, a topic's, or those of one student and teacher."""
 
 
 class Shards(msgspec.Struct, frozen=True):
     """How many files each side is written to."""
 
     train: Annotated[int, Meta(ge=1, le=10_000)] = 5
+    """Files of the training side."""
     test: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    """Files of the test side."""
 
 
 class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +71,15 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     A detector that rejects has the turn asked for again; one that flags lets it stand, and says so."""
 
     first: Literal["teacher", "student"] = "teacher"
+    """Who speaks first."""
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
+    """Turns after which a conversation ends by itself."""
     closing: Literal["student", "judge"] | None = None
+    """Who says at the end how probable it is that the student understood; null: nobody is asked."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
+    """What becomes of a turn that tells a secret of its brief: asked for again, or kept with a flag."""
     loop: Literal["reject", "flag"] = "reject"
+    """What becomes of a turn that repeats an earlier one: asked for again, or kept with a flag."""
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,56 +87,99 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     from 1, or one drawn from those it has."""
 
     at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
+    """At which of the role's turns the others leave replicate 0, counted from 1; `sampled` draws it."""
     role: Literal["teacher", "student"] = "teacher"
+    """Whose turn it is that differs."""
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How pairs are judged and chosen. `matches`: pairs judged per scenario; None: all, but no more than
-    twice as many as there are candidates."""
+    twice as many as there are candidates. `judge_directed`: what becomes of a pair with a text that speaks to
+    whoever judges it."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
+    """How often the judge is asked about a pair in each order."""
     matches: Positive | None = None
+    """Pairs judged of a scenario; null: all, but at most twice as many as there are candidates."""
     compare: Literal["conversation", "response"] = "conversation"
+    """What the judge compares: whole conversations, or what one side said next."""
     min_margin: Share = 0.0
+    """How sure a label has to be: pairs whose preference is closer to even than this stay unlabelled."""
     max_per_scenario: Positive | None = None
+    """Labelled pairs of one scenario, at most; null: all of them."""
+    judge_directed: Literal["unlabelled", "label"] = "unlabelled"
+    """What becomes of a pair with a text that speaks to whoever judges it."""
+
+
+RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """What a run notes in its copy of the job; read back, it means nothing."""
 
     edgen: str
+    """The version of edgen that made the run."""
     space: str
+    """The space as the job named it."""
     space_sha256: str
+    """The digest of the space's content."""
     prompts: dict[str, str] = {}
+    """The templates of each use as the job named them."""
     prompt: str | None = None
+    """The template as the job named it."""
     template_sha256: str
+    """The digest of the template, or of all of them."""
     fingerprint: str
+    """The digest of all that shapes an answer."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One YAML file: what to make."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
+    """The run's name, and its folder's in outputs/; `{date}` in it is today's date."""
     seed: Seed = 0
+    """With an index and the space's content, this decides each scenario."""
     conversations: Annotated[int, Meta(ge=1, le=2**40)]
+    """How many scenarios are planned."""
     top_up: bool = False
+    """Whether more are planned until so many conversations are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
+    """Conversations of each scenario."""
     space: Text
+    """What scenarios are drawn from: the name of a shipped space, or the path of a file."""
     design: Literal["balanced", "random"] = "balanced"
+    """`balanced` uses every combination of values equally often, `random` draws by weight."""
     protocol: Literal["oneshot", "selfplay"] = "oneshot"
-    prompt: Text | None = None  # the one prompt of oneshot
-    prompts: dict[str, Text] = {}  # those of selfplay and of the judge, by what they are for
+    """`oneshot`: one prompt plays both sides. `selfplay`: two agents talk turn by turn."""
+    prompt: Text | None = None
+    """The template of `oneshot`: the name of a shipped one, or the path of a file."""
+    prompts: dict[str, Text] = {}
+    """The templates of `selfplay` and of the judge, by what they are for."""
     selfplay: Selfplay = Selfplay()
+    """How two agents talk."""
     branch: Branch | None = None
+    """Replicates beyond the first leave replicate 0 at a turn and go on by themselves (`selfplay`)."""
+    role_words: dict[str, list[RoleWord]] = {}
+    """What replies call Teacher and Student besides these, as in `{Teacher: [Tutor], Student: [Learner]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
+    """How often a scenario is asked for before its answer counts as rejected."""
     backends: dict[str, BackendConfig]
+    """What answers, by role; `default` answers where no other role does."""
     arms: dict[str, dict[str, Any]] = {}
+    """Variants of the job on the same scenarios, by name: the keys that each changes."""
     pairs: Pairs = Pairs()
+    """How preference pairs are judged and chosen (`edgen pairs`)."""
     limits: Limits = Limits()
+    """How fast and how far the run may go; nothing here shapes an answer."""
     batch: Batch = Batch()
+    """How a provider's batch jobs are made (`--via batch`); nothing here shapes an answer."""
     split: Split = Split()
+    """What goes to the test side."""
     shards: Shards = Shards()
+    """How many files each side is written to."""
     resolved: Resolved | None = None
+    """What a run notes in its own copy of the job; read back, it means nothing."""
 
 
 BACKEND_ROLES = ("default", "teacher", "student", "judge")
@@ -132,6 +193,11 @@ def roles_asked(job: Job) -> tuple[str, ...]:
     if job.protocol == "oneshot":
         return ("default",)
     return ("teacher", "student", "judge") if job.selfplay.closing == "judge" else ("teacher", "student")
+
+
+def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
+    """What the job's replies may call each side besides its role, in the order of the roles."""
+    return tuple((role, tuple(job.role_words[role])) for role in ROLES if job.role_words.get(role))
 
 
 def backend_name(job: Job, role: str) -> str:

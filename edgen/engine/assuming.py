@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from edgen.config import Job, OpenAIConfig, backend_name, roles_asked
 from edgen.engine.plan import Plan
+from edgen.engine.reach import Reach
 from edgen.engine.rendering import rendered, rendered_with
 from edgen.engine.usage import Rates, Used, total
 from edgen.limits import prompt_token_bound
@@ -61,16 +61,17 @@ class Answers(NamedTuple):
     prompts: float  # times what was counted
 
 
-def prompts_of(plan: Plan, units: range, base: Path) -> Prompts:
-    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. Paths in the job
-    start at `base`. Raises UsageError for a tokenizer that cannot be used, TemplateError."""
+def prompts_of(plan: Plan, units: range, reach: Reach) -> Prompts:
+    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`:
+    which files the job may name. Raises InputError for a tokenizer that cannot be used, TemplateError."""
     job = plan.job
     counters: dict[str, Counter] = {}
     hints: list[str] = []
     for role in roles_asked(job):
         backend = job.backends[backend_name(job, role)]
         named = backend.tokenizer if isinstance(backend, OpenAIConfig) else None
-        path = None if named is None else base / Path(named).expanduser()
+        key = f"backends.{backend_name(job, role)}.tokenizer"
+        path = None if named is None else reach.file("tokenizer", named, key)
         counters[role], hint = counter(str(backend.__struct_config__.tag), backend.model, path)
         if hint is not None and hint not in hints:
             hints.append(hint)

@@ -102,7 +102,7 @@ def load(path: Path) -> Prompt:
 
 
 def _in(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.glob("*.j2"))
+    yield from sorted(path for path in folder.glob("*.j2") if path.is_file())  # no pipes
 
 
 def _named(paths: Iterable[Path]) -> Iterator[Path]:

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from edgen import resources
 from edgen.comparison.arms import Arm, Outcome
 from edgen.comparison.compare import compared
 from edgen.comparison.model import Comparison, PromptDifference
 from edgen.config import Job, load_job
 from edgen.engine.differing import differing, settings
-from edgen.engine.load import plan_of
+from edgen.engine.load import plan_of, space_of
 from edgen.engine.plan import Plan
+from edgen.engine.reach import Reach
 from edgen.engine.rendering import rendered
 from edgen.errors import RunError, ShortError, UsageError
 from edgen.ledger import View
@@ -30,7 +30,7 @@ from edgen.records import spoken
 from edgen.rundir import RunDir, check_file
 from edgen.runreader import RunReader, decoded
 from edgen.shards import write_jsonl_atomic
-from edgen.space import content_sha256, load_space
+from edgen.space import content_sha256
 
 _MARK = b'"kind": "edgen comparison"'
 _LONGEST_NAME = 120  # bytes of a file's name
@@ -231,14 +231,14 @@ def _drawn_by(run: RunDir) -> dict[str, str]:
     if job.resolved is not None:
         space = job.resolved.space_sha256
     else:  # a run with arms
-        space = content_sha256(load_space(resources.find("preference_space", job.space, run.path)))
+        space = content_sha256(space_of(job, Reach.of(run.job)))
     return {"seed": str(job.seed), "design": job.design, "space": space}
 
 
 def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
     view, job = reader.views[None], reader.job
     baseline = first[1]
-    theirs, ours = (settings(each.job, each.space, each.rundir.path) for each in (baseline, reader))
+    theirs, ours = (settings(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader))
     return Arm(
         label=one.label,
         run=str(one.run.path),
@@ -307,7 +307,7 @@ def _turns(view: View, index: int, replicate: int) -> tuple[Turn, ...]:
 
 def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
     """How the prompts of the first scenario differ, rendered as they are sent when the conversation begins."""
-    plans = [plan_of(load_job(one.run.job), one.run.path) for one in chosen]
+    plans = [plan_of(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
     # An arm with other weights draws another scenario: its templates are shown with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
     before = rendered(plans[0], 0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from edgen import resources
 from edgen.config import Job, Selfplay, prompt_names, shaping
+from edgen.engine.load import key_of
+from edgen.engine.reach import Reach
 from edgen.errors import TemplateError
 from edgen.loading import read_text
 from edgen.space import Space, content_sha256
@@ -18,8 +18,8 @@ from edgen.space import Space, content_sha256
 _NOT_SET = "not set"
 
 
-def settings(job: Job, space: Space, base: Path) -> dict[str, str]:
-    """What of a job can make arms differ, by its dotted key. Its relative paths start at `base`.
+def settings(job: Job, space: Space, reach: Reach) -> dict[str, str]:
+    """What of a job can make arms differ, by its dotted key. `reach`: which files it may name.
 
     Raises TemplateError if a template cannot be read.
     """
@@ -34,9 +34,10 @@ def settings(job: Job, space: Space, base: Path) -> dict[str, str]:
         values["extra_body"] = {key: _digest(value) for key, value in values.get("extra_body", {}).items()}
     found = dict(_flat(plain))
     for use, name in prompt_names(job).items():
-        path = resources.find("prompts", name, base)
+        key = key_of(use)
+        path = reach.file("prompts", name, key)
         digest = hashlib.sha256(read_text(path, TemplateError).encode()).hexdigest()
-        found["prompt" if use == "default" else f"prompts.{use}"] = f"{path.stem} ({digest[:8]})"
+        found[key] = f"{path.stem} ({digest[:8]})"
     found["space"] = f"{space.name} ({content_sha256(space)[:8]})"
     return found
 

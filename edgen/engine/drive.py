@@ -8,10 +8,11 @@ is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from edgen.engine.line import Line
+from edgen.engine.line import Answer, Line
 from edgen.engine.silence import Silence
 from edgen.engine.tally import Tally
 from edgen.engine.task import Tasks
@@ -24,11 +25,13 @@ from edgen.model import Reply, Request
 GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
 MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
 MOST_WORKERS = 8192
-SLACK = 256  # workers beyond the calls in flight: their answers wait for the disk
+_SHARE = 8  # the part of the calls in flight whose answers may wait for one commit
+SLACK = 256  # workers beyond the calls in flight: those that wait to try again hold up nobody
 
 
 class Driver:
-    """Runs tasks until they are all settled or something stops the run."""
+    """Runs tasks until they are all settled or something stops the run. `say` is told what a person should know
+    of meanwhile."""
 
     def __init__(
         self,
@@ -39,8 +42,10 @@ class Driver:
         tally: Tally,
         *,
         grace: float = GRACE,
+        say: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.tally = tally
+        self._say = say
         self._tasks = tasks
         self._lines = lines
         self._ledger = ledger
@@ -86,14 +91,17 @@ class Driver:
             task.cancel()
 
     def hurry(self) -> None:
-        """End the wait for calls in flight."""
+        """End the wait for calls in flight, and for a database that another program holds."""
         self._grace = 0.0
+        self._ledger.writer.hurry()
 
     async def run(self, units: Iterator[tuple[int, int]]) -> None:
         """Work through (index, replicate) pairs. Raises the reason if the run was stopped."""
         count = self._tasks.job.limits.in_flight * len(self._admissions) + SLACK
         if self._tasks.shares:  # most of a scenario's replicates wait for what the first of them asks
             count = min(count * min(self._tasks.job.replicates, MOST_WAITING), max(count, MOST_WORKERS))
+        # Answers hold their calls' places until they are stored: so many may wait for others to share their commit.
+        self._ledger.writer.enough = max(1, self._tasks.job.limits.in_flight // _SHARE)
         workers = [asyncio.create_task(self._work(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
         stopping = asyncio.create_task(self._stopping.wait())
@@ -121,8 +129,9 @@ class Driver:
         while self._reason is None:
             await asyncio.sleep(silence.every)
             if (reason := silence.look(clock())) is not None:
-                self.stop(reason)
-                self.hurry()
+                self.stop(reason, grace=0.0)
+            for text in silence.gone_away():
+                self._say(text)
 
     async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
         """Wait for the workers' calls in flight, as long as the grace lasts; `hurry` ends it."""
@@ -204,9 +213,11 @@ class Driver:
 
     async def _ask(self, line: Line, request: Request, key: bytes) -> Reply:
         """Ask and store. Returns when the answer is on the disk."""
-        tally = self.tally
-        answer = await line.ask(request, self._on_retry, self._on_attempt, key)
-        reply = answer.reply
+        store = partial(self._store, request, key)
+        return (await line.ask(request, self._on_retry, self._on_attempt, key, store)).reply
+
+    async def _store(self, request: Request, key: bytes, answer: Answer) -> None:
+        tally, reply = self.tally, answer.reply
         await self._ledger.store(
             request.address,
             key,
@@ -224,7 +235,6 @@ class Driver:
             tally.completion_tokens += reply.usage.completion_tokens
         if answer.cost_usd is not None:
             tally.cost_usd = (tally.cost_usd or 0.0) + answer.cost_usd
-        return reply
 
     def _on_retry(self, failure: CallError, _wait: float) -> None:
         self.tally.retried += 1

@@ -20,6 +20,7 @@ from edgen.engine.duration import Duration, duration
 from edgen.engine.plan import Plan
 from edgen.engine.precedents import Precedent, precedents, same_form
 from edgen.engine.predicting import Range, predicted, scaled, share
+from edgen.engine.reach import Reach
 from edgen.engine.usage import Rates, Used, Way, total
 from edgen.errors import UsageError
 from edgen.ledger import View, charged_at
@@ -77,8 +78,10 @@ class Estimate(msgspec.Struct, frozen=True):
     duration: Duration | None
 
 
-def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, part: range | None) -> Estimate:
-    """The estimate for one plan whose paths start at `base`. `folder` holds earlier runs, `run` is where its own
+def estimate(
+    plan: Plan, reach: Reach, folder: Path, run: RunDir, *, via: Way, part: range | None
+) -> Estimate:
+    """The estimate for one plan. `reach`: which files its job may name. `folder` holds earlier runs, `run` is where its own
     is or would be; `part`: the scenarios to make, None for all.
 
     Raises UsageError for a range of nothing or a tokenizer that cannot be used, TemplateError, and RunError for
@@ -87,7 +90,7 @@ def estimate(plan: Plan, base: Path, folder: Path, run: RunDir, *, via: Way, par
     job = plan.job
     units = _units(job, part)
     rates = Rates(job, via)
-    prompts = prompts_of(plan, units, base)
+    prompts = prompts_of(plan, units, reach)
     already = _already(plan, run, units, rates)
     found, damaged = precedents(plan, folder, rates)
     runs = tuple(found)

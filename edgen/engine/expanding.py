@@ -16,6 +16,7 @@ import msgspec
 
 from edgen import __version__, resources
 from edgen.config import Job
+from edgen.engine.reach import typed
 from edgen.engine.session import Session
 from edgen.engine.tally import Tally
 from edgen.engine.task import Settled, Spent, Task
@@ -145,7 +146,7 @@ def _provenance(expanding: Expanding, expanded: Expanded, read_from: str) -> str
 def load_asking(name: str) -> Prompt:
     """The template that asks for new values, shipped or a file. Raises TemplateError, as where it does not
     show what is there already."""
-    path = resources.find("prompts", name)
+    path = typed().file("prompts", name, "prompt")
     if not path.exists() and "/" not in name:
         raise TemplateError(
             name,

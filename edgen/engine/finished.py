@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from edgen.config import Job, load_job, resolved
 from edgen.engine.finish import DIGESTS, Made, common_side, stand, written_mark
-from edgen.errors import EdgenError
+from edgen.engine.reach import Reach
+from edgen.errors import EdgenError, TemplateError
 from edgen.ledger import OPEN, Kept, RunPlan, View, kept_at
+from edgen.loading import read_text
 from edgen.rundir import RunDir
 from edgen.splits import Side
 
@@ -66,8 +68,11 @@ def _same_job(run: RunDir, job: Job, extra: Mapping[str, str] | None = None) -> 
         for values in (plain, *plain["arms"].values()):
             for key in ("space", "prompt", "prompts"):
                 values.pop(key, None)
+    reach = Reach.of(run.job)
     texts = {
-        use: (run.path / there.prompts[use]).read_text() if use in there.prompts else ""
+        use: read_text(reach.file("prompts", there.prompts[use], f"prompts.{use}"), TemplateError)
+        if use in there.prompts
+        else ""
         for use in extra or ()
     }
     return (

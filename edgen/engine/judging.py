@@ -6,25 +6,27 @@ template and a way of comparing, has a ledger of its own, so that no judge overw
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from edgen import __version__
+from edgen import __version__, resources
 from edgen.config import Job
 from edgen.engine.session import Session
 from edgen.engine.task import Settled, Spent, Task
 from edgen.errors import RunError, ShortError
 from edgen.ledger import REPLICATES
 from edgen.model import Rejection, RejectionReason, Status
-from edgen.pairing.model import Candidate, OracleSignal, Verdict
+from edgen.pairing.model import Candidate, Compare, OracleSignal, Verdict
 from edgen.pairing.signals import oracle_signal
 from edgen.pairing.tournament import matches, sides, slot
 from edgen.prompting import Prompt
 from edgen.protocols import Rules
 from edgen.protocols.oracle import Comparison, oracle
+from edgen.rundir import RunDir
 from edgen.runreader import RunReader, texts_digest
 from edgen.splits import group_hash
 
@@ -54,6 +56,31 @@ def judge_id(job: Job, identity: Mapping[str, Any], prompt: Prompt) -> str:
     """A name for everything that shapes a judge's answer but the conversations."""
     facts = (dict(identity), prompt.sha256, job.pairs.compare)
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
+
+
+GUARDED_TEMPLATE = "oracle_guarded"  # what a judge is asked with where nothing else is said
+
+
+def published_before(rundir: RunDir, compare: Compare) -> str | None:
+    """The name of the published template if this run was judged with it, by this way of comparing, and never with
+    the guarded one: a run that was judged while it was the usual one is not asked anew unasked."""
+    name = f"oracle_{compare}"
+    known = {_digest(shipped): shipped for shipped in (name, GUARDED_TEMPLATE)}
+    used = {known.get(template) for template in _templates_noted(rundir, compare)}
+    return name if name in used and GUARDED_TEMPLATE not in used else None
+
+
+def _digest(shipped: str) -> str:
+    return hashlib.sha256(resources.find("prompts", shipped).read_bytes()).hexdigest()
+
+
+def _templates_noted(rundir: RunDir, compare: Compare) -> Iterator[str]:
+    """The sha256 of the template of each judge of this run that compared in this way."""
+    for ledger in rundir.judge_ledgers():
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            noted = msgspec.json.decode(ledger.with_suffix(".json").read_bytes())
+            if noted["compare"] == compare:
+                yield str(noted["template"]["sha256"])
 
 
 class Judging:

@@ -1,7 +1,10 @@
 """One backend with what governs calls to it: its key prefix, admission, price.
 
 A call goes: budget reserved, admitted, noted as being out where there is a budget, one attempt, settled;
-retries go through all of it again.
+retries go through all of it again. An answer's place is taken until whoever asked has stored it.
+
+A service that is away (connections refused or broken, a gateway without a server) is no fault of a call's: what
+its circuit keeps away uses up no attempt, and how long to wait for it is `engine/silence`'s business.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import asyncio
 import contextlib
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +22,16 @@ from edgen.backends import Backend
 from edgen.config import BackendConfig, Job, Limits, Price, backend_name
 from edgen.errors import CallError, FailureKind, ProviderError
 from edgen.ledger import Out
-from edgen.limits import Admission, Budget, Verdict, prompt_token_bound, prompt_token_estimate
+from edgen.limits import (
+    Admission,
+    Budget,
+    Verdict,
+    prompt_token_bound,
+    prompt_token_estimate,
+    prompt_token_floor,
+    text_token_bound,
+    text_token_floor,
+)
 from edgen.model import Reply, Request
 from edgen.retry import RetryPolicy, call_with_retries
 
@@ -27,6 +39,10 @@ REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
 CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
 # A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
 MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
+_NO_GATEWAY = 502  # the status of a gateway whose server is away
+_LONG_ASK = (
+    30.0  # seconds of nothing but refusals after which a wait is believed that is longer than give_up_after
+)
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -102,6 +118,7 @@ class _Call(msgspec.Struct):
     latency: float = 0.0
     sent: bool = False
     backing_off: bool = False
+    keep: bool = False  # its answer's place is taken until it is stored
 
 
 class Line:
@@ -150,13 +167,15 @@ class Line:
         on_retry: Callable[[CallError, float], None],
         on_attempt: Callable[[], None],
         key: bytes = b"",
+        store: Callable[[Answer], Awaitable[None]] | None = None,
     ) -> Answer:
         """The answer, after as many attempts as the policy allows. `key`: the request's, where calls are noted.
+        `store` keeps the answer; until it has, no other call is admitted in its place.
 
         Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget cannot take another call.
         """
-        call = _Call(request, key)
+        call = _Call(request, key, keep=store is not None)
 
         async def attempt() -> Reply:
             call.tries += 1
@@ -180,8 +199,15 @@ class Line:
             )
         finally:
             self._back(call)
-        tokens, cost = self.charge(reply, request)
-        return Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+        try:
+            tokens, cost = self.charge(reply, request)
+            answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+            if store is not None:
+                await store(answer)
+        finally:
+            if call.keep:
+                self.admission.stored()
+        return answer
 
     def _back(self, call: _Call) -> None:
         """A call does not wait any more to be tried again."""
@@ -236,9 +262,17 @@ class Line:
             self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
     def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
-        """Prompt and completion tokens of an answer; a service that does not count is taken at its worst."""
+        """Prompt and completion tokens of an answer. A service that does not count is taken at its worst; one that
+        counts less than the bytes allow, at the least they can be."""
         usage = reply.usage
-        return (usage.prompt_tokens, usage.completion_tokens) if usage is not None else self.most(request)
+        if usage is None:
+            prompt, room = self.most(request)
+            least = text_token_floor if self._max_tokens else text_token_bound
+            return prompt, max(room, least(reply.text))
+        return (
+            max(usage.prompt_tokens, prompt_token_floor(request.messages)),
+            max(usage.completion_tokens, text_token_floor(reply.text)),
+        )
 
     async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
@@ -250,7 +284,6 @@ class Line:
         started = clock()
         call.queued += started - came
         verdict, used, refused_for = Verdict.OTHER, None, None
-        self.out += 1
         try:
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
                 used = 0
@@ -259,6 +292,7 @@ class Line:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
             call.sent = True
+            self.out += 1
             self.begun += call.tries == 1
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
@@ -271,23 +305,50 @@ class Line:
             return reply
         except CallError as failure:
             self.last_failure = failure
-            if failure.kind in CONGESTION:
-                verdict = Verdict.CONGESTED
-                refused_for = failure.retry_after or (0.0 if failure.kind in REFUSALS else None)
+            verdict, refused_for = self._meaning(failure)
             raise
         finally:
-            self.out -= 1
-            self.admission.settle(ticket, tokens=used, verdict=verdict, retry_after=refused_for)
-            if refused_for is not None and self.admission.circuit != "closed":
-                # Where nobody else waits it may be this prompt that is refused.
-                call.turned_away += self.admission.waiting > 0
-                self._heed(refused_for)
+            self.out -= call.sent
+            self.admission.settle(
+                ticket,
+                tokens=used,
+                verdict=verdict,
+                retry_after=refused_for,
+                keep=call.keep and verdict is Verdict.OK,
+            )
+            if refused_for is not None:
+                self._excuse(call, self.last_failure)
+
+    def _meaning(self, failure: CallError) -> tuple[Verdict, float | None]:
+        """What a failure says about the service, and the seconds that it asks to wait where it refuses; what asks for
+        longer than anybody would wait has not said when to come."""
+        if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
+            return Verdict.AWAY, 0.0
+        if failure.kind not in CONGESTION:
+            return Verdict.OTHER, None
+        asked = failure.retry_after
+        if asked is not None and asked > self.policy.give_up_after:
+            asked = 0.0
+        return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
+
+    def _excuse(self, call: _Call, failure: CallError | None) -> None:
+        """A refused attempt uses up none where it is the service that is closed, or away."""
+        unsent = failure is not None and failure.unsent
+        if self.admission.circuit == "closed":
+            # A service that was there before: nobody has taken the connection, whatever it was to carry.
+            call.turned_away += unsent and self.admission.answered
+            return
+        # Where nobody else waits it may be this prompt that is refused.
+        call.turned_away += unsent or self.admission.waiting > 0
+        if not self.admission.away:
+            self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:
-        """Raise ProviderError where the service asks for more patience than `give_up_after` has: `asked` seconds now,
-        or again and again."""
+        """Raise ProviderError where the service wants more patience than `give_up_after` has: it refuses for that long
+        already, or for a while, and asks to come back in `asked` seconds, which is longer."""
         patience, refused_for = self.policy.give_up_after, self.admission.refused_for
-        if self.admission.circuit != "open" or max(asked, refused_for) <= patience:
+        limit = patience if asked <= patience else min(patience, _LONG_ASK)
+        if self.admission.circuit != "open" or refused_for <= limit:
             return
         said = self.last_failure.message.rstrip(" .") if self.last_failure is not None else "no"
         how = (

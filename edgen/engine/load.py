@@ -1,4 +1,4 @@
-"""A job file to a plan, its template and space read; names in it are relative to the file's folder."""
+"""A job file to a plan, its template and space read; `Reach` says which files it may name."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from edgen import resources
 from edgen.backends.simulator.faults import parse
 from edgen.config import Job, SimulatorConfig, arm_jobs, load_job, prompt_names, resolved
 from edgen.engine.plan import Plan
+from edgen.engine.reach import Reach
 from edgen.errors import FileError, InputError, JobError, Problem, SpaceError, TemplateError
 from edgen.loading import nearest, read_text
 from edgen.model import Scenario
@@ -29,29 +30,33 @@ EXPECTS: dict[str, Expects] = {
 }
 
 
-def load_plan(path: Path, overrides: list[str] | None) -> Plan:
-    """The plan of a job file; names in it are relative to the file's folder."""
+def load_plan(path: Path, overrides: list[str] | None, reach: Reach | None = None) -> Plan:
+    """The plan of a job file. `reach`: which files it may name, None for those of its project."""
 
-    return plan_of(load_job(path, overrides or []), path.parent)
+    job = load_job(path, overrides or [])
+    return plan_of(job, reach or Reach.of(path, overrides or ()))
 
 
-def load_plans(path: Path, overrides: list[str] | None) -> tuple[Job, dict[str | None, Plan]]:
+def load_plans(
+    path: Path, overrides: list[str] | None, reach: Reach | None = None
+) -> tuple[Job, dict[str | None, Plan]]:
     """A job file's job, and the plan of each of its arms by name; without arms its one plan, under None."""
 
     job = load_job(path, overrides or [])
+    reach = reach or Reach.of(path, overrides or ())
     arms: dict[str | None, Job] = dict(arm_jobs(job, str(path)).items())
     jobs = arms or {None: job}
-    plans = {arm: _plan_of_arm(arm, arm_job, path) for arm, arm_job in jobs.items()}
+    plans = {arm: _plan_of_arm(arm, arm_job, path, reach) for arm, arm_job in jobs.items()}
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
-    if problems := _other_values(plans, own, space_of(job, path.parent)) if own else []:
+    if problems := _other_values(plans, own, space_of(job, reach)) if own else []:
         raise JobError(str(path), f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return job, plans
 
 
-def _plan_of_arm(arm: str | None, job: Job, path: Path) -> Plan:
+def _plan_of_arm(arm: str | None, job: Job, path: Path, reach: Reach) -> Plan:
     """The plan of a job of the file `path`; what is wrong with its files is said with the arm that needs them."""
     if arm is None:
-        return plan_of(job, path.parent)
+        return plan_of(job, reach)
     for role, backend in job.backends.items():
         try:
             parse(backend.faults if isinstance(backend, SimulatorConfig) else "")
@@ -59,7 +64,7 @@ def _plan_of_arm(arm: str | None, job: Job, path: Path) -> Plan:
             problem = Problem(f"$.arms.{arm}.backends.{role}.faults", str(error).removeprefix("faults: "))
             raise JobError(str(path), "1 problem:", (problem,)) from None
     try:
-        return plan_of(job, path.parent)
+        return plan_of(job, reach)
     except FileError as error:
         needed = Problem("needed by", f"arm {arm}")
         raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
@@ -89,27 +94,28 @@ def _other_values(
     return problems
 
 
-def plan_of(job: Job, base: Path) -> Plan:
-    """The plan of a job whose relative paths start at `base`."""
+def plan_of(job: Job, reach: Reach) -> Plan:
+    """The plan of a job that may name what `reach` lets it."""
 
-    prompts = {use: load_template(job, use, name, base) for use, name in prompt_names(job).items()}
+    prompts = {use: load_template(job, use, name, reach) for use, name in prompt_names(job).items()}
     extra = {}
     if "oracle" in job.prompts:
-        extra["oracle"] = load_template(job, "oracle", job.prompts["oracle"], base)
-    plan = Plan(job, space_of(job, base), prompts, extra)
+        extra["oracle"] = load_template(job, "oracle", job.prompts["oracle"], reach)
+    plan = Plan(job, space_of(job, reach), prompts, extra)
     _try_out(plan)
     return plan
 
 
-def space_of(job: Job, base: Path) -> Space:
-    """The space that a job names, its path relative to `base`."""
-    return load_space(find_space(job.space, base))
+def space_of(job: Job, reach: Reach) -> Space:
+    """The space that a job names."""
+    return load_space(find_space(job.space, reach))
 
 
-def find_space(name: str, base: Path) -> Path:
-    """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has."""
+def find_space(name: str, reach: Reach) -> Path:
+    """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has, and for a
+    file out of reach."""
 
-    path = resources.find("preference_space", name, base)
+    path = reach.file("preference_space", name, "space")
     if not path.exists() and "/" not in name:
         raise SpaceError(
             name,
@@ -119,10 +125,10 @@ def find_space(name: str, base: Path) -> Path:
     return path
 
 
-def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
+def load_template(job: Job, use: str, name: str, reach: Reach) -> Prompt:
     """The template that the job names for a use, checked against what it may say there."""
 
-    path = resources.find("prompts", name, base)
+    path = reach.file("prompts", name, key_of(use))
     if not path.exists() and "/" not in name:
         raise TemplateError(
             name,
@@ -130,7 +136,7 @@ def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
             "a file of your own is named by its path, as in ./my_prompt.j2.",
         )
     prompt = load_prompt(path, variables_of(job, use), expects=EXPECTS[use])
-    if missing := [shown for shown in _must_show(job, use) if shown not in prompt.variables_used]:
+    if missing := _not_shown(job, use, prompt):
         what = "closing: judge" if use == "closing" else f"pairs.compare: {job.pairs.compare}"
         raise TemplateError(
             str(path), f"it does not show what is to be judged: {', '.join(missing)} is never used ({what})."
@@ -138,11 +144,22 @@ def load_template(job: Job, use: str, name: str, base: Path) -> Prompt:
     return prompt
 
 
-def _must_show(job: Job, use: str) -> tuple[str, ...]:
-    """What a judge's template has to use: without it, the answer is about nothing."""
+def key_of(use: str) -> str:
+    """The job's key that names the template for a use."""
+    return "prompt" if use == "default" else f"prompts.{use}"
+
+
+def _not_shown(job: Job, use: str, prompt: Prompt) -> list[str]:
+    """What a judge's template would have to use and does not: without it, the answer is about nothing."""
+    ways: tuple[tuple[str, ...], ...] = ()
     if use == "closing" and job.selfplay.closing == "judge":
-        return ("conversation",)
-    return tuple(f"{job.pairs.compare}_{number}" for number in (1, 2)) if use == "oracle" else ()
+        ways = (("conversation",),)
+    elif use == "oracle":
+        from edgen.protocols.oracle import SHOWN
+
+        ways = SHOWN[job.pairs.compare]
+    missing = [[name for name in way if name not in prompt.variables_used] for way in ways]
+    return min(missing, key=len, default=[])
 
 
 def variables_of(job: Job, use: str) -> tuple[str, ...]:
@@ -158,16 +175,16 @@ def variables_of(job: Job, use: str) -> tuple[str, ...]:
     return VARIABLES[f"closing_{job.selfplay.closing}" if use == "closing" else use]
 
 
-def kept(job: Job, base: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def kept(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
     """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
     inputs: (the job's values, the texts of its inputs by file name)."""
     plain = resolved(job)
-    texts = {"space.yaml": dump_space(space_of(job, base))}
+    texts = {"space.yaml": dump_space(space_of(job, reach))}
 
     def keep(name: Any) -> Any:
         if not isinstance(name, str):
             return name
-        path = resources.find("prompts", name, base)
+        path = reach.file("prompts", name, "prompt")
         text = read_text(path, TemplateError)
         texts[file := free_name(texts, path.stem, text)] = text
         return f"inputs/{file}"
@@ -175,7 +192,7 @@ def kept(job: Job, base: Path) -> tuple[dict[str, Any], dict[str, str]]:
     plain["space"] = "inputs/space.yaml"
     for arm, arm_job in arm_jobs(job, job.name).items():
         if arm_job.space != job.space:
-            texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, base))
+            texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, reach))
             plain["arms"][arm]["space"] = f"inputs/{file}"
         else:
             plain["arms"][arm].pop("space", None)

@@ -23,6 +23,7 @@ from edgen.engine.run import EVERYTHING
 from edgen.errors import JobError, RunError, UsageError
 from edgen.files import replacing, sync_folder
 from edgen.ledger import OPEN, Drop, Ledger, RunPlan, RunStatus, Several, Source, Together
+from edgen.ledger.opening import damaged
 from edgen.loading import read_text, read_yaml
 from edgen.records import record_id
 from edgen.rundir import RunDir, inputs_named, run_around
@@ -329,10 +330,14 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 
 def _told_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """The job as a manifest holds it: as it was given, and not as the run keeps it."""
-    noted = next((source.facts[EVERYTHING] for source in sources if EVERYTHING in source.facts), None)
+    noted = next((source for source in sources if EVERYTHING in source.facts), None)
     plain: dict[str, Any] = told(job)
     if noted is not None:
-        plain = {key: value for key, value in msgspec.json.decode(noted).items() if key in plain}
+        try:
+            known = msgspec.json.decode(noted.facts[EVERYTHING], type=dict[str, Any])
+        except (ValueError, RecursionError) as problem:
+            raise damaged(noted.path, f"the job that it notes is none: {problem}") from None
+        plain = {key: value for key, value in known.items() if key in plain}
     return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen import __version__
 from edgen.engine.judging import Judgement
@@ -19,8 +20,9 @@ from edgen.engine.votes import votes_that_hold
 from edgen.errors import RunError
 from edgen.ledger import View
 from edgen.model import RejectionReason, Scenario, Status
-from edgen.pairing.labels import label_scenario
-from edgen.pairing.model import Candidate, Pair, Side, Signals, Source
+from edgen.pairing.directed import first_directed
+from edgen.pairing.labels import OfDirected, label_scenario
+from edgen.pairing.model import Candidate, JudgeDirected, Pair, Side, Signals, Source
 from edgen.pairing.signals import human_signal, probability_signal
 from edgen.pairing.tournament import slot
 from edgen.pairing.votes import Votes
@@ -39,6 +41,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     judge: str | None = None
     min_margin: float = 0.0
     max_per_scenario: int | None = None
+    judge_directed: OfDirected = "unlabelled"
 
 
 class Made(msgspec.Struct):
@@ -79,7 +82,12 @@ def _labelled(reader: RunReader, choice: Choice, votes: Votes, judged: Sequence[
         if len(numbers) > 1:
             pairs = list(_of_scenario(reader, index, numbers, choice, votes, judged))
             yield from label_scenario(
-                pairs, choice.by, choice.judge, choice.min_margin, choice.max_per_scenario
+                pairs,
+                choice.by,
+                choice.judge,
+                choice.min_margin,
+                choice.max_per_scenario,
+                choice.judge_directed,
             )
 
 
@@ -94,6 +102,10 @@ def _of_scenario(
     """Every pair of a scenario that some source was asked about, with all that is known of it."""
     scenario = reader.scenario(index)
     candidates = {number: reader.candidate(index, number) for number in numbers}
+    said_to_judges = {
+        number: first_directed(turn.text for turn in candidate.turns)
+        for number, candidate in candidates.items()
+    }
     verdicts = [view.outcomes(index) for view in judged]
     asked = set().union(*verdicts)
     for a, b in itertools.combinations(numbers, 2):
@@ -109,11 +121,16 @@ def _of_scenario(
             probability=probability_signal(one.probability, other.probability),
             oracle=tuple(judgement.signal for judgement in judgements),
             human=human_signal(human),
+            judge_directed=_directed(said_to_judges[a], said_to_judges[b]),
         )
         simulated = (
             any(judgement.signal.simulated for judgement in judgements) or one.simulated or other.simulated
         )
         yield _pair(reader, scenario, one, other, texts, signals, simulated)
+
+
+def _directed(a: str | None, b: str | None) -> JudgeDirected | UnsetType:
+    return UNSET if a is None and b is None else JudgeDirected(a=a, b=b)
 
 
 def _signal(outcome: tuple[str, str | None, bytes | None] | None, texts: str) -> Judgement | None:

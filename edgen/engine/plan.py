@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgen import __version__
-from edgen.config import Job, roles_asked, shaping
+from edgen.config import Job, own_words, roles_asked, shaping
 from edgen.engine.task import Answered, Settled, Spent, Task
 from edgen.model import Conversation, Rejection, RejectionReason, Scenario, Usage
 from edgen.prompting import Prompt
@@ -53,7 +53,9 @@ class Plan:
         self.shares = job.branch is not None
         self.roles = roles_asked(job)
         self._start = protocol(job.protocol)
-        self._rules = Rules(asks=job.asks, seed=job.seed, selfplay=job.selfplay, branch=job.branch)
+        self._rules = Rules(
+            asks=job.asks, seed=job.seed, selfplay=job.selfplay, branch=job.branch, words=own_words(job)
+        )
 
     def task(self, index: int, replicate: int) -> Task:
         """The work on one conversation: its protocol's generator, and what becomes of its result."""

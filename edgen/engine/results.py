@@ -18,6 +18,7 @@ from edgen.backends.batches import MAX_ANSWER, Answered, Unanswered, read_custom
 from edgen.config import Price
 from edgen.engine.line import MAYBE_PAID, cost_of
 from edgen.ledger import Ledger, Outstanding
+from edgen.limits import text_token_floor
 from edgen.model import Reply
 
 _BREATH = 200  # lines that are read before others get their turn
@@ -138,8 +139,9 @@ def _store(
     # A service that does not count is taken at its worst.
     tokens, usd = row.tokens, row.usd
     if usage is not None:
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        usd = cost_of(price, usage.prompt_tokens, usage.completion_tokens, batch=True)
+        completion = max(usage.completion_tokens, text_token_floor(reply.text))
+        tokens = usage.prompt_tokens + completion
+        usd = cost_of(price, usage.prompt_tokens, completion, batch=True)
         reading.prompt_tokens += usage.prompt_tokens
         reading.completion_tokens += usage.completion_tokens
     reading.answered += 1

@@ -9,6 +9,7 @@ pending, eight bytes each.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from array import array
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -264,8 +265,8 @@ class Rounds:
         batches = list(batches)
         if not batches:
             return
-        since = self._ledger.fact(_SINCE)
-        if not since or float(since) > time.time():  # never, or by a clock that was set back since
+        since = self._since()
+        if since is None or since > time.time():  # never, or by a clock that was set back since
             self._ledger.set_fact(_SINCE, repr(time.time()))
             await self._ledger.flush()
         courier = Courier(self._tasks.job, self._ledger, self._way.services, self._events, self._take)
@@ -321,10 +322,16 @@ class Rounds:
 
     def _late(self) -> bool:
         """Whether the time for batches is over."""
-        since = self._ledger.fact(_SINCE)
-        if self._after is None or not since:
-            return False
-        return time.time() - float(since) >= self._after
+        since = self._since()
+        return self._after is not None and since is not None and time.time() - since >= self._after
+
+    def _since(self) -> float | None:
+        """When the first batch was sent, in seconds since the epoch; None if none was, or what is noted is no time."""
+        try:
+            since = float(self._ledger.fact(_SINCE) or "nan")
+        except ValueError:
+            return None
+        return since if math.isfinite(since) else None
 
     def _count_fruitless(self, *, answered: bool, progress: bool) -> None:
         self._fruitless = 0 if answered else self._fruitless + 1

@@ -67,7 +67,14 @@ class Session:
                 sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in out),
                 sum(usd for _, usd in used) - sum(usd for _, usd in out),
             )
-        online = Driver(tasks, self._lines, ledger, self.fingerprint, self.tally)
+        online = Driver(
+            tasks,
+            self._lines,
+            ledger,
+            self.fingerprint,
+            self.tally,
+            say=lambda text: self.events.tell("note", text),
+        )
         self.driver: AnyDriver = online
         if way is not None:
             self.driver = Rounds(

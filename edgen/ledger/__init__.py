@@ -59,10 +59,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """An open run.db. Use as an async context manager; everything queued is committed at its end."""
+    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
+    see Writer."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = path
+        self._before_commit = before_commit
         connection = connect(path, create=create)
         self._book = Book(connection, path)
         try:
@@ -77,7 +81,7 @@ class Ledger:
 
     async def __aenter__(self) -> Ledger:
         try:
-            self._writer = Writer(self._path)
+            self._writer = Writer(self._path, self._before_commit)
             self._out = Out(self._book, self._writer)
         except BaseException as problem:
             await self.__aexit__(type(problem), problem, None)
@@ -275,10 +279,11 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; returns the session's number."""
-        cursor = self._book.write(
-            "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
-            (time.time(), pid, host, edgen),
-        )
+        with self._book.at_once("BEGIN IMMEDIATE"):
+            cursor = self._book.write(
+                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                (time.time(), pid, host, edgen),
+            )
         return int(cursor.lastrowid or 0)
 
     def note_session(

@@ -11,11 +11,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edgen.errors import DamagedError
 from edgen.ledger import checksums
 from edgen.ledger.cells import BLOB, FINISH, NATURAL, STATUS, TEXT, Kind, wrong
 from edgen.ledger.opening import Connection, answered, damaged
 from edgen.ledger.schema import REPLICATES
+from edgen.ledger.waiting import when_free
 from edgen.model import Reply, Usage
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -97,8 +100,9 @@ class Book:
 
     @contextlib.contextmanager
     def at_once(self, begin: str = "BEGIN") -> Iterator[None]:
-        """The body reads, or writes, one state of the ledger."""
-        self.write(begin)
+        """The body reads, or writes, one state of the ledger. One that writes waits until no other program does."""
+        with self.worded():
+            when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
             yield
             self.write("COMMIT")
@@ -129,8 +133,8 @@ class Book:
             raise self.damaged_outcome(facts[0])
 
     def record(self, unit: int, data: bytes, checksum: int) -> bytes:
-        """A record whose checksum fits."""
-        if checksums.of_record(unit, data) != checksum:
+        """A record whose checksum fits, which is JSON."""
+        if checksums.of_record(unit, data) != checksum or not _is_json(data):
             raise self.damaged_outcome(unit)
         return data
 
@@ -173,7 +177,21 @@ def _is_sound(outcome: tuple[Any, ...], record: tuple[Any, ...]) -> bool:
         return False
     if record == (None, None):
         return bool(outcome[1] != "accepted")
-    return wrong(record, RECORD) is None and checksums.of_record(outcome[0], record[0]) == record[1]
+    if wrong(record, RECORD) is not None or checksums.of_record(outcome[0], record[0]) != record[1]:
+        return False
+    return _is_json(record[0])
+
+
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        data.decode()
+        _any_json(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _checksum(outcome: tuple[Any, ...]) -> int | None:

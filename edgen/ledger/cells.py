@@ -26,8 +26,9 @@ class Kind:
     def fits(self, value: Any) -> bool:
         if type(value) is not self.type:
             return value is None and self.optional
+        number: Any = value
         if self.least is not None and self.most is not None:
-            return bool(self.least <= value <= self.most)
+            return bool(self.least <= number <= self.most)
         return self.words is None or value in self.words
 
 

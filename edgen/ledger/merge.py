@@ -26,6 +26,7 @@ from edgen.errors import EdgenError
 from edgen.files import refuse_links
 from edgen.ledger.batches import Batch, read_batches
 from edgen.ledger.book import REPLY, REPLY_COLUMNS, Book, unsound
+from edgen.ledger.cells import AMOUNT, MOMENT, NATURAL, TEXT
 from edgen.ledger.opening import answered, check, connect, require_files, still_uri, worded
 from edgen.ledger.schema import REPLICATES
 from edgen.ledger.status import RunPlan, RunStatus, read_facts, read_status
@@ -56,6 +57,8 @@ CREATE TEMP VIEW settled AS SELECT unit / {REPLICATES} AS scenario FROM main.out
 """
 _SESSION = ("started_at", "ended_at", "pid", "host", "edgen", "made", "replayed", "retried", "prompt_tokens",
             "completion_tokens", "cost_usd", "state", "message", "lost_tokens", "lost_usd")  # fmt: skip
+_SESSION_KINDS = (MOMENT, MOMENT.or_none, NATURAL, TEXT, TEXT, NATURAL, NATURAL, NATURAL, NATURAL, NATURAL,
+                  AMOUNT.or_none, TEXT, TEXT.or_none, NATURAL, AMOUNT)  # fmt: skip
 
 
 class Source:
@@ -73,6 +76,8 @@ class Source:
                 self.status: RunStatus = read_status(book)
                 self.batches: list[Batch] = read_batches(book)
                 facts = read_facts(book)
+                query = f"SELECT {', '.join(_SESSION)} FROM sessions ORDER BY id"
+                self.sessions = book.rows(query, _SESSION_KINDS)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
@@ -202,8 +207,7 @@ class Together:
             "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE unit IN (SELECT unit FROM taken)",
             self._names(source),
         )
-        columns = ", ".join(_SESSION)
-        self._sessions += run(f"SELECT {columns} FROM src.sessions ORDER BY id").fetchall()
+        self._sessions += source.sessions
         rest = "unit, step, attempt, key, tokens, usd"
         run(
             f"INSERT INTO main.outstanding (batch, {rest}) "

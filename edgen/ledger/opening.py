@@ -97,16 +97,14 @@ def _make(path: Path) -> None:
                     f"{log}: this is the log of a ledger that is missing. Restore {path.name} beside it, or choose "
                     "another run folder with -o."
                 )
-            with contextlib.suppress(FileExistsError):  # somebody else was quicker
+            with contextlib.suppress(FileExistsError):  # somebody was quicker
                 write_new(path, image())
-        elif not path.stat().st_size and not has_log:  # a start that was killed
+        # What a start that was killed has left, or a program that looked for tables before there were any.
+        if not path.stat().st_size and not has_log:
             write_whole(path, image())
     except OSError as problem:
-        raise worded(path, "unable to open" if problem.errno is None else _said(problem)) from None
-
-
-def _said(problem: OSError) -> str:
-    return "disk is full" if problem.errno in _FULL else f"unable to open: {problem.strerror}"
+        said = "disk is full" if problem.errno in _FULL else f"unable to open: {problem.strerror}"
+        raise worded(path, said) from None
 
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -2,7 +2,11 @@
 
 Whoever awaits `put` goes on when the group is on the disk (WAL, synchronous=FULL). Groups form by
 themselves: while one is written, the next one queues; a short pause before each lets it grow, since
-a commit costs far more than a row.
+a commit costs far more than a row. The pause ends when `enough` callers wait for the group: they hold
+up others.
+
+A database that another program holds is waited for, with words: what is queued is paid for. Once the run is to
+end (`close`, `hurry`) the wait has an end, too.
 """
 
 from __future__ import annotations
@@ -12,16 +16,17 @@ import contextlib
 import queue
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from edgen.errors import EdgenError
 from edgen.ledger.opening import connect, worded
+from edgen.ledger.waiting import when_free
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows after which a group is committed at once
+_CLOSING = 30.0  # seconds that a held database is waited for once the run ends
 
 Row = tuple[Any, ...]
 Sql = str
@@ -29,10 +34,20 @@ Item = tuple[list[tuple[Sql, Row]], asyncio.Future[None] | None]  # rows that be
 
 
 class Writer:
-    """Rows in, durable groups out. Built and used on the event loop's thread."""
+    """Rows in, durable groups out. Built and used on the event loop's thread.
 
-    def __init__(self, path: Path) -> None:
+    `enough`: that many callers who wait are reason to commit at once. `before_commit` is called in the writer's
+    thread before each commit; a slow disk can be had by it.
+    """
+
+    def __init__(self, path: Path, before_commit: Callable[[], None] = lambda: None) -> None:
+        self.enough = GROUP
         self._path = path
+        self._before_commit = before_commit
+        self._asked = 0  # callers that have begun to wait: counted in the loop's thread,
+        self._taken = 0  # those of them whose rows are in a group: counted in the writer's
+        self._full = threading.Event()
+        self._patience = float("inf")  # seconds that a held database is waited for
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._error: EdgenError | None = None
@@ -55,10 +70,19 @@ class Writer:
             raise self._error
         future = self._loop.create_future()
         self._queue.put((rows, future))
+        self._asked += 1
+        if self._asked - self._taken >= self.enough and not self._full.is_set():
+            self._full.set()
         return future
+
+    def hurry(self) -> None:
+        """Wait no longer for a database that another program holds."""
+        self._patience = 0.0
 
     async def close(self) -> None:
         """Commit what is queued and end the thread. Raises what stopped the writer."""
+        self._patience = min(self._patience, _CLOSING)
+        self._full.set()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         if self._error is not None:
@@ -79,7 +103,8 @@ class Writer:
         except Exception as problem:  # noqa: BLE001 - the loop's thread must hear of it, whatever it is
             self._error = worded(self._path, problem)
             self._answer(group, self._error)
-            self._drain()
+            if more:  # else `close` was called, and nobody comes any more
+                self._drain()
         finally:
             if connection is not None:
                 connection.close()
@@ -90,8 +115,9 @@ class Writer:
         if item is None:
             return [], False
         group = [item]
-        if self._queue.qsize() < GROUP:
-            time.sleep(PAUSE)
+        if self._asked - self._taken < self.enough and self._queue.qsize() < GROUP:
+            self._full.wait(PAUSE)
+        self._full.clear()
         try:
             while len(group) < GROUP:
                 item = self._queue.get_nowait()
@@ -100,6 +126,7 @@ class Writer:
                 group.append(item)
         except queue.Empty:
             pass
+        self._taken += sum(future is not None for _, future in group)
         return group, True
 
     def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
@@ -110,7 +137,10 @@ class Writer:
         for rows, _ in group:
             for sql, row in rows:
                 by_sql.setdefault(sql, []).append(row)
-        connection.execute("BEGIN IMMEDIATE")
+        self._before_commit()
+        when_free(
+            connection, self._path, lambda: connection.execute("BEGIN IMMEDIATE"), lambda: self._patience
+        )
         try:
             for sql, batch in sorted(by_sql.items(), key=lambda kind: kind[0].startswith("DELETE")):
                 connection.executemany(sql, batch)

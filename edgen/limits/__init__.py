@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from edgen.limits.admission import Admission, AdmissionClosed, Ticket
 from edgen.limits.budget import Budget, BudgetExhausted, Reservation, Spent
-from edgen.limits.tokens import prompt_token_bound, prompt_token_estimate
+from edgen.limits.tokens import (
+    prompt_token_bound,
+    prompt_token_estimate,
+    prompt_token_floor,
+    text_token_bound,
+    text_token_floor,
+)
 from edgen.limits.window import Verdict
 
 __all__ = [
@@ -22,4 +28,7 @@ __all__ = [
     "Verdict",
     "prompt_token_bound",
     "prompt_token_estimate",
+    "prompt_token_floor",
+    "text_token_bound",
+    "text_token_floor",
 ]

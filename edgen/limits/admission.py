@@ -4,6 +4,9 @@
 one synchronous method, `_admit_ready`, which runs whenever something may have changed; `admit` only
 waits. So a waiter that is cancelled loses nobody's turn, and a large request is never overtaken by
 small ones.
+
+An answer that is not stored yet holds its place (`keep`, `stored`): calls in flight and answers on their way to
+the disk are never more than `in_flight` together, however slow the disk is. That is what a kill can cost.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ class Admission:
         self, *, in_flight: int, requests_per_minute: float | None, tokens_per_minute: float | None
     ) -> None:
         self._window = Window(in_flight)
+        self._most = in_flight
         self._requests = (
             Bucket(requests_per_minute, burst_seconds=_BURST_SECONDS, unit=1.0)
             if requests_per_minute is not None
@@ -54,7 +58,9 @@ class Admission:
             Bucket(tokens_per_minute, burst_seconds=_BURST_SECONDS) if tokens_per_minute is not None else None
         )
         self._running = 0
+        self._unstored = 0
         self._admitted = 0
+        self._answered = False
         self._circuit = Circuit()
         self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for
         self._timer: asyncio.TimerHandle | None = None
@@ -65,6 +71,21 @@ class Admission:
     def running(self) -> int:
         """Calls admitted and not yet settled."""
         return self._running
+
+    @property
+    def unstored(self) -> int:
+        """Answers that are there and not yet stored."""
+        return self._unstored
+
+    @property
+    def answered(self) -> bool:
+        """Whether the service has ever answered."""
+        return self._answered
+
+    @property
+    def away(self) -> bool:
+        """Whether the service is away: nobody takes calls, and it is looked for again."""
+        return self._circuit.away
 
     @property
     def window(self) -> int:
@@ -102,7 +123,7 @@ class Admission:
         if self._closed:
             raise AdmissionClosed
         loop = self._loop or self._own_loop()
-        if not self._waiters and self._running < self._window.size:
+        if not self._waiters and self._has_room():
             now = loop.time()
             if self._allowed_at(tokens, now) <= now:
                 return self._grant(tokens, now)
@@ -116,10 +137,17 @@ class Admission:
             raise
 
     def settle(
-        self, ticket: Ticket, *, tokens: int | None, verdict: Verdict, retry_after: float | None = None
+        self,
+        ticket: Ticket,
+        *,
+        tokens: int | None,
+        verdict: Verdict,
+        retry_after: float | None = None,
+        keep: bool = False,
     ) -> None:
         """Hand a ticket back. `tokens`: what the service counted; None: as asked for. `retry_after`: the seconds
-        that it asks to wait where it refused, 0 where it says nothing about that; None: it did not refuse."""
+        that it asks to wait where it refused, 0 where it says nothing about that; None: it did not refuse.
+        `keep`: its place stays taken until `stored` is called."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
@@ -130,9 +158,20 @@ class Admission:
         self._window.settled(ticket.number, verdict, latency, self._running, self._admitted)
         if tokens is not None and self._tokens is not None:
             self._tokens.give_back(ticket.tokens - tokens)
+        self._answered = self._answered or verdict is Verdict.OK
         self._running -= 1
+        self._unstored += keep
+        if self._waiters and self._has_room():
+            self._admit_ready()
+
+    def stored(self) -> None:
+        """An answer whose place was kept is stored, or given up."""
+        self._unstored -= 1
         if self._waiters:
             self._admit_ready()
+
+    def _has_room(self) -> bool:
+        return self._running < self._window.size and self._running + self._unstored < self._most
 
     def pause(self, seconds: float) -> None:
         """Admit nobody for that long (Retry-After), and then one first. Of several pauses the longest holds."""
@@ -146,6 +185,8 @@ class Admission:
         blameless = before != "closed"
         if verdict is Verdict.OK:
             circuit.answered(number, latency, now, self._admitted, self._window.size)
+        elif verdict is Verdict.AWAY:
+            circuit.refused(number, latency, now, 0.0, away=True)
         elif verdict is Verdict.CONGESTED and retry_after is not None:
             if before != "half-open":
                 self._window.remember(self._running, first=not circuit.troubled)
@@ -172,7 +213,7 @@ class Admission:
         """Admit, in order, all who may go now, and see to it that the next is thought of in time."""
         loop = self._own_loop()
         wake_at = None
-        while self._waiters and self._running < self._window.size:
+        while self._waiters and self._has_room():
             waiter, tokens = next(iter(self._waiters.items()))
             if not waiter.done():  # else it was cancelled, and its task has not run yet
                 now = loop.time()

@@ -7,6 +7,10 @@ and opens nothing. While it is open nobody goes. After the time that the service
 call goes as a probe. A service that asks for no time gets a second, and twice as long each time that a probe is refused. An answer closes the circuit. A refusal opens it again. Since an answer may take long
 where a refusal comes at once, calls that outlast the refusals count for something, too: each time that the
 slowest refusal has passed several times over, as many go again as have gone, until a whole window is out.
+
+A service that is away, because it is being restarted, say, refuses without a word: connections that nobody takes,
+or that break. They count as refusals that ask for no time; `away` tells that they were what opened the circuit.
+
 When it closes, the first window of calls goes one after the other, not as one: what goes together comes back
 together, and would meet the next time that the service closes together.
 
@@ -27,6 +31,7 @@ _KEPT = 16  # refused calls that are looked at: refusals may come in another ord
 _OUTLASTS = 4.0  # times the slowest refusal
 _SPREAD = 1.0  # seconds at most, over which the first window goes
 _WAIT = (1.0, 30.0)  # seconds, the first and the longest, where the service asks for none
+_WAIT_AWAY = (0.5, 8.0)  # the same where nobody takes calls: to knock at a closed door costs next to nothing
 _PATIENCE = 0.25  # seconds at least, so that a short hiccup does not look like work
 
 
@@ -37,6 +42,7 @@ class Circuit:
         self.state: State = "closed"
         self.until = float("-inf")  # while open: the moment from which it is half-open
         self.refused_since: float | None = None  # the first of the refusals with no answer after them
+        self.away = False  # while not closed: whether nobody took the calls that were refused last
         self._refused: list[int] = []  # numbers, ascending
         self._slowest = 0.0  # seconds that a refusal took
         self._in_vain = 0  # times that a probe was refused, since an answer
@@ -58,9 +64,9 @@ class Circuit:
         """Whether `sent` has to be told of calls."""
         return self.state != "closed" or self._paced > 0
 
-    def refused(self, number: int, latency: float, now: float, wait: float) -> bool:
+    def refused(self, number: int, latency: float, now: float, wait: float, *, away: bool = False) -> bool:
         """Call `number` was refused after `latency` seconds; the service asks for `wait` seconds, or
-        for none in particular (0).
+        for none in particular (0). `away`: nobody took the call, or the connection broke.
 
         Whether the circuit is open now because of it.
         """
@@ -71,7 +77,8 @@ class Circuit:
         if self.refused_since is None:
             self.refused_since = now
             self._slowest = 0.0
-        self._slowest = max(self._slowest, latency)
+        if not away:  # a connection may break after any time
+            self._slowest = max(self._slowest, latency)
         if self.state == "closed":
             bisect.insort(self._refused, number)
             del self._refused[:-_KEPT]
@@ -79,8 +86,8 @@ class Circuit:
                 return False
         if self.state == "half-open":
             self._in_vain += 1
-        first, longest = _WAIT
-        self.state = "open"
+        first, longest = _WAIT_AWAY if away else _WAIT
+        self.state, self.away = "open", away
         self.until = max(self.until, now + (wait or min(longest, first * 2.0 ** min(self._in_vain, 64))))
         self._probe = self._probes = self._paced = 0
         return True
@@ -88,7 +95,7 @@ class Circuit:
     def answered(self, number: int, latency: float, now: float, admitted: int, window: int) -> None:
         """Call `number` was answered; `admitted` is the number of the newest call."""
         if self.state == "half-open" and 0 < self._probe <= number:
-            self.state = "closed"
+            self.state, self.away = "closed", False
             self.refused_since = None
             self._in_vain = 0
             self._refused.clear()
@@ -113,7 +120,7 @@ class Circuit:
         if self._probes == 0:
             return now
         if self._probes >= window:  # so many, and none refused
-            self.state = "closed"
+            self.state, self.away = "closed", False
             self._refused.clear()
             return now
         # One more by the end of the first step, two more in the second, four in the third ...

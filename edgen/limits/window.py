@@ -38,6 +38,7 @@ class Verdict(enum.Enum):
 
     OK = "ok"
     CONGESTED = "congested"  # 429, 503, overloaded, timeout
+    AWAY = "away"  # nobody took the call: for the circuit; nothing about load
     OTHER = "other"  # says nothing
 
 
@@ -66,7 +67,7 @@ class Window:
             if limiting and self._epoch.median is not None:
                 self._heed(self._baseline.judge(self._epoch.median), admitted)
             self._epoch = _Epoch(admitted, self.size)
-        if verdict is Verdict.OTHER or number <= self._episode:
+        if verdict in (Verdict.OTHER, Verdict.AWAY) or number <= self._episode:
             return
         full_at = self._background.full_at
         if verdict is Verdict.CONGESTED:

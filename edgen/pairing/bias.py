@@ -5,7 +5,7 @@ both orders, where each side is first as often as second, so that the first slot
 the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in
 the words of what the judge was shown: whole conversations or single responses. Longer may also be better,
 so that there is a second slope at equal probability of understanding, the one other source that speaks of
-every pair. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
+every pair. Texts that speak to a judge are counted, and how often the side that has one wins. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from edgen.pairing.agreement import agreement
@@ -33,6 +34,7 @@ __all__ = ["bias_report", "render"]
 Floats = NDArray[np.float64]
 
 SLOPE_WORDS = 100
+_EXAMPLES = 3  # of what was said to judges
 _SLOPE_PRIOR_SD = 10.0  # logits for 100 words: says next to nothing, and keeps a separated slope finite
 Words = Mapping[Compare, tuple[int, int]]
 
@@ -46,6 +48,9 @@ class _Judge:
         self.wins_ab, self.wins_ba = array("d"), array("d")  # nan: none read
         self.words_a, self.words_b = array("d"), array("d")  # nan: not known
         self.favours = array("b")  # 1 side a, -1 side b, 0 neither
+        self.directed = array(
+            "b"
+        )  # which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both
         self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
 
@@ -57,6 +62,7 @@ class _Judge:
         self.words_a.append(words_a)
         self.words_b.append(words_b)
         self.favours.append(_sign(favoured(signal)))
+        self.directed.append(_directed(pair))
         said = pair.signals.probability.p
         self.probability.append(math.nan if said is None else said)
         self.ties += signal.tie
@@ -77,9 +83,14 @@ def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
     left_out: Counter[str] = Counter()
     labelled: Counter[str] = Counter()
     scenarios = array("q")
+    directed = array("b")  # 1 where a text speaks to a judge
+    found: list[str] = []
     count = 0
     for pair, words in rows:
         scenarios.append(pair.scenario)
+        directed.append(pair.signals.judge_directed is not UNSET)
+        found += _said_to_judges(pair)
+        del found[_EXAMPLES:]
         ratings["probability"].append(_sign(favoured(pair.signals.probability)))
         ratings["human"].append(0 if pair.signals.human is None else _sign(favoured(pair.signals.human)))
         for signal in pair.signals.oracle:
@@ -104,11 +115,28 @@ def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
         "scenarios": len(set(scenarios)),
         "labelled": dict(sorted(labelled.items())),
         "left_out": dict(sorted(left_out.items())),
+        "judge_directed": {
+            "n": sum(directed),
+            "share": _plain(share(np.array(directed, dtype=np.float64), np.array(scenarios))),
+            "found": found,
+        },
         "judges": [_judge_report(judge) for judge in judges.values()],
         "agreement": agreement({name: ratings[name] for name in sorted(ratings)}, scenarios),
     }
     rounded: dict[str, Any] = _rounded(report)
     return rounded
+
+
+def _said_to_judges(pair: Pair) -> list[str]:
+    """What the sides of a pair say to a judge, as it was found."""
+    directed = pair.signals.judge_directed
+    return [] if directed is UNSET else [said for said in (directed.a, directed.b) if said is not None]
+
+
+def _directed(pair: Pair) -> int:
+    """Which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both."""
+    directed = pair.signals.judge_directed
+    return 0 if directed is UNSET else (directed.a is not None) - (directed.b is not None)
 
 
 def _sign(p: float | None) -> int:
@@ -141,6 +169,9 @@ def _judge_report(judge: _Judge) -> dict[str, Any]:
             np.array(judge.words_b)[both],
             said[both],
             scenario[both],
+        ),
+        "judge_directed": _wins_of_directed(
+            (ab[both] + ba[both]) / 2, np.array(judge.directed)[both], scenario[both]
         ),
         "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
     }
@@ -176,6 +207,14 @@ def _length(
         "slope_adjusted": _plain(_slope(p[better], ahead[better], scenario[better], said[better])),
         "slope_words": SLOPE_WORDS,
     }
+
+
+def _wins_of_directed(
+    p: Floats, directed: NDArray[np.int8], scenario: NDArray[np.int64]
+) -> dict[str, Any] | None:
+    """How often the one side that speaks to a judge wins; None where no judged pair has one such side."""
+    one = directed != 0
+    return _plain(share(np.where(directed > 0, p, 1 - p)[one], scenario[one]))
 
 
 def _slope(

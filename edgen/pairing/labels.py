@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from edgen.pairing.model import (
     HumanSignal,
@@ -28,6 +30,7 @@ from edgen.pairing.model import (
 # Why a pair has no label, and what a person is told.
 LEFT_OUT: dict[str, str] = {
     "identical": "both sides say the same",
+    "judge_directed": "a text speaks to whoever judges it",
     "not_judged": "the source says nothing about it",
     "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
     "tie": "the orders disagree, or the source finds both alike",
@@ -35,9 +38,11 @@ LEFT_OUT: dict[str, str] = {
     "margin": "the margin is below the one asked for",
     "surplus": "the scenario has enough pairs with a larger margin",
 }
+_SET_APART = ("identical", "judge_directed")  # whatever a source says of them
 _NOISE = 1e-9
 _DIGITS = 6
 
+OfDirected = Literal["unlabelled", "label"]
 Signal = OracleSignal | ProbabilitySignal | HumanSignal
 
 
@@ -47,16 +52,19 @@ def label_scenario(
     judge: str | None = None,
     min_margin: float = 0.0,
     max_per_scenario: int | None = None,
+    judge_directed: OfDirected = "unlabelled",
 ) -> list[Pair]:
     """The pairs of one scenario, in their order, each with `label` or `left_out` and its sides' strengths.
 
     `judge` is the oracle that counts; None is the one found first. Labels and strengths from before
     are replaced; only a pair that comes with `left_out` "identical" keeps it, for the turns are not
     looked at here. Of more than `max_per_scenario` labels those with the largest margin stay, of
-    equal ones those whose id comes first.
+    equal ones those whose id comes first. `judge_directed` says what becomes of pairs that have that signal: where they
+    are to be unlabelled, what was said of them counts for no strength either.
     """
     if by == "oracle" and judge is None:
         judge = next((signal.judge for pair in pairs for signal in pair.signals.oracle), None)
+    pairs = [_fresh(pair, judge_directed) for pair in pairs]
     signals = [_signal(pair, by, judge) for pair in pairs]
     strong = _tournament(pairs, signals) if by == "oracle" else {}
     labelled = [
@@ -67,6 +75,14 @@ def label_scenario(
     margins = [(-pair.label.margin, pair.id) for pair in labelled if pair.label is not None]
     stay = {identifier for _, identifier in sorted(margins)[: max(max_per_scenario, 0)]}
     return [pair if pair.label is None or pair.id in stay else _without(pair, "surplus") for pair in labelled]
+
+
+def _fresh(pair: Pair, judge_directed: OfDirected) -> Pair:
+    """The pair without an earlier label or reason, but for what no source is asked about."""
+    if pair.left_out == "identical":
+        return pair
+    apart = judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
+    return msgspec.structs.replace(pair, label=None, left_out="judge_directed" if apart else None)
 
 
 def favoured(signal: Signal) -> float | None:
@@ -92,7 +108,7 @@ def _tournament(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> dict
 
     results: list[tuple[str, str, float, int]] = []
     for pair, signal in zip(pairs, signals, strict=True):
-        if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out != "identical":
+        if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out not in _SET_APART:
             read = sum(verdict.choice is not None for verdict in signal.verdicts)
             results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p, read))
     ids = sorted({identifier for a, b, _, _ in results for identifier in (a, b)})
@@ -106,8 +122,8 @@ def _decided(
 ) -> Pair:
     """The pair with its label, or with the first reason against one."""
     pair = msgspec.structs.replace(pair, a=_side(pair.a, strong), b=_side(pair.b, strong))
-    if pair.left_out == "identical":
-        return _without(pair, "identical")
+    if pair.left_out in _SET_APART:
+        return _without(pair, pair.left_out)
     if signal is None:
         return _without(pair, "not_judged")
     if not isinstance(signal, HumanSignal) and (signal.abstain or signal.p is None):

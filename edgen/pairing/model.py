@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen.model import Role, Turn
 
@@ -97,12 +98,21 @@ class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
     tie: bool
 
 
+class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
+    """What each side says to whoever judges it, as it was found; None for a side that says nothing of the kind."""
+
+    a: str | None
+    b: str | None
+
+
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known about a pair, each source by itself."""
+    """Everything that is known about a pair, each source by itself. `judge_directed` is no source of labels but
+    a reason against them; it is not there where neither side speaks to a judge."""
 
     probability: ProbabilitySignal
     oracle: tuple[OracleSignal, ...] = ()
     human: HumanSignal | None = None
+    judge_directed: JudgeDirected | UnsetType = UNSET
 
 
 class Strength(msgspec.Struct, frozen=True):

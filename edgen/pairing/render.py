@@ -34,6 +34,8 @@ def _lines(report: Report) -> Iterator[str]:
                 f"With fewer than {_FEW_SCENARIOS} scenarios those of agreement are somewhat too narrow;"
                 " with one scenario there are none."
             )
+    if report["pairs"]:
+        yield from _directed(report["judge_directed"])
     for judge in report["judges"]:
         yield ""
         yield from _judge(judge)
@@ -42,6 +44,13 @@ def _lines(report: Report) -> Iterator[str]:
         yield "No judge has been asked about these pairs, so there is nothing to say about position or length."
     yield ""
     yield from _agreement(report["agreement"])
+
+
+def _directed(directed: Report) -> Iterator[str]:
+    share = _estimate(directed["share"], _percent, counted=False)
+    yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
+    for found in directed["found"]:
+        yield f'  "{found}"'
 
 
 def _judge(judge: Report) -> Iterator[str]:
@@ -55,6 +64,10 @@ def _judge(judge: Report) -> Iterator[str]:
     yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _percent)} judged in both orders"
     yield from _position(judge["position"])
     yield from _length(judge["length"])
+    if judge["judge_directed"] is not None:
+        yield "  Texts that speak to a judge"
+        yield f"    their wins   {_estimate(judge['judge_directed'], _percent)}"
+        yield "                 of pairs in which one side has one, as the mean of both orders; what is planted should win nothing by it"
     yield from _calibration(judge["calibration"])
 
 

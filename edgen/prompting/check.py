@@ -1,18 +1,30 @@
-"""What is wrong with a parsed template, before it is ever rendered: a list of problems with lines."""
+"""What is wrong with a template, before it is ever rendered: a list of problems with lines.
+
+`check_size` bounds the text before Jinja parses it, and with it all work of parsing, checking and compiling;
+`checked` looks at the parsed template.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from jinja2 import meta, nodes
+from jinja2 import TemplateSyntaxError, meta, nodes
 
 from edgen.errors import Problem
-from edgen.loading import nearest
+from edgen.loading import nearest, shortened
 from edgen.prompting.sandbox import FILTERS, TESTS, Sandbox
 
 Block = Literal["system", "user"]
 BLOCKS: tuple[Block, ...] = ("system", "user")
+MAX_PIECES = 10_000  # names, numbers, signs and stretches of text; a prompt has hundreds
+MAX_NESTED = (
+    10  # loops, conditions, macros and the like within each other: Jinja's compiler looks at each level anew
+)
+MAX_OPERANDS = 20  # of one comparison: Python compiles a chain in quadratic time
+_MAX_DIGITS = 50
+_MOST_SUGGESTIONS = 100  # names for which a near one is looked up
 
 _REFUSED: dict[type[nodes.Node], str] = {
     nodes.Include: "{% include %} is refused: a prompt is one file; write its text here",
@@ -25,25 +37,49 @@ _REFUSED: dict[type[nodes.Node], str] = {
 _RESERVED = frozenset({"self", "super", "varargs", "kwargs"})
 
 
-def problems(template: nodes.Template, sandbox: Sandbox, available: Collection[str]) -> list[Problem]:
-    """Everything wrong with `template`, in the order of its lines.
+def check_size(text: str, sandbox: Sandbox) -> None:
+    """Raise TemplateSyntaxError if the template has more pieces, or a longer number, than a prompt can need."""
+    pieces = 0
+    for line, kind, value in sandbox.lex(text):
+        pieces += kind != "whitespace"
+        if pieces > MAX_PIECES:
+            raise TemplateSyntaxError(
+                f"up to here the template has more than {MAX_PIECES:,} names, numbers, signs and stretches of "
+                "text; a prompt is shorter",
+                line,
+            )
+        if kind in ("integer", "float") and len(value) > _MAX_DIGITS:
+            raise TemplateSyntaxError(
+                f"a number of {len(value):,} characters is longer than a prompt needs", line
+            )
+        if kind == "float" and not math.isfinite(float(value.replace("_", ""))):
+            raise TemplateSyntaxError(f"the number {value} is too large", line)
+
+
+def checked(
+    template: nodes.Template, sandbox: Sandbox, available: Collection[str]
+) -> tuple[list[Problem], frozenset[str]]:
+    """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
+    handed to it: used in it, not set in it.
 
     Raises TemplateSyntaxError for what Jinja's own compiler refuses.
     """
     found = [*_constructs(template), *_blocks(template)]
+    used: frozenset[str] = frozenset()
     if not found:
-        unknown = free_names(template, sandbox) - set(available)
-        found = [(_line(template, name), _unknown(name, available)) for name in unknown]
-    return [Problem(f"line {line}", message) for line, message in sorted(found)]
-
-
-def free_names(template: nodes.Template, sandbox: Sandbox) -> frozenset[str]:
-    """The variables that must be handed to the template: used in it, not set in it."""
-    return frozenset(meta.find_undeclared_variables(template) - sandbox.globals.keys())
+        used = frozenset(meta.find_undeclared_variables(template) - sandbox.globals.keys())
+        found = _unknown_names(template, used - set(available), available)
+    return [Problem(f"line {line}", message) for line, message in sorted(found)], used
 
 
 def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
-    for node in template.find_all(nodes.Node):
+    for node, depth in _nested(template):
+        if depth > MAX_NESTED:
+            yield (
+                node.lineno,
+                f"tags are nested more than {MAX_NESTED} deep here; that is more than a prompt needs",
+            )
+            return
         for kind, message in _REFUSED.items():
             if isinstance(node, kind):
                 yield node.lineno, message
@@ -52,19 +88,32 @@ def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
         elif isinstance(node, nodes.Name) and node.ctx == "load" and node.name in _RESERVED:
             yield node.lineno, f"'{node.name}' is refused in a prompt"
         elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
-            yield node.lineno, f"there is no filter '{node.name}'{_near(node.name, FILTERS)}"
+            yield node.lineno, f"there is no filter '{shortened(node.name)}'{_near(node.name, FILTERS)}"
         elif isinstance(node, nodes.Test) and node.name not in TESTS:
-            yield node.lineno, f"there is no test '{node.name}'{_near(node.name, TESTS)}"
+            yield node.lineno, f"there is no test '{shortened(node.name)}'{_near(node.name, TESTS)}"
+        elif isinstance(node, nodes.Compare) and len(node.ops) > MAX_OPERANDS:
+            yield node.lineno, f"a comparison of more than {MAX_OPERANDS} parts; join shorter ones with `and`"
+
+
+def _nested(template: nodes.Template) -> Iterator[tuple[nodes.Node, int]]:
+    """Every node, with how many tags it stands in."""
+    waiting: list[tuple[nodes.Node, int]] = [(node, 0) for node in template.iter_child_nodes()]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        inner = depth + ("body" in node.fields)
+        waiting += [(child, inner) for child in node.iter_child_nodes()]
 
 
 def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
     blocks = list(template.find_all(nodes.Block))
     if not blocks:
         return
+    outside = {id(node) for node in template.body}
     for block in blocks:
         if block.name not in BLOCKS:
-            yield block.lineno, f"there is no block '{block.name}' (known: {', '.join(BLOCKS)})"
-        elif block not in template.body:
+            yield block.lineno, f"there is no block '{shortened(block.name)}' (known: {', '.join(BLOCKS)})"
+        elif id(block) not in outside:
             yield block.lineno, f"the block '{block.name}' stands inside something else; put it outside"
     if not any(block.name == "user" for block in blocks):
         yield blocks[0].lineno, "a prompt with blocks needs {% block user %} … {% endblock %}"
@@ -93,14 +142,23 @@ def _first_text(node: nodes.Node) -> int:
     return node.lineno
 
 
-def _line(template: nodes.Template, name: str) -> int:
-    return min(
-        node.lineno for node in template.find_all(nodes.Name) if node.name == name and node.ctx == "load"
-    )
-
-
-def _unknown(name: str, available: Collection[str]) -> str:
-    return f"there is no variable '{name}'{_near(name, sorted(available))}"
+def _unknown_names(
+    template: nodes.Template, unknown: Collection[str], available: Collection[str]
+) -> list[tuple[int, str]]:
+    """Each unknown name, on the first line that uses it."""
+    lines: dict[str, int] = {}
+    for node in template.find_all(nodes.Name) if unknown else ():
+        if node.ctx == "load" and node.name in unknown:
+            lines[node.name] = min(node.lineno, lines.get(node.name, node.lineno))
+    known = sorted(available)
+    return [
+        (
+            line,
+            f"there is no variable '{shortened(name)}'"
+            + (_near(name, known) if i < _MOST_SUGGESTIONS else ""),
+        )
+        for i, (name, line) in enumerate(sorted(lines.items(), key=lambda item: (item[1], item[0])))
+    ]
 
 
 def _near(name: str, known: Collection[str]) -> str:

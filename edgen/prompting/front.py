@@ -13,15 +13,21 @@ It is YAML between two lines of `---`, as in many other files, inside one of Jin
 template that has it stays a plain Jinja template, and nothing of it is ever rendered. The lines of `---`
 stand by themselves because `{#-` and `-#}` mean something else to Jinja: they eat the blanks around the
 comment. A comment that does not begin with such a line is a comment like any other.
+
+Front matter may be copied with a shipped template whose text is edited then. Such a text is not its source's any
+more: what is read says so, whoever shows it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
 
+from edgen import resources
 from edgen.errors import Problem, TemplateError
 from edgen.loading import convert, read_yaml
 
@@ -45,9 +51,13 @@ _STRAYED = re.compile(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
 _CLOSES = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
+_OURS = "Written for this project"  # the source of a text that claims nobody else's words
+
+
 class Front(msgspec.Struct, frozen=True, kw_only=True):
     """Front matter; each key may be left out. `name` is a title for people, `source` says where the words
-    come from, `expects` what the model's answer is read as. `licence` may be spelled `license`."""
+    come from, `expects` what the model's answer is read as. `licence` may be spelled `license`. `sha256` is the
+    digest of the source's own text (`body_sha256`): a text that has another is said to be edited."""
 
     name: str | None = None
     version: str | None = None
@@ -55,14 +65,67 @@ class Front(msgspec.Struct, frozen=True, kw_only=True):
     licence: str | None = None
     expects: Expects | None = None
     notes: str | None = None
+    sha256: str | None = None
 
 
 def read_front(text: str, source: str) -> Front:
     """The front matter of a template's text, an empty Front where it has none; `source` is what messages
-    call the file.
+    call the file. Where the text is not the one that it was written for, it claims nobody's words.
 
     Raises TemplateError, with the line, for front matter that is begun and cannot be read.
     """
+    return _honest(_stated(text, source), text)
+
+
+def edited_from(text: str) -> str | None:
+    """The name of the shipped template that a template's text was made from and differs from, by what its front
+    matter says of itself; None where it says nothing, or is as shipped. Raises TemplateError as `read_front` does.
+    """
+    front = _stated(text, "template")
+    if front.source is None:
+        return None
+    digest, lines = body_sha256(text), set(_body(text).split("\n")) - {""}
+    claimed = [(name, body) for name, (source, title, body) in _shipped().items() if source == front.source
+               and (source != _OURS or title == front.name)]  # fmt: skip
+    if not claimed or any(hashlib.sha256(body.encode()).hexdigest() == digest for _, body in claimed):
+        return None
+    return max(claimed, key=lambda entry: len(lines & set(entry[1].split("\n"))))[0]
+
+
+def body_sha256(text: str) -> str:
+    """The digest of what a template says, without its first comment and the line ends around the rest."""
+    return hashlib.sha256(_body(text).encode()).hexdigest()
+
+
+def _body(text: str) -> str:
+    comment = _FIRST_COMMENT.match(text)
+    return text[0 if comment is None else comment.end() :].replace("\r\n", "\n").strip("\n")
+
+
+@cache
+def _shipped() -> dict[str, tuple[str | None, str | None, str]]:
+    """Source, title and body of each shipped template, by name."""
+    found = {}
+    for name in resources.shipped("prompts"):
+        text = resources.find("prompts", name).read_text(encoding="utf-8")
+        front = _stated(text, name)
+        found[name] = (front.source, front.name, _body(text))
+    return found
+
+
+def _honest(front: Front, text: str) -> Front:
+    """The front matter without what is no longer true of an edited text."""
+    if front.source is None:
+        return front
+    origin = edited_from(text)
+    if origin is None and front.sha256 in (None, body_sha256(text)):
+        return front
+    claimed = f"Edited from {origin or 'another text'}; its source: {front.source}"
+    return msgspec.structs.replace(front, source=claimed, version=None, notes=None)
+
+
+def _stated(text: str, source: str) -> Front:
+    """Front matter as it is written."""
     comment = _FIRST_COMMENT.match(text)
     if comment is None or (opened := _OPENS.match(text, comment.start(1), comment.end(1))) is None:
         return Front()

@@ -22,7 +22,7 @@ from jinja2.runtime import Context
 from edgen.errors import Problem, TemplateError
 from edgen.loading import read_text
 from edgen.model import Message, Scenario
-from edgen.prompting.check import BLOCKS, Block, free_names, problems
+from edgen.prompting.check import BLOCKS, Block, check_size, checked
 from edgen.prompting.front import EXPECTED, Expects, Front, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, metered
 
@@ -67,6 +67,7 @@ class Prompt:
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """The rendered messages. Raises TemplateError, with the line, if rendering goes wrong."""
+        self._sandbox.work = 0
         context = self._template.new_context(dict(variables))
         try:
             return tuple(self._message(role, part(context)) for role, part in self._parts)
@@ -78,7 +79,6 @@ class Prompt:
         return [name for name in available if name not in self.variables_used]
 
     def _message(self, role: Block, pieces: Iterator[str]) -> Message:
-        self._sandbox.work = 0
         size = 0
         chunks = []
         for piece in pieces:
@@ -139,11 +139,11 @@ def load_prompt(
         )
     sandbox = Sandbox()
     try:
+        check_size(text, sandbox)
         tree = sandbox.parse(text, filename=source)
-        found = problems(tree, sandbox, available)
+        found, used = checked(tree, sandbox, available)
         if found:
             raise TemplateError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
-        used = free_names(tree, sandbox)
         tree = metered(tree)
         tree.set_environment(sandbox)
         code = sandbox.compile(tree, filename=source)

@@ -9,6 +9,7 @@ pass through filters of this environment whose names templates cannot use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, MappingView
 from typing import Any
 
@@ -86,6 +87,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if type(value) is str:
             self.spend(1 + (len(value) >> 6))
             return value
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SecurityError("this number is too large to be printed, or is none")
         if isinstance(value, str | int | float | Undefined):
             return str(value)  # an Undefined raises here, with its name
         if value is None:

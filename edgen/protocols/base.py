@@ -26,6 +26,7 @@ from edgen.model import (
     Scenario,
     Turn,
 )
+from edgen.transcript.abroad import NO_WORDS, OwnWords
 
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
@@ -41,12 +42,14 @@ class Prompting(Protocol):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """`asks`: how often one answer is asked for before the last one counts as rejected."""
+    """`asks`: how often one answer is asked for before the last one counts as rejected. `words`: a job's own for
+    the two sides, by which replies are read."""
 
     asks: int
     seed: int
     selfplay: Selfplay = Selfplay()
     branch: Branch | None = None
+    words: OwnWords = NO_WORDS
 
 
 # Scenario, replicate, the templates by what they are for, the rules.

@@ -13,8 +13,8 @@ from edgen.transcript import read
 def oneshot(scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules) -> Conversing:
     """Yields one request per ask; returns the first conversation, or the last rejection."""
     messages = prompts["default"].messages(scenario_variables(scenario))
-    return (yield from ask(Address(scenario.index, replicate), messages, rules, _read))
 
+    def heard(reply: Reply) -> Conversation | Rejection:
+        return read(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal, words=rules.words)
 
-def _read(reply: Reply) -> Conversation | Rejection:
-    return read(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
+    return (yield from ask(Address(scenario.index, replicate), messages, rules, heard))

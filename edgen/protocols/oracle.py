@@ -1,13 +1,14 @@
 """A judge is shown two conversations, in both orders, and says which is the better one.
 
 It sees transcripts without the end marker, or what both share and the two responses it parts in; of
-the scenario only what its template asks for. An answer that names neither side is asked for again,
-and is unread in the end: it never counts for anybody.
+the scenario only what its template asks for. A template takes the texts plain, as the published ones do, or
+guarded (`guarded`), as nobody can speak to the judge from. An answer that names neither side is asked for
+again, and is unread in the end: it never counts for anybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import msgspec
 
@@ -16,11 +17,18 @@ from edgen.pairing.model import Candidate, Compare, Order, SideName, Verdict
 from edgen.pairing.verdict import read_verdict
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Rules, ask, transcript_of
+from edgen.protocols.guarded import GUARDED, fenced, guarded_lines, mark
 
-# What a judge's template is given, besides the scenario, by what is compared.
-COMPARED: dict[Compare, tuple[str, ...]] = {
+# The plain texts that a judge's template is given, by what is compared.
+PLAIN: dict[Compare, tuple[str, ...]] = {
     "conversation": ("conversation_1", "conversation_2"),
     "response": ("conversation", "response_1", "response_2"),
+}
+# What a judge's template is given, besides the scenario, by what is compared.
+COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
+# A judge's template has to show both texts: plain, or guarded.
+SHOWN: dict[Compare, tuple[tuple[str, ...], ...]] = {
+    compare: (names[-2:], ("guarded_1", "guarded_2")) for compare, names in PLAIN.items()
 }
 ORDERS: tuple[Order, Order] = ("ab", "ba")
 _SHOWN = 200  # characters of an answer that could not be read
@@ -57,7 +65,14 @@ def oracle(
     if isinstance(shown, Rejection):
         return shown
     scenario = scenario_variables(comparison.scenario)
-    messages = {order: prompt.messages({**scenario, **_named(shown, compare, order)}) for order in ORDERS}
+    guarded = [guarded_lines(turns) for turns in shown]
+    fence = mark(rules.seed, comparison.scenario.index, comparison.slot, guarded)
+    messages = {
+        order: prompt.messages(
+            {**scenario, **_plain(shown, compare, order), **_guarded(guarded, compare, order, fence)}
+        )
+        for order in ORDERS
+    }
     verdicts = []
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
@@ -84,10 +99,14 @@ def _side(said: int, order: Order) -> SideName:
     return "a" if (said == 1) == (order == "ab") else "b"
 
 
-def _shown(a: Candidate, b: Candidate, compare: Compare) -> tuple[str, str, str] | Rejection:
-    """What both share, and what each has of its own, as a judge is shown it."""
+# What both share, and what each side has of its own.
+_Shown = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
+
+
+def _shown(a: Candidate, b: Candidate, compare: Compare) -> _Shown | Rejection:
+    """The turns that a judge is shown."""
     if compare == "conversation":
-        return "", transcript_of(a.turns), transcript_of(b.turns)
+        return (), a.turns, b.turns
     prefix = shared_prefix(a, b)
     if min(len(a.turns), len(b.turns)) <= prefix or a.turns[prefix].role != b.turns[prefix].role:
         return Rejection(
@@ -98,13 +117,28 @@ def _shown(a: Candidate, b: Candidate, compare: Compare) -> tuple[str, str, str]
             RejectionReason.NO_RESPONSES,
             "they part at a turn of the student, and the judge compares teachers",
         )
-    common: tuple[Turn, ...] = a.turns[:prefix]
-    return transcript_of(common), a.turns[prefix].text, b.turns[prefix].text
+    return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _named(shown: tuple[str, str, str], compare: Compare, order: Order) -> dict[str, str]:
-    common, first, second = shown if order == "ab" else (shown[0], shown[2], shown[1])
-    names = COMPARED[compare]
-    return dict(
-        zip(names, (first, second) if compare == "conversation" else (common, first, second), strict=True)
-    )
+def _plain(shown: _Shown, compare: Compare, order: Order) -> dict[str, str]:
+    """The texts as the published templates take them, by the names of PLAIN."""
+    sides = shown[1:] if order == "ab" else shown[:0:-1]
+    if compare == "conversation":
+        texts = [transcript_of(turns) for turns in sides]
+    else:
+        texts = [transcript_of(shown[0]), *[turns[0].text for turns in sides]]
+    return dict(zip(PLAIN[compare], texts, strict=True))
+
+
+def _guarded(lines: Sequence[str], compare: Compare, order: Order, fence: str) -> dict[str, str]:
+    """The same texts by the names of GUARDED, each within its fence."""
+    common, *sides = lines
+    one, other = sides if order == "ab" else reversed(sides)
+    noun = "Interaction" if compare == "conversation" else "Response"
+    return {
+        "compare": compare,
+        "fence": fence,
+        "guarded": fenced("Interaction", common, fence),
+        "guarded_1": fenced(f"{noun} 1", one, fence),
+        "guarded_2": fenced(f"{noun} 2", other, fence),
+    }

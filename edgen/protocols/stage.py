@@ -103,7 +103,13 @@ class Stage:
         role = self.speaker(len(entries))
 
         def heard(reply: Reply) -> Entry | Rejection:
-            said = read_turn(reply.text, role, finish_reason=reply.finish_reason, refusal=reply.refusal)
+            said = read_turn(
+                reply.text,
+                role,
+                finish_reason=reply.finish_reason,
+                refusal=reply.refusal,
+                words=self._rules.words,
+            )
             return said if isinstance(said, Rejection) else self.hear(role, entries, said)
 
         address = Address(self._scenario.index, replicate, step=len(entries))

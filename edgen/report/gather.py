@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import yaml
 
@@ -17,9 +16,10 @@ from edgen import __version__
 from edgen.comparison.model import Comparison
 from edgen.config import load_job
 from edgen.engine.comparing import compare
-from edgen.errors import InputError, RunError, ShortError
+from edgen.errors import InputError, JobError, RunError, ShortError
 from edgen.files import read_regular
 from edgen.ledger import View
+from edgen.loading import read_text, read_yaml
 from edgen.model import Scenario, Turn
 from edgen.quality.numbers import summed
 from edgen.quality.results import Bin, Distribution
@@ -96,7 +96,7 @@ def _part(label: str, reader: RunReader, material: Material, chooser: Chooser, t
     tell(f"reading what was refused{where}")
     return Part(
         label=label,
-        job={**msgspec.to_builtins(reader.job), "piece": reader.piece},
+        job={**reader.noted_job(), "piece": reader.piece},
         planned=status.planned,
         accepted=status.accepted,
         rejected=status.rejected,
@@ -217,7 +217,7 @@ LEFT_OUT = "(left out here)"
 
 def _as_written(path: Path) -> str:
     """The job without what the run noted in it: that means nothing to another run, and names folders of this machine."""
-    job = yaml.safe_load(path.read_bytes())
+    job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
             if backend.get("extra_body"):

@@ -15,26 +15,54 @@ from edgen.transcript.unquoting import quotations
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
 _DECLINES = re.compile(
+    # One \b before all of them: where no word begins, none is tried.
     # "As an AI, I can't …", "I'm an AI language model and do not …"
-    r"\b(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
+    r"\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
     r"(?:\s+(?:language\s+model|model|assistant|system|chatbot))?\s*(?:,|and\b|so\b|that\b|i\b|designed|created|trained)"
     r"[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
-    rf"|\b{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
-    r"|\bi(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
+    rf"|{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
+    r"|i(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
     rf"{_NOT}\s+(?:assist(?:\s+you)?|comply)\s+with\s+(?:that|this)\b"
-    rf"|\b{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your|the)\s+(?:request|role-?play)"
-    rf"|\b{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in|continue)\s+"
+    rf"|{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your|the)\s+(?:request|role-?play)"
+    rf"|{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in|continue)\s+"
     r"(?:this|that|such|the|any)?\s*(?:kind\s+of\s+|type\s+of\s+)?(?:content|role-?play\w*|response\s+to\s+(?:that|this))"
-    r"|\b(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
-    r"|\bagainst\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies|programming)\b"
-    r"|\bviolates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
+    r"|(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
+    r"|against\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies|programming)\b"
+    r"|violates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
     # the same in a few other languages
-    r"|\bals\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
-    r"|\bcomo\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
-    r"|\ben\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
-    r"|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
+    r"|als\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
+    r"|como\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
+    r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
+    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
     re.IGNORECASE,
 )
+# In languages that the pattern above does not have; looked at only where one of the words below is there.
+_DECLINES_ABROAD = re.compile(
+    r"\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
+    r"|\bcomo\s+(?:uma\s+)?(?:IA|inteligência\s+artificial|modelo\s+de\s+linguagem)\b[^.\n]{0,60}\bnão\b"
+    r"|\bкак\s+(?:ИИ|искусственный\s+интеллект|языковая\s+модель)\b[^.\n]{0,60}\bне\b"
+    r"|(?:作為|身為)(?:一個)?(?:AI|人工智慧|語言模型)[^。\n]{0,40}(?:無法|不能)"
+    r"|(?:AI|人工知能|言語モデル)(?:である私)?(?:として|なので|ですので)[^。\n]{0,40}(?:できません|できかねます)"
+    r"|(?:AI|인공지능|언어\s?모델)(?:로서|이기\s때문에|이므로)[^.\n]{0,40}(?:없습니다|없어요)"
+    r"|(?:بصفتي|كوني|باعتباري)\s+(?:نموذج|ذكاء|مساعد)[^.\n]{0,60}(?:لا|لن)\s"
+    r"|(?:AI|एआई|कृत्रिम\s+बुद्धिमत्ता|भाषा\s+मॉडल)\s+(?:के\s+रूप\s+में|होने\s+के\s+नाते)[^।\n]{0,60}(?:नहीं|असमर्थ)"
+    # about the request itself
+    r"|\bdiese[rn]?\s+(?:anfrage|aufforderung)\s+(?:leider\s+)?nicht\s+(?:erfüllen|nachkommen|bearbeiten|beantworten)"
+    r"|\bne\s+(?:peux|puis)\s+(?:pas\s+)?(?:satisfaire|répondre\s+à|donner\s+suite\s+à|traiter)\s+(?:à\s+)?(?:cette|votre)\s+demande"
+    r"|\bno\s+puedo\s+(?:cumplir\s+con|atender|responder\s+a|ayudar(?:te|le)?\s+con)\s+(?:esta|esa|su|tu)\s+(?:solicitud|petición)"
+    r"|\bnon\s+posso\s+(?:soddisfare|esaudire|aiutar(?:ti|la)\s+con)\s+(?:questa|la\s+tua|la\s+sua)\s+richiesta"
+    r"|\bnão\s+posso\s+(?:atender|cumprir|ajudar\s+com)\s+(?:a\s+)?(?:ess[ae]|est[ae]|seu|sua)\s+(?:pedido|solicitação)"
+    r"|(?:无法|不能)(?:满足|完成|协助|处理|回应)(?:您的|你的|这个|该|此)(?:请求|要求)|(?:ご|その)(?:要望|リクエスト|依頼)には(?:お応え|対応)(?:でき|いたしかね)"
+    r"|(?:요청|부탁)(?:을|은|에)\s?(?:들어\s?드릴|처리할|응할|도와\s?드릴)\s?수\s?없|(?:تلبية|تنفيذ)\s+(?:هذا|طلبك)[^.\n]{0,12}(?:الطلب)?"
+    r"|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)",
+    re.IGNORECASE,
+)
+_ABROAD = (
+    "artifi", "modello", "modelo", "anfrage", "aufforderung", "demande", "solicitud", "petición", "richiesta", "pedido",
+    "solicitação", "искусств", "языков", "人工", "模型", "モデル", "请求", "要求", "要望", "リクエスト", "依頼", "인공지능", "언어",
+    "요청", "부탁", "بصفتي", "كوني", "باعتباري", "طلب", "एआई", "कृत्रिम", "भाषा", "अनुरोध",
+)  # fmt: skip
+_AI = ("AI", "IA", "ИИ")
 _AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"
 _ROLE = {"Teacher": "teacher", "Student": "student"}
 _PREAMBLES = {
@@ -89,10 +117,17 @@ BEGINNING = 400  # characters within which a refusal comes to the point
 
 def declines_as_assistant(text: str) -> bool:
     """Whether the beginning of a turn declines as a model does. What it quotes does not count."""
-    match = _DECLINES.search(text[:BEGINNING])
+    beginning = text[:BEGINNING]
+    match = _DECLINES.search(beginning)
+    if match is None and (any(name in beginning for name in _AI) or _holds(beginning.lower(), _ABROAD)):
+        match = _DECLINES_ABROAD.search(beginning)
     if match is None:
         return False
     return not any(start < match.start() < end for start, end in quotations(text[: 2 * BEGINNING]))
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
 
 
 def without_preamble(text: str, own: Role, repairs: list[str]) -> str:

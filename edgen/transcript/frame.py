@@ -82,6 +82,11 @@ _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "materi
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 
 
+def likely(text: str) -> bool:
+    """Whether a text speaks of a probability at all."""
+    return _LIKELY.search(text) is not None
+
+
 def probability_line(line: str) -> str | None:
     """The value of a line that speaks of the student's probability, "" if it gives none; None if the
     line is about something else.

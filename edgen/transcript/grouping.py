@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from edgen.transcript import frame
-from edgen.transcript.marker import find_marker
+from edgen.transcript.marker import find_marker, may_mark
 from edgen.transcript.quotes import CLOSERS, closing
 from edgen.transcript.rolelines import RoleLine
 
@@ -88,8 +88,9 @@ def until_over(text: str, lines: list[RoleLine], end: int) -> tuple[list[RoleLin
     """
     bounds = [*(line.start for line in lines[1:]), end]
     given = _explained(text, lines, end)
+    marked = may_mark(text[lines[0].text : lines[-1].start])
     for i, line in enumerate(lines[:-1]):
-        if bounds[i] > given or find_marker(text[line.text : bounds[i]]) is not None:
+        if bounds[i] > given or (marked and find_marker(text[line.text : bounds[i]]) is not None):
             return lines[: i + 1], bounds[i]
     return lines, end
 

@@ -17,7 +17,8 @@ import msgspec
 from edgen.model import Role
 from edgen.transcript.quotes import silent
 from edgen.transcript.rolelines import MAX_LINES, RoleLine, role_lines
-from edgen.transcript.roles import ALIASES, alias
+from edgen.transcript.roles import ALIASES, SIDES, alias
+from edgen.transcript.rolewords import ROLE_WORDS
 from edgen.transcript.unquoting import quotations
 
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
@@ -50,13 +51,15 @@ _WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'�
 _CLOSE = r"[\])*_\"”]{0,4}"
 _COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
 _SIDE = "teacher|student"
-_ABROAD_TEACHER = (
-    "lehrer(?:in)?|lehrkraft|professor[ae]|profesora?|maestr[oa]|docente?|professeure?|enseignante?|maître(?:sse)?|professoressa|insegnante"
-    "|leraar|öğretmen|nauczyciel(?:ka)?|учитель(?:ница)?|преподаватель|вчитель|(?:ال)?معلم|शिक्षक|老[师師]|教[师師]|先生|선생님|교사"
-)
-_ABROAD_STUDENT = (
-    "schüler(?:in)?|studentin|estudiante|alumn[oa]|élève|étudiante?|student(?:e|essa)|alunn[oa]|alun[oa]|estudante|leerling|öğrenci|uczeń"
-    "|uczennica|учени(?:к|ца)|студент(?:ка)?|учень|(?:ال)?طالب|छात्र|学生|學生|同学|生徒|학생"
+_ABROAD_TEACHER, _ABROAD_STUDENT = (
+    "|".join(
+        sorted(
+            {word for sides in ROLE_WORDS.values() for word in sides[at].split()} - {*SIDES, *ALIASES},
+            key=len,
+            reverse=True,
+        )
+    )
+    for at in (0, 1)
 )
 # Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
 _RARE = re.compile(
@@ -121,6 +124,9 @@ class Label(msgspec.Struct, frozen=True):
 
 def labels(text: str, own: Role) -> list[Label]:
     """The labels of a reply by `own`, in their order."""
+    folded = text.casefold()
+    if ":" not in text and "：" not in text and "teacher" not in folded and "student" not in folded:
+        return []  # in every manner but those of the two plain words a label has a colon
     page = _Page(text)
     lines = role_lines(page.text)
     found = [line for line in lines if not line.aliased]
@@ -281,7 +287,7 @@ class _Page:
 
     def named(self, own: Role) -> list[RoleLine]:
         """The labels of two people who take turns: one of them with a title, or one of them speaking twice."""
-        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES))
+        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES)) if "\n" in self.text else []
         names = list(dict.fromkeys(match["name"] for match in found))
         if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
             return []

@@ -14,7 +14,7 @@ from typing import Any
 from edgen.model import Role
 from edgen.transcript import frame
 from edgen.transcript.grouping import groups_of, headed, nested_out, until_over
-from edgen.transcript.marker import find_marker
+from edgen.transcript.marker import find_marker, may_mark
 from edgen.transcript.quotes import CLOSERS, closing, layout_openers, name_behind, silent, unwrap
 from edgen.transcript.repairs import Repair
 from edgen.transcript.rolelines import RoleLine, role_lines
@@ -172,7 +172,8 @@ class _Reader:
     def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
         """Add the turn; what is behind it is returned, and named where it is words."""
         repairs = self.block.repairs
-        marked = find_marker(body)
+        may = may_mark(body)
+        marked = find_marker(body) if may else None
         said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
         end, closed = self._end(said, last)
         if last and marked is not None and not closed and _attached(marked.said, body[marked.end :]):
@@ -182,7 +183,7 @@ class _Reader:
         if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
         text = unwrap(self._unadorned(line, text), self.openers, repairs)
-        if marked is None and (bare := find_marker(text)) is not None:
+        if may and marked is None and (bare := find_marker(text)) is not None:
             self._mark(repairs, bare.standard)
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
             return body[end:]

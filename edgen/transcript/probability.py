@@ -16,11 +16,14 @@ _MAX = 400  # a value longer than this is prose
 _NUMBER = re.compile(
     r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
     r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
-    r"(?P<percent>\s{0,3}\\?(?:%|％|per\s?cent\b))?"
+    r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
+    r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
 )
+# Nothing but a number, as most replies give it.
+_BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
 _APPROXIMATELY = re.compile(
     r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
-    r"""|almost|estimated|maybe|perhaps|probably|at|is|p)\b)*""",
+    r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*""",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
@@ -66,7 +69,10 @@ def _within(number: float) -> float | None:
 
 
 def _of_text(text: str) -> float | None:
-    text = text.strip()
+    bare = _BARE.match(text)
+    if bare is not None:
+        return _within(float(bare[1]))
+    text = text.strip().replace("٫", ".")
     if not text or len(text) > _MAX:
         return None
     start = _APPROXIMATELY.match(text)

@@ -16,49 +16,47 @@ from __future__ import annotations
 import re
 
 from edgen.model import Conversation, Role, Turn
-from edgen.transcript.marker import find_marker
+from edgen.transcript.marker import unmarked
 from edgen.transcript.quotes import silent, unwrap
 
-_HEAD = re.compile(r"\s*+(?:#\s*+)?Conversation:\s*+\[[^\S\n]*+\n")
+_HEAD = re.compile(r"[ \t\n]*+(?:#{1,6}[ \t\n]*+)?(?:\*\*)?Conversation(?::\*\*|\*\*:|:)[ \t\n]*+\[[ \t]*+\n")
+# (role, text, end marker, "") of a turn, or ("", "", "", all the rest) where no turn follows.
 _TURN = re.compile(
-    r'[^\S\n]*+(Teacher|Student):[^\S\n]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
-    r'(\[(?i:end of conversation)\])?",?[^\S\n]*+\n'
+    r'[ \t]{0,30}+(Teacher|Student):[ \t]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
+    r'((?<![*_`])\[(?i:end of conversation)\])?",?[ \t]*+\n|([\s\S]++)'
 )
 _FOOT = re.compile(
-    r'\s*+\][^\S\n]*+(?:\n\s*+Probability:[^\S\n]*+"?([01]|[01]\.\d{1,17})"?,?\s*+(?:#\s*+)?)?\s*+\Z'
+    r'[ \t\n]*+\][ \t]*+(?:\n[ \t\n]*+(?:\*\*)?Probability(?::\*\*|\*\*:|:)[ \t]*+"?([01]|[01]\.[0-9]{1,17})"?,?[ \t\n]*+(?:#[ \t\n]*+)?)?[ \t\n]*+\Z'
 )
-_ODD = re.compile("[”“„＂\u200b\u2060\ufeff\ud800-\udfff]")
+_ODD = "”“„＂\u200b\u2060\ufeff"
 _QUOTED = frozenset('"')
 
 
 def read_published(text: str) -> Conversation | None:
     """The conversation of a reply in the published layout; None if it departs from it anywhere."""
     head = _HEAD.match(text)
-    if head is None or (not text.isascii() and _ODD.search(text)):
+    if head is None or (not text.isascii() and any(mark in text for mark in _ODD)):
         return None
-    at = head.end()
-    turns: list[Turn] = []
-    ended_by: Role | None = None
-    while ended_by is None and (match := _TURN.match(text, at)) is not None:
-        at = match.end()
-        role: Role
-        role, said, marker = match.groups()  # type: ignore[assignment]
-        said = said.strip()
-        if "\\" in said:
-            repairs: list[str] = []
-            said = unwrap(f'"{said}"', _QUOTED, repairs)
-            if repairs:
-                return None
-        if (silent(said) and (said or marker is None)) or find_marker(said) is not None:
-            return None
-        if marker is not None:
-            ended_by = role
-        if said:
-            turns.append(Turn(role, said))
-    foot = _FOOT.match(text, at)
-    if foot is None or len({turn.role for turn in turns}) < 2:
+    found: list[tuple[Role, str, str, str]] = _TURN.findall(text, head.end())
+    foot = _FOOT.match(found.pop()[3]) if found and found[-1][3] else None
+    if foot is None or not found or any(marker for _, _, marker, _ in found[:-1]):
+        return None
+    repairs: list[str] = []
+    texts = [_plain(said.strip(), repairs) for _, said, _, _ in found]
+    last, marked = texts[-1], found[-1][2] != ""
+    if repairs or any(map(silent, texts[:-1])) or (silent(last) and (last or not marked)):
+        return None
+    if not unmarked(texts):
+        return None
+    turns = tuple([Turn(role, said) for (role, _, _, _), said in zip(found, texts, strict=True) if said])
+    if len({turn.role for turn in turns}) < 2:
         return None
     probability = float(foot[1]) if foot[1] is not None else None
     if probability is not None and probability > 1:
         return None
-    return Conversation(tuple(turns), probability, ended_by)
+    return Conversation(turns, probability, found[-1][0] if marked else None)
+
+
+def _plain(said: str, repairs: list[str]) -> str:
+    """What stands between quotation marks, those in it without their backslashes."""
+    return unwrap(f'"{said}"', _QUOTED, repairs) if "\\" in said else said

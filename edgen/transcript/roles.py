@@ -6,7 +6,7 @@ import re
 
 from edgen.model import Role
 
-_SIDES: dict[str, Role] = {"teacher": "Teacher", "student": "Student"}
+SIDES: dict[str, Role] = {"teacher": "Teacher", "student": "Student"}
 # Taken only where the reply does not speak of a teacher and a student.
 ALIASES: dict[str, Role] = {
     "tutor": "Teacher",
@@ -30,7 +30,7 @@ _PLAIN = re.compile(r"[\W_]{0,16}+(teacher|student)(?:[\W_]*\Z)", re.IGNORECASE)
 def side(name: str) -> Role | None:
     """The one side that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
     found = {match[1].lower() for match in _SIDE.finditer(name[:200])}
-    return _SIDES[found.pop()] if len(found) == 1 else None
+    return SIDES[found.pop()] if len(found) == 1 else None
 
 
 def alias(name: str) -> Role | None:

@@ -69,7 +69,7 @@ def in_json(text: str, own: Role) -> InJson | None:
 
     Raises UnreadableError if it holds the other side's words, several turns, or breaks off.
     """
-    if not text.startswith(("{", "[")) and not _EMBEDDED.search(text):
+    if not text.startswith(("{", "[")) and (":" not in text or not _EMBEDDED.search(text)):
         return None
     marked = find_marker(text)
     if marked is not None and not marked.said.rstrip("\r\n\t `").endswith(("}", "]")):

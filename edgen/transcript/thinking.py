@@ -3,11 +3,14 @@
 A block counts if its tag starts a line. One that is never closed runs to the end of the reply if its
 tag has angle brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading.
 One whose opening tag is missing starts at the beginning, as some chat templates have it.
+Tags within a reply that is JSON as a whole belong to its texts.
 """
 
 from __future__ import annotations
 
 import re
+
+import msgspec
 
 from edgen.transcript.repairs import Repair
 
@@ -25,9 +28,14 @@ _SPOKEN = re.compile(
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
+def may_think(text: str) -> bool:
+    """Whether a text may hold the end of a block: cheap, as it is asked of every reply."""
+    return ("<" in text and ("</" in text or "<|" in text)) or ("/" in text and "[/" in text)
+
+
 def without_thinking(text: str, repairs: list[str]) -> str:
     """The text without its reasoning blocks."""
-    if "<" not in text and "[/" not in text:
+    if ("<" not in text and "[/" not in text) or _json(text):
         return text
     final = _FINAL.search(text)
     if final is not None:
@@ -57,6 +65,17 @@ def without_thinking(text: str, repairs: list[str]) -> str:
     if len(left) < len(text):
         repairs.append(Repair.THINKING)
     return left
+
+
+def _json(text: str) -> bool:
+    """Whether a text is an object or a list in JSON, and nothing else."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _unclosed(text: str, start: int) -> re.Match[str] | None:

@@ -14,6 +14,8 @@ import msgspec
 
 from edgen.model import Rejection, RejectionReason, Role
 from edgen.transcript import frame
+from edgen.transcript.abroad import NO_WORDS, OwnWords, relabelled, with_marker
+from edgen.transcript.characters import encoded, shown
 from edgen.transcript.declining import declines_as_assistant, without_notes, without_preamble
 from edgen.transcript.labels import Label, labels
 from edgen.transcript.marker import find_marker, find_short_marker
@@ -23,7 +25,6 @@ from edgen.transcript.spoken import ASIDE, UnreadableError, in_json
 from edgen.transcript.thinking import without_thinking
 from edgen.transcript.unquoting import unquoted, without_debris
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _LABELLED_THOUGHT = re.compile(
     r"\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)", re.IGNORECASE
 )
@@ -87,18 +88,23 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def read_turn(
-    text: str, role: Role, *, finish_reason: str = "stop", refusal: str | None = None
+    text: str,
+    role: Role,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    words: OwnWords = NO_WORDS,
 ) -> Said | Rejection:
     """What `role` says in a reply, or why it is no turn. Arguments as for `read`. Never raises."""
     if refusal is not None and refusal.strip():
-        return Rejection(RejectionReason.REFUSED, f"the service refused: {_shown(refusal)}")
+        return Rejection(RejectionReason.REFUSED, f"the service refused: {shown(refusal)}")
     if finish_reason == "content_filter":
         return Rejection(RejectionReason.REFUSED, "the service blocked the answer")
     if finish_reason == "length":
         return Rejection(RejectionReason.TRUNCATED, "the answer was cut off by the token limit")
     reader = _Reader(role)
     try:
-        return reader.read(text)
+        return reader.read(relabelled(text, words))
     except UnreadableError as error:
         return Rejection(error.reason, error.detail)
 
@@ -114,9 +120,12 @@ class _Reader:
         self._behind = ""  # what stood behind the end marker
 
     def read(self, text: str) -> Said | Rejection:
-        text = trim(self._encodable(text))
+        text = trim(encoded(text, self._repairs))
         if not text:
             return Rejection(RejectionReason.EMPTY, "the answer is blank")
+        if (marked := with_marker(text)) is not text:
+            self._repairs.append(Repair.MARKER_FORM)
+            text = marked
         steps: tuple[Callable[[str], str], ...] = (
             self._thoughts, self._tokens, self._announcement, self._notes, self._fence, self._json, self._marker,
             self._quotes, self._label,
@@ -132,15 +141,9 @@ class _Reader:
         self._label(text)
         return self._said(text)
 
-    def _encodable(self, text: str) -> str:
-        if text.isascii() or not _SURROGATE.search(text):
-            return text
-        self._repairs.append(Repair.BAD_CHARACTERS)
-        return _SURROGATE.sub("\ufffd", text)
-
     def _said(self, text: str) -> Said | Rejection:
         if declines_as_assistant(text):
-            return Rejection(RejectionReason.REFUSED, f"the model declined: {_shown(text)}")
+            return Rejection(RejectionReason.REFUSED, f"the model declined: {shown(text)}")
         if not silent(text):
             text = trim(without_debris(text, self._repairs))
         if silent(text):
@@ -167,7 +170,7 @@ class _Reader:
             raise _speaks_for_other(left[handed.start() :], self._role)
         if over is not None and (behind := trim(left[over.end() :])):
             if _TOKENS_BEFORE.match(behind):
-                raise UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {_shown(behind)}")
+                raise UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {shown(behind)}")
             self._repairs.append(Repair.POSTAMBLE)
             left = left[: over.start()]
         if left != text:
@@ -221,7 +224,7 @@ class _Reader:
             return text
         self._repairs += found.repairs
         self._ended = self._ended or found.ended
-        return self._encodable(found.text)
+        return encoded(found.text, self._repairs)
 
     def _marker(self, text: str) -> str:
         marked = find_marker(text) or find_short_marker(text)
@@ -258,7 +261,7 @@ class _Reader:
         spoken = [label for label in found if label.says]
         if len(spoken) + self._labelled > 1 and not (len(spoken) == 1 and spoken[0].start == 0):
             raise UnreadableError(
-                RejectionReason.TWO_TURNS, f"a second turn: {_shown(text[spoken[-1].start :])}"
+                RejectionReason.TWO_TURNS, f"a second turn: {shown(text[spoken[-1].start :])}"
             )
         label = spoken[0] if spoken else found[0]
         before = text[: label.start] if not spoken or label is found[0] else text[: found[0].start]
@@ -269,7 +272,7 @@ class _Reader:
         if frame.chatter(before):
             if not ASIDE.match(trim(before)):
                 raise UnreadableError(
-                    RejectionReason.TWO_TURNS, f"a second turn: {_shown(text[label.start :])}"
+                    RejectionReason.TWO_TURNS, f"a second turn: {shown(text[label.start :])}"
                 )
             self._repairs.append(Repair.PREAMBLE)
         self._labelled = True
@@ -301,11 +304,5 @@ def _unadorned(label: Label, text: str, *, listed: bool) -> str:
 
 def _speaks_for_other(text: str, own: Role) -> UnreadableError:
     return UnreadableError(
-        RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other: {_shown(text)}"
+        RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other: {shown(text)}"
     )
-
-
-def _shown(text: str) -> str:
-    """The beginning of a text on one line."""
-    words = " ".join(_SURROGATE.sub("\ufffd", text[:400]).split())
-    return words if len(words) <= 60 else words[:57] + "..."

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from edgen.backends import make
 from edgen.backends.failures import ErrorBody
-from edgen.backends.gemini import classify, create, model_path, read_reply
+from edgen.backends.gemini import classify, model_path, read_reply
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.model import Reply, Usage
-from tests.backends.fakes import Answer, FakeServer, answer, request
+from tests.backends.fakes import TRUSTING, Answer, FakeServer, answer, request
 
 KEY = "AIza0123456789abcdef"
 RPC = "type.googleapis.com/google.rpc."
@@ -35,7 +35,7 @@ ANSWER = candidate("hi") | {
 
 def backend(fake: FakeServer, *, timeout: float = 5.0, **settings: Any) -> Any:
     config = GeminiConfig(**{"model": "m", "base_url": fake.url, **settings})
-    return create(config, timeout=timeout, connections=4, environ={"GEMINI_API_KEY": KEY})
+    return make(config, timeout=timeout, connections=4, environ={"GEMINI_API_KEY": KEY, **TRUSTING})
 
 
 def local(**settings: Any) -> Any:
@@ -187,7 +187,7 @@ async def test_which_key_is_sent(
     fake.says(answer(ANSWER))
     config = GeminiConfig(model="m", base_url=fake.url, api_key_env=named)
     with caplog.at_level(logging.WARNING, "edgen"):
-        await ask(create(config, timeout=5, connections=1, environ=environ))
+        await ask(make(config, timeout=5, connections=1, environ={**environ, **TRUSTING}))
     assert fake.seen[0].headers.get("x-goog-api-key") == sent
     assert ("both set" in caplog.text) == (named is None and all(environ.values()) and len(environ) == 2)
 
@@ -248,8 +248,13 @@ THOUGHT = {
             Reply("", "content_filter", "PROHIBITED_CONTENT", Usage(9, 0)),
         ),
         (
+            candidate("a")
+            | {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 5}},
+            Reply("a", usage=Usage(3, 9)),
+        ),
+        (
             candidate("a") | {"usageMetadata": {"candidatesTokenCount": 4, "thoughtsTokenCount": 5}},
-            Reply("a", usage=Usage(0, 9)),
+            Reply("a"),
         ),
         (candidate("half \ud83d"), Reply("half �")),
         ({}, None),

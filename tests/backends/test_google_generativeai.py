@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 
 from edgen.backends import make
-from edgen.backends.google_generativeai import _announce_end, create
+from edgen.backends.google_generativeai import _announce_end
 from edgen.config import GoogleGenerativeAIConfig
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.model import Reply, Usage
-from tests.backends.fakes import request
+from tests.backends.fakes import TRUSTING, request
 from tests.backends.gemini_grpc import Certificate, GrpcServer, grpc_serving
 
 # gRPC and its channels stay in one loop.
@@ -33,7 +33,7 @@ async def service(certificate: Certificate) -> AsyncIterator[GrpcServer]:
 
 def backend(endpoint: str, *, timeout: float = 5.0, **settings: Any) -> Any:
     config = GoogleGenerativeAIConfig(model="m", endpoint=endpoint, **settings)
-    return create(config, timeout=timeout, connections=4, environ={"GOOGLE_API_KEY": KEY})
+    return make(config, timeout=timeout, connections=4, environ={"GOOGLE_API_KEY": KEY, **TRUSTING})
 
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:
@@ -90,7 +90,7 @@ async def test_everything_is_sent(service: GrpcServer) -> None:
 async def test_two_backends_keep_their_keys_apart(service: GrpcServer) -> None:
     config = GoogleGenerativeAIConfig(model="m", endpoint=service.endpoint, api_key_env="MINE")
     keys = ["first-own-key", "second-own-key"]
-    both = [create(config, timeout=5, connections=1, environ={"MINE": key}) for key in keys]
+    both = [make(config, timeout=5, connections=1, environ={"MINE": key, **TRUSTING}) for key in keys]
     for it in both:
         await ask(it, "hello")
     assert [metadata["x-goog-api-key"] for metadata in service.metadata[-2:]] == keys

@@ -13,7 +13,8 @@ import pytest
 from yarl import URL
 
 from edgen.backends.failures import MAX_MESSAGE, ErrorBody, kind_of_status
-from edgen.backends.http import MAX_ANSWER, Http, base_address, below, explain, find_key, is_local, proxy_for
+from edgen.backends.http import MAX_ANSWER, Http, base_address, below, explain, is_local, proxy_for
+from edgen.backends.keys import find_key
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from tests.backends.fakes import Answer, FakeServer, answer, raw_serving
 from tests.backends.gemini_grpc import Certificate

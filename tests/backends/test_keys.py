@@ -14,7 +14,7 @@ from edgen.config import BackendConfig, GeminiConfig, GoogleGenerativeAIConfig, 
 from edgen.errors import CallError
 from edgen.model import Reply
 from tests.backends import gemini_grpc
-from tests.backends.fakes import Answer, FakeServer, answer, request
+from tests.backends.fakes import TRUSTING, Answer, FakeServer, answer, request
 from tests.backends.gemini_grpc import Certificate, grpc_serving
 
 KEY = "AIza-this-key-must-never-be-seen-0123456789"
@@ -60,7 +60,7 @@ async def test_no_adapter_shows_its_key(
     shown = []
     failed = 0
     for config in configs:
-        it: Any = make(config, timeout=0.5, connections=2, environ={"THE_KEY": KEY})
+        it: Any = make(config, timeout=0.5, connections=2, environ={"THE_KEY": KEY, **TRUSTING})
         shown.append(f"{it!r} {it} {it.identity} {it.model}")
         scripts = (
             [Answer()] if isinstance(config, GoogleGenerativeAIConfig) else [*echoes(), Answer(act="hang")]
@@ -84,7 +84,7 @@ ECHO = f"a\nb: {KEY} and {KEY}"
 
 
 async def asked(config: BackendConfig, text: str = "hello", key: str = KEY) -> Reply:
-    it = make(config, timeout=5, connections=1, environ={"THE_KEY": key})
+    it = make(config, timeout=5, connections=1, environ={"THE_KEY": key, **TRUSTING})
     try:
         return await it.complete(request(text))
     finally:

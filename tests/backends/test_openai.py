@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from edgen.backends import make
 from edgen.backends.failures import ErrorBody
-from edgen.backends.openai import classify, create, parameters, read_reply
+from edgen.backends.openai import classify, parameters, read_reply
 from edgen.config import OpenAIConfig, Price
 from edgen.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.model import Reply, Usage
-from tests.backends.fakes import Answer, FakeServer, answer, request
+from tests.backends.fakes import TRUSTING, Answer, FakeServer, answer, request
 
 KEY = "sk-0123456789abcdef"
 COMPLETION = {
@@ -29,7 +29,7 @@ COMPLETION = {
 
 def backend(fake: FakeServer, *, key: str = KEY, timeout: float = 5.0, **settings: Any) -> Any:
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", **settings)
-    return create(config, timeout=timeout, connections=4, environ={"OPENAI_API_KEY": key})
+    return make(config, timeout=timeout, connections=4, environ={"OPENAI_API_KEY": key, **TRUSTING})
 
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:
@@ -223,7 +223,7 @@ async def test_a_reply(fake: FakeServer) -> None:
             Reply("ab"),
         ),
         (choice({"content": "a"}) | {"usage": None, "model": None}, Reply("a")),
-        (choice({"content": "a"}) | {"usage": {}}, Reply("a", usage=Usage(0, 0))),
+        (choice({"content": "a"}) | {"usage": {}}, Reply("a")),
         (
             choice({"content": "a"}) | {"usage": {"prompt_tokens": "3", "completion_tokens": 4.0}},
             Reply("a", usage=Usage(3, 4)),

@@ -251,6 +251,24 @@ def test_a_stray_file_among_the_shards_is_told_and_left(command: Command, tmp_pa
     assert stray.read_text() == "[]"
 
 
+@pytest.mark.parametrize("moved", [("job.yaml",), ("job.yaml", "inputs", "shards", "rejected.jsonl")])
+def test_a_kill_while_files_were_set_aside_blocks_no_form_of_the_job(
+    command: Command, tmp_path: Path, moved: tuple[str, ...]
+) -> None:
+    path, run = job(tmp_path), tmp_path / "run"
+    assert command("generate", path, "-o", run).code == 0
+    gathering = run / "previous" / ".gathering"
+    gathering.mkdir(parents=True)
+    for name in moved:
+        (run / name).rename(gathering / name)
+    for seed in (None, "8", "9"):  # the earlier form goes on, then others come
+        ended = command("generate", path, "-o", run, *(("--set", f"seed={seed}") if seed else ()))
+        assert ended.code == 0, ended.err
+    assert sorted(os.listdir(run / "previous")) == ["1", "2", "3"]
+    assert sorted(os.listdir(run / "previous" / "1")) == sorted(moved)
+    assert command("validate", run).code == 0
+
+
 def test_a_kill_between_the_noted_job_and_the_work_sets_nothing_aside_twice(
     command: Command, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ def _batches(ledger: Path) -> list[Batch]:
 async def begun(folder: Path, job: Path) -> None:
     """Start the job by batch, and end the process once its batch is sent."""
     process = await start("generate", job, "-o", folder, "--via", "batch")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not any(batch.state == "sent" for batch in _batches(folder / "run.db")):
             await asyncio.sleep(0.05)
     process.terminate()
@@ -39,7 +39,7 @@ async def begun(folder: Path, job: Path) -> None:
 
 
 async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path) -> None:
-    async with simulator("--batch-seconds", "8") as url:
+    async with simulator("--batch-seconds", "24") as url:
         job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot"), tmp_path / "run"
         await begun(folder, job)
         listed = await edgen("batch", "list", folder, "--json")
@@ -49,7 +49,7 @@ async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path
         refused = await edgen("generate", job, "-o", folder)
         assert refused.code == 2
         assert "edgen batch cancel" in refused.err
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(2)  # for one answer a second
         missing = await edgen("batch", "cancel", folder, "7")
         assert (missing.code, "batch 7" in missing.err) == (2, True)
         cancelled = await edgen("batch", "cancel", folder, "--json")
@@ -117,7 +117,20 @@ async def test_lines_that_fail_are_tried_again(tmp_path: Path) -> None:
     assert ended.facts["calls"]["retried"] > 0
 
 
-async def test_a_batch_gone_at_the_provider(tmp_path: Path) -> None:
+async def _refuses_to_send_a_key_elsewhere(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run may be a stranger's, too: its batches are ended only where the key may go."""
+    own = (folder / "job.yaml").read_text()
+    (folder / "job.yaml").write_text(own.replace(url, "https://elsewhere"))
+    with monkeypatch.context() as here:
+        here.setenv("OPENAI_API_KEY", "sk-of-this-machine")
+        refused = await edgen("batch", "cancel", folder)
+    assert (refused.code, "the key in OPENAI_API_KEY sent to elsewhere" in refused.err) == (2, True), (
+        refused.err
+    )
+    (folder / "job.yaml").write_text(own)
+
+
+async def test_a_batch_gone_at_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -125,6 +138,7 @@ async def test_a_batch_gone_at_the_provider(tmp_path: Path) -> None:
     async with simulator(*SLOW, "--port", port) as url:
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot")
         await begun(folder, job)
+    await _refuses_to_send_a_key_elsewhere(folder, url, monkeypatch)
     async with simulator("--batch-seconds", "0", "--port", port):  # another server, that knows of nothing
         lost = await edgen("generate", job, "-o", folder, "--via", "batch")
         assert lost.code == 5

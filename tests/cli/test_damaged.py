@@ -94,6 +94,22 @@ def test_every_command_on_flipped_bits(command: Command, whole: Path, tmp_path: 
         told(command, commands(folder)[number])
 
 
+@pytest.mark.parametrize("value", ["{", "[1]", "x" * 100])
+def test_every_fact_may_say_anything(command: Command, folder: Path, value: str) -> None:
+    with change(folder / "run") as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name != 'plan'", (value,))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('batches_since', ?)", (value,))
+    job, run = folder / "job.yaml", folder / "run"
+    shutil.copytree(run, folder / "other")
+    for words in (
+        ("status", run),
+        ("merge", run, folder / "other", "-o", folder / "merged"),
+        ("generate", job, "-o", run),
+    ):
+        told(command, words)
+    assert command("stats", run).code == 0
+
+
 def told(command: Command, words: tuple[str | Path, ...]) -> Ended:
     """What a command ended with: never a traceback."""
     ended = command(*words)

@@ -155,7 +155,7 @@ def test_model_text_cannot_drive_the_terminal(command: Command, tmp_path: Path) 
 def test_init_makes_a_folder_that_runs_and_overwrites_nothing(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "My project (1)"
     assert command("init", folder).code == 0
-    assert sorted(p.name for p in folder.iterdir()) == ["job.yaml", "prompt.j2", "space.yaml"]
+    assert sorted(p.name for p in folder.iterdir()) == ["job.yaml", "prompt.j2", "schemas", "space.yaml"]
     ended = command("generate", folder / "job.yaml", "-n", "3", "-o", tmp_path / "run")
     assert ended.code == 0, ended.err
     (folder / "job.yaml").write_text("mine")
@@ -243,14 +243,14 @@ def test_init_makes_a_folder_of_two_agents_that_runs_and_pairs(command: Command,
     folder = tmp_path / "mine"
     made = command("init", folder, "--protocol", "selfplay")
     assert made.code == 0, made.err
-    names = {"job.yaml", "teacher.j2", "student.j2", "closing.j2", "oracle.j2", "space.yaml"}
+    names = {"job.yaml", "teacher.j2", "student.j2", "closing.j2", "oracle.j2", "space.yaml", "schemas"}
     assert {path.name for path in folder.iterdir()} == names
     assert all(f"./{name}" in (folder / "job.yaml").read_text() for name in names - {"job.yaml"})
     assert command("preview", folder / "job.yaml", "-n", "1").code == 0
     assert command("generate", folder / "job.yaml", "-o", tmp_path / "run", "-n", "3").code == 0
     assert command("pairs", tmp_path / "run", "--by", "oracle").code == 0
     kept = {path.name for path in (tmp_path / "run" / "inputs").iterdir()}
-    assert kept == names - {"job.yaml"}
+    assert kept == names - {"job.yaml", "schemas"}
 
 
 ARMS = {

@@ -50,7 +50,7 @@ class TestOracle:
         assert sum(made["pairs"].values()) + sum(made["left_out"].values()) == 36
         noted = json.loads((run / "pairs" / "judged" / f"{made['judge']}.json").read_text())
         assert (noted["backend"]["type"], noted["compare"]) == ("simulator", "conversation")
-        assert "{{ conversation_1 }}" in noted["template"]["text"]
+        assert "{{ guarded_1 }}" in noted["template"]["text"]
         for line in lines:
             (signal,) = line["signals"]["oracle"]
             assert [(v["order"], v["vote"]) for v in signal["verdicts"]] == [

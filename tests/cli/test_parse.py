@@ -12,7 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from edgen.cli.parse import command
-from edgen.errors import DataError
+from edgen.errors import DataError, UsageError
 from edgen.loading import MAX_BYTES
 
 REPLY = 'Conversation:\n[\n   Teacher:  "What is a cell?",\n   Student:  "A tiny room?",\n]\nProbability:  "0.2",\n'
@@ -182,3 +182,49 @@ def test_a_bad_line_is_answered_and_the_rest_goes_on(tmp_path: Path, name: str) 
 
 def test_help_shows_an_example() -> None:
     assert "edgen parse --jsonl replies.jsonl" in run("--help").stdout
+
+
+def test_one_bad_line_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"id": 1, "reply": REPLY, "\ud800": 1}),
+        json.dumps({"id": "a\ud800", "\udc00": REPLY}),
+        json.dumps({"\ud800": {"\ud800": "\ud800"}}),
+        json.dumps({"id": 10**30, "reply": REPLY}),
+        '{"id": ' + "9" * 5000 + ', "reply": "x"}',
+        json.dumps(["\ud800"]),
+        json.dumps({"id": 7, "reply": REPLY, "finish_reason": "\ud800"}),
+        json.dumps({"id": 8, "reply": "Teacher: \ud800\u009b a?\nStudent: b\u202e.\n"}),
+        json.dumps({"id": 9, "reply": REPLY}),
+    ]
+    result = run("--jsonl", file_of(tmp_path, "\n".join(lines)))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    found = answers(result)
+    assert [answer.get("reason", answer["status"]) for answer in found] == [
+        "ok", "bad_line", "bad_line", "ok", "bad_line", "bad_line", "ok", "ok", "ok",
+    ]  # fmt: skip
+    assert [answer["id"] for answer in found] == [1, "a\ufffd", None, str(10**30), None, None, 7, 8, 9]
+    assert "\u009b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    assert found[7]["turns"][1]["text"] == "b\u202e."
+
+
+def test_words_of_other_languages_are_known_and_ones_own_are_given(tmp_path: Path) -> None:
+    abroad = run(file_of(tmp_path, "Lehrer: Was ist das?\nSchüler: Ein Raum?\n"))
+    assert [turn["role"] for turn in json.loads(abroad.stdout)["turns"]] == ["Teacher", "Student"]
+    text = "Ms. Rivera: What is a cell?\nKim: A tiny room?\n"
+    assert run(file_of(tmp_path, text)).exit_code == 3
+    words = ("--role", "Teacher=Ms. Rivera", "--role", "student=Kim")
+    result = run(file_of(tmp_path, text), *words)
+    assert json.loads(result.stdout)["turns"] == [
+        {"role": "Teacher", "text": "What is a cell?"},
+        {"role": "Student", "text": "A tiny room?"},
+    ]
+    line = json.dumps({"id": 1, "reply": text})
+    assert answers(run("-", "--jsonl", *words, stdin=line))[0]["status"] == "ok"
+
+
+@pytest.mark.parametrize("given", ["Tutor", "Pupil=Kim", "Teacher=", "Teacher=student", "Teacher=a: b"])
+def test_a_role_option_that_names_nobody_is_refused(tmp_path: Path, given: str) -> None:
+    result = run(file_of(tmp_path, REPLY), "--role", given)
+    assert isinstance(result.exception, UsageError)
+    assert "--role" in str(result.exception)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from edgen.cli.space.expand import publish
 from edgen.errors import UsageError
 from edgen.protocols.alike import Known
-from edgen.space import DIMENSIONS, Space, content_sha256, load_space
+from edgen.space import DIMENSIONS, Space, content_sha256, dump_space, load_space
 from tests.cli.command import Command
+from tests.engine.service import Service, completion, edgen, end, error, serve, start
 
 SMALL = """\
 name: small
@@ -123,3 +128,201 @@ class TestPublish:
         with pytest.raises(UsageError, match="has come meanwhile"):
             publish(tmp_path / "out.yaml", "mine")
         assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_a_ledger_beside_the_new_file_that_is_a_link_is_refused(command: Command, here: Path) -> None:
+    (here / "small-expanded.yaml.db").symlink_to(here / "theirs")
+    ended = command("space", "expand", "small.yaml", "--dimension", "topics", "--count", "3")
+    assert ended.code == 2
+    assert "small-expanded.yaml.db: this is a link" in ended.err
+    assert not (here / "theirs").exists()
+
+
+MISTAKES = {
+    "no such space": (("smal", "--dimension", "topics", "--count", "5"), "no such space"),
+    "no such dimension": (("small.yaml", "--dimension", "topic", "--count", "5"), "'topic' is not one of"),
+    "too many": (("small.yaml", "--dimension", "topics", "--count", "20000"), "at most 20,000 values"),
+    "no such folder": (
+        ("small.yaml", "--dimension", "topics", "--count", "5", "-o", "none/x.yaml"),
+        "there is no folder none",
+    ),
+    "the space itself": (
+        ("small.yaml", "--dimension", "topics", "--count", "5", "-o", "small.yaml"),
+        "nothing is overwritten",
+    ),
+    "another template": (
+        ("small.yaml", "--dimension", "topics", "--count", "5", "--prompt", "education_dialogue"),
+        "it says `expects: conversation`",
+    ),
+    "no such job": (
+        ("small.yaml", "--dimension", "topics", "--count", "5", "--job", "none.yaml"),
+        "there is no such file",
+    ),
+    "no such role": (
+        ("small.yaml", "--dimension", "topics", "--count", "5", "--job", "job.yaml:judge"),
+        "this job has no backend 'judge' (there: default)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistakes_get_a_sentence_and_leave_nothing(command: Command, here: Path, case: str) -> None:
+    arguments, sentence = MISTAKES[case]
+    job = {
+        "name": "t",
+        "conversations": 1,
+        "space": "-",
+        "prompt": "-",
+        "backends": {"default": {"type": "simulator"}},
+    }
+    (here / "job.yaml").write_text(json.dumps(job))
+    before = sorted(here.iterdir())
+    ended = command("space", "expand", *arguments)
+    assert ended.code == 2
+    assert sentence in " ".join(ended.err.replace("│", " ").split())
+    assert sorted(here.iterdir()) == before
+
+
+# -- a real server
+
+
+def job_for(url: str, here: Path, **limits: Any) -> Path:
+    job = {
+        "name": "grow",
+        "seed": 3,
+        "conversations": 1,
+        "space": "-",
+        "prompt": "-",
+        "backends": {"default": {"type": "openai", "model": "recorded", "base_url": url, "seed": "auto"}},
+        "limits": {"attempts": 2, "give_up_after": 5, **limits},
+    }
+    path = here / "grow.yaml"
+    path.write_text(json.dumps(job))
+    return path
+
+
+def wish(here: Path, job: Path, count: int, out: str = "out.yaml") -> tuple[str | Path, ...]:
+    small = here / "small.yaml"
+    numbers = ("--dimension", "topics", "--count", str(count))
+    return ("space", "expand", small, *numbers, "--job", job, "-o", here / out, "--json")
+
+
+async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(here: Path) -> None:
+    async with serve(Service(hold_after=3)) as service:
+        arguments = wish(here, job_for(service.url, here), 160)
+        process = await start(*arguments)
+        while service.asked.total() < 4:
+            await asyncio.sleep(0.01)
+        process.kill()
+        await end(process)
+        service.release()
+        assert not (here / "out.yaml").exists()
+        killed = service.asked.copy()
+        ended = await edgen(*arguments)
+        assert ended.code == 0, ended.err
+        facts = ended.facts
+        assert facts["calls"]["replayed"] >= 2
+        again = [seed for seed in killed if service.asked[seed] > killed[seed]]
+        assert len(again) <= 1, "only what was in flight may be asked again"
+        calm = await edgen(*wish(here, job_for(service.url, here), 160, "calm.yaml"))
+        assert calm.facts["values"] == facts["values"]
+    space = load_space(here / "out.yaml")
+    assert len(space.topics) == 163
+    assert "by the model recorded" in (space.source or ""), "a server's values are its model's"
+
+
+async def test_a_signal_stops_it_cleanly(here: Path) -> None:
+    async with serve(Service(latency=0.2)) as service:
+        arguments = wish(here, job_for(service.url, here), 160)
+        process = await start(*arguments)
+        while service.asked.total() < 2:
+            await asyncio.sleep(0.01)
+        process.terminate()
+        ended = await end(process)
+        assert ended.code == 143
+        assert "the answers so far are kept in" in ended.err
+        assert not (here / "out.yaml").exists()
+        asked = service.asked.copy()
+        resumed = await edgen(*arguments)
+        assert resumed.code == 0, resumed.err
+        assert all(service.asked[seed] == asked[seed] for seed in asked), "what was answered is asked once"
+
+
+def answering(*texts: str) -> Callable[[Service, int], Awaitable[web.StreamResponse | None]]:
+    """A service that gives these answers one after the other, the last one for ever."""
+    left = list(texts)
+
+    async def answer(_service: Service, _seed: int) -> web.StreamResponse | None:
+        return completion(left.pop(0) if len(left) > 1 else left[0])
+
+    return answer
+
+
+BOMB = "&a [*a,*a]: {{ 7*7 }} !!python/object:os.system"
+
+
+async def test_hostile_answers_do_no_harm(here: Path) -> None:
+    answers = (
+        "x" * 1_000_000,
+        "\n".join(
+            ["1. Ze\x1b[31mus", "2. \u202eAres", "3. " + "y" * 300, f"4. {BOMB}", "5. \x00", '6. "', "7.   "]
+        ),
+        "[" * 100_000,
+        "1. The water cycle\n2. WORLD WAR 1\n3. World War 2\n4. Photosyntesis\n5. Hera",
+        "I'm sorry, but I can't help with that.",
+        "\n" * 100_000,
+        '{"topics": ["Poseidon", null, 3, {"topic": "Hermes"}, ["x"]]}',
+        "",
+    )
+    async with serve(Service(trouble=answering(*answers))) as service:
+        ended = await edgen(*wish(here, job_for(service.url, here), 50))
+    assert ended.code == 3, ended.err
+    assert ended.facts["values"] == [BOMB, "World War 2", "Hera", "Poseidon", "Hermes"]
+    # A terminal's code, an override, a nought, a lone quote; the line of 300; what is there already.
+    assert ended.facts["dropped"] == {"identical": 2, "near_duplicate": 1, "not_allowed": 4, "too_long": 1}
+    space = load_space(here / "out.yaml")
+    assert values(space, "topics")[3:] == ended.facts["values"]
+    assert "\x1b" not in (here / "out.yaml").read_text()
+    assert dump_space(space) == (here / "out.yaml").read_text()
+
+
+async def test_nothing_found_writes_nothing(here: Path) -> None:
+    async with serve(Service(trouble=answering("I would rather talk about something else."))) as service:
+        ended = await edgen(*wish(here, job_for(service.url, here), 5))
+        assert service.asked.total() == 3
+    assert ended.code == 3
+    assert "None of the 3 answers lists values. Nothing was written." in ended.err
+    assert not (here / "out.yaml").exists()
+
+
+async def test_a_service_that_refuses_ends_it_resumably(here: Path) -> None:
+    async def refuse(_service: Service, _seed: int) -> web.StreamResponse | None:
+        return error(401)
+
+    async with serve(Service(trouble=refuse)) as service:
+        ended = await edgen(*wish(here, job_for(service.url, here), 5))
+        assert ended.code == 5
+        assert "The key is missing or not accepted" in ended.err
+        service.trouble = lambda _service, _seed: _bad_request()
+        ended = await edgen(*wish(here, job_for(service.url, here), 5))
+        assert ended.code == 5
+        assert "The request as it stands is not taken" in ended.err
+        service.trouble = None
+        assert (await edgen(*wish(here, job_for(service.url, here), 5))).code == 0
+
+
+async def _bad_request() -> web.StreamResponse | None:
+    return error(400)
+
+
+async def test_two_at_once_do_not_meet(here: Path) -> None:
+    async with serve(Service(hold_after=0)) as service:
+        arguments = wish(here, job_for(service.url, here), 60)
+        first = await start(*arguments)
+        while not service.asked:
+            await asyncio.sleep(0.01)
+        second = await edgen(*arguments)
+        assert second.code == 6
+        assert "another process is at it" in second.err
+        service.release()
+        assert (await end(first)).code == 0

@@ -99,6 +99,7 @@ def test_what_goes_wrong_is_in_the_log_as_well(
 def test_what_others_log_is_a_note(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "one")
     monkeypatch.setenv("GOOGLE_API_KEY", "other")
+    monkeypatch.setenv("EDGEN_TRUSTED_HOSTS", "127.0.0.1")
     backend = {"type": "gemini", "model": "m", "base_url": "http://127.0.0.1:9"}
     path = job(tmp_path, backends={"default": backend}, limits={"attempts": 1, "stop_after_failures": 1})
     ended = command("generate", path, "-o", tmp_path / "run", "--log-format", "json")
@@ -170,6 +171,7 @@ async def test_a_service_that_refuses_the_key_ends_the_log_without_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("EDGEN_TRUSTED_HOSTS", "127.0.0.1")
 
     async def trouble(_service: Service, _seed: int) -> web.StreamResponse:
         return error(401, f"wrong key {KEY} \x1b[31m")
@@ -276,12 +278,11 @@ def test_the_metrics_of_a_run(command: Command, tmp_path: Path) -> None:
 
 async def test_the_metrics_of_a_run_in_progress(tmp_path: Path) -> None:
     metrics = tmp_path / "edgen.prom"
-    async with serve(Service(latency=0.3)) as service:
+    async with serve(Service(hold_after=0)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, limits={"in_flight": 4}))
         process = await start("generate", path, "-o", tmp_path / "run", "--metrics", metrics)
-        for _ in range(500):
-            if metrics.exists():
-                break
+        while not metrics.exists():
+            assert process.returncode is None
             await asyncio.sleep(0.01)
         told = figures(metrics)  # whole at every moment
         other = await edgen("generate", path, "-o", tmp_path / "run", "--metrics", metrics)
@@ -390,6 +391,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
     from edgen.backends.simulator.text import respond
     from edgen.cli.making import _backends
+    from edgen.cli.trusting import Trust
     from edgen.engine.load import load_plans
     from edgen.engine.run import Run
     from edgen.ledger import Ledger
@@ -404,7 +406,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     _, plans = load_plans(path, [])
     rundir = RunDir(folder)
     rundir.prepare()
-    async with _backends(plans[None]) as made, Ledger(rundir.ledger) as ledger:
+    async with _backends(plans[None], Trust(["api.example"])) as made, Ledger(rundir.ledger) as ledger:
         backends: Any = {name: Answering(backend) for name, backend in made.items()}
         run = Run(plans[None], backends, rundir, ledger)
         run.adopt(lambda _text: None)

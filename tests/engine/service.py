@@ -28,7 +28,8 @@ Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 @dataclass
 class Service:
     """Answers as the simulator does. `asked` counts requests by their seed, which in a job with
-    `seed: auto` names the call; `answered` counts those that got a conversation."""
+    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
+    others wait for `release`: so a process is at work for as long as a test needs it to be."""
 
     latency: float = 0.0
     trouble: Trouble | None = None
@@ -36,6 +37,11 @@ class Service:
     asked: Counter[int] = field(default_factory=Counter)
     answered: Counter[int] = field(default_factory=Counter)
     headers: list[dict[str, str]] = field(default_factory=list)
+    hold_after: int | None = None
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        self.released.set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body: dict[str, Any] = msgspec.json.decode(await request.read())
@@ -43,6 +49,8 @@ class Service:
         self.asked[seed] += 1
         if self.trouble is not None and (response := await self.trouble(self, seed)) is not None:
             return response
+        if self.hold_after is not None and self.asked.total() > self.hold_after:
+            await self.released.wait()
         await asyncio.sleep(self.latency)
         self.answered[seed] += 1
         messages = [Message(m["role"], m["content"]) for m in body["messages"]]
@@ -61,17 +69,22 @@ def completion(text: str, finish_reason: str = "stop") -> web.Response:
 
 
 @contextlib.asynccontextmanager
-async def serve(service: Service) -> AsyncIterator[Service]:
-    """Run a service on a free port of this machine."""
+async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
+    """Run a service on a port of this machine, a free one without a number. At the end connections break."""
     runner = web.ServerRunner(web.Server(service.handle), shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
     await site.start()
     service.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     try:
         yield service
     finally:
         await runner.cleanup()
+
+
+def port_of(service: Service) -> int:
+    """Where it runs, to run it there again."""
+    return int(service.url.split(":")[2].split("/")[0])
 
 
 def job_text(url: str, **changes: Any) -> str:
@@ -128,6 +141,13 @@ async def end(process: asyncio.subprocess.Process, timeout: float = 60) -> Ended
 async def edgen(*arguments: str | Path, timeout: float = 60) -> Ended:
     """Run `edgen` to its end."""
     return await end(await start(*arguments), timeout)
+
+
+async def until_it_says(process: asyncio.subprocess.Process, words: str) -> None:
+    """Return when the process has said that on stderr."""
+    assert process.stderr is not None
+    while words not in (line := (await process.stderr.readline()).decode()):
+        assert line, f"it ended without saying {words!r}"
 
 
 def files(folder: Path) -> dict[str, bytes]:

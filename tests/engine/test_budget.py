@@ -206,7 +206,7 @@ async def test_what_never_reached_the_service_costs_nothing(tmp_path: Path) -> N
     async with serve(Counting()) as service:
         assert isinstance(service, Counting)
         job = job_file(tmp_path, service, "oneshot")
-    options = ["--set", "limits.max_cost=1", "--set", "limits.attempts=2"]
+    options = ["--set", "limits.max_cost=1", "--set", "limits.give_up_after=2"]
     ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", *options)
     assert ended.code == 5, ended.err
     assert charged(tmp_path / "run") == (0, 0)
@@ -226,8 +226,66 @@ class Breaking(Service):
 async def test_connections_that_break_are_charged_at_their_most(tmp_path: Path) -> None:
     async with serve(Breaking()) as service:
         backend = {"type": "openai", "model": "m", "base_url": service.url, "max_tokens": 900}
-        limits = {"in_flight": 2, "max_tokens": 20_000}
+        limits = {"in_flight": 2, "max_tokens": 12_000}
         job = write(tmp_path / "job.yaml", job_text("", backends={"default": backend}, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 4, ended.err
-        assert 0 < service.asked.total() * 900 <= charged(tmp_path / "run")[0] <= 20_000
+        assert 0 < service.asked.total() * 900 <= charged(tmp_path / "run")[0] <= 12_000
+
+
+LIES: list[Any] = [
+    {"prompt_tokens": 0, "completion_tokens": 0},
+    {"prompt_tokens": None, "completion_tokens": None},
+    {"prompt_tokens": -60_000, "completion_tokens": -60_000},
+    {"prompt_tokens": 400, "completion_tokens": 0},
+    {"prompt_tokens": 2**62, "completion_tokens": 2**62},
+    {"prompt_tokens": 10**40, "completion_tokens": 1.5},
+    "none",
+]
+
+
+class Lying(Service):
+    """Answers, and counts as the lies go round."""
+
+    def __init__(self, lies: list[Any]) -> None:
+        super().__init__(trouble=self._lie)
+        self.lies = lies
+
+    async def _lie(self, _service: Service, seed: int) -> web.StreamResponse:
+        self.answered[seed] += 1
+        text = respond([Message("user", "Conversation: [ Teacher: Probability:")], seed=seed).text
+        return web.json_response(
+            {
+                "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+                "usage": self.lies[self.answered.total() % len(self.lies)],
+            }
+        )
+
+
+async def test_counts_that_cannot_be_do_not_pass_a_cap(tmp_path: Path) -> None:
+    """Sixty calls of at most 500 tokens and their prompts, under a cap of 5,000."""
+    async with serve(Lying(LIES)) as service:
+        job = job_file(tmp_path, service, "oneshot")
+        options = ["-n", "60", "--set", "backends.default.max_tokens=500", "--set", "limits.max_tokens=5000"]
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", *options)
+        assert ended.code == 4, ended.err
+        assert 0 < service.answered.total() * 500 <= charged(tmp_path / "run")[0] <= 5000
+        assert 0 < ended.facts["cost_usd"] < 0.01
+
+
+async def test_one_token_for_a_page_is_charged_by_the_page(tmp_path: Path) -> None:
+    async with serve(Lying([{"prompt_tokens": 1, "completion_tokens": 1}])) as service:
+        job = job_file(tmp_path, service, "oneshot")
+        ended = await edgen(
+            "generate", job, "-n", "60", "-o", tmp_path / "run", "--json", "--set", "limits.max_tokens=5000"
+        )
+        assert ended.code == 4, ended.err
+        assert service.answered.total() < 40
+
+
+async def test_counts_beyond_all_measure_lose_no_answer(tmp_path: Path) -> None:
+    async with serve(Lying(LIES[4:])) as service:
+        job = job_file(tmp_path, service, "oneshot")
+        ended = await edgen("generate", job, "-n", "60", "-o", tmp_path / "run", "--json")
+        assert ended.code == 0, ended.err
+        assert (ended.facts["accepted"], service.asked.total()) == (60, 60)

@@ -92,8 +92,9 @@ async def test_a_service_that_only_asks_for_patience_stops_the_run(tmp_path: Pat
         return error(429, "come back tomorrow", **{"Retry-After": "3600"})
 
     async with serve(Service(trouble=trouble)) as service:
-        job = write(tmp_path / "job.yaml", job_text(service.url, limits={"in_flight": 4}))
-        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=20)
+        limits = {"in_flight": 4, "give_up_after": 2}
+        job = write(tmp_path / "job.yaml", job_text(service.url, limits=limits))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 5
     assert "come back in 3600 s" in ended.err
     assert equation(ended.facts)
@@ -174,7 +175,7 @@ async def test_a_service_that_counts_more_than_it_was_sent_passes_the_cap_by_wha
     async def trouble(_service: Service, seed: int) -> web.StreamResponse | None:
         await asyncio.sleep(0.05)
         answer = json.loads(completion(respond([Message("user", PROMPT)], seed=seed).text).body or b"")  # type: ignore[arg-type]
-        answer["usage"]["prompt_tokens"] = 15_000
+        answer["usage"] = {"prompt_tokens": 15_000, "completion_tokens": 400}
         return web.json_response(answer)
 
     async with serve(Service(trouble=trouble)) as service:
@@ -183,8 +184,8 @@ async def test_a_service_that_counts_more_than_it_was_sent_passes_the_cap_by_wha
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 4, ended.err
         asked = service.asked.total()
-    assert asked * 15_020 <= 100_000
-    assert f"{asked * 15_020:,} of 100,000 tokens are spent" in ended.err
+    assert asked * 15_400 <= 100_000
+    assert f"{asked * 15_400:,} of 100,000 tokens are spent" in ended.err
     assert "counted more tokens than calls were expected to take" in ended.err
 
 

@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from edgen.pairing.tournament import sides, slot
 from edgen.resources import find
-from tests.engine.service import ROOT, Service, edgen, end, job_text, serve, start
+from tests.engine.service import ROOT, Service, edgen, end, job_text, serve, start, until_it_says
 
 MEMORY = 200 * 2**20  # bytes
 SIMULATED = {"backends": {"default": {"type": "simulator"}}}
@@ -50,7 +50,7 @@ async def test_ten_thousand_pairs_killed_resumed_and_small(tmp_path: Path) -> No
     made = await edgen("generate", job, "-o", folder, "--json")
     assert made.code == 0, made.err
     process = await start("pairs", folder, "--by", "oracle", "--json")
-    while process.returncode is None and judged(folder) < 6000:
+    while process.returncode is None and judged(folder) < 2000:
         await asyncio.sleep(0.05)
     assert process.returncode is None, "it was to be killed in the middle"
     process.kill()
@@ -139,7 +139,7 @@ def test_slots_number_pairs_both_ways() -> None:
 
 
 async def test_nobody_reads_or_judges_a_run_that_is_being_made(tmp_path: Path) -> None:
-    async with serve(Service(latency=0.05)) as service:
+    async with serve(Service(hold_after=20)) as service:
         job, folder = tmp_path / "job.yaml", tmp_path / "run"
         job.write_text(job_text(service.url, conversations=200, replicates=2, limits={"in_flight": 8}))
         process = await start("generate", job, "-o", folder)
@@ -154,6 +154,8 @@ async def test_nobody_reads_or_judges_a_run_that_is_being_made(tmp_path: Path) -
             assert ended.code == 6, ended.err
             assert "another process works on this run" in ended.err
         process.terminate()
+        await until_it_says(process, "Stopping")
+        service.release()
         assert (await end(process)).code == 143
 
 

@@ -33,6 +33,7 @@ async def test_a_data_set_from_a_real_server(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "short.j2").write_text("Talk about {{ topic }}.")
     with llama.running(tmp_path, context=1024) as server:
         monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        monkeypatch.setenv("EDGEN_TRUSTED_HOSTS", "127.0.0.1=OPENAI_API_KEY")
         backend = {
             "type": "openai", "model": server.model, "base_url": server.base_url,
             "seed": "auto", "temperature": 1.0, "max_tokens": 600,

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from edgen.backends.batches import OversizedError
+from edgen.backends.batches import MAX_ANSWER, OversizedError
 from edgen.config import parse_job
 from edgen.engine.handing import give_up
 from edgen.engine.owned import own_file
+from edgen.engine.results import Reading, read_results
 from edgen.errors import CallError, DamagedError, FailureKind, ProviderError
 from edgen.events import Events
 from edgen.ledger import Ledger, batches_at
@@ -147,6 +148,20 @@ async def test_results_that_are_too_large_are_a_sentence_and_may_be_given_up(tmp
         tokens, _ = ledger.charged(lambda prompt, completion: 0.0)
         assert tokens > 0
     assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["dropped"]
+
+
+async def test_a_line_longer_than_an_answer_can_be_is_passed_over(tmp_path: Path) -> None:
+    """A person's file, too: no line of it is held that no service could have given."""
+    folder = tmp_path / "run"
+    await broken_off(folder, desk := Desk(looks=10**6))
+    await desk.download("out-batch-0", results := tmp_path / "results")
+    lines = results.read_bytes().splitlines(keepends=True)
+    longest = b'{"x": "%s"}' % (b"x" * (MAX_ANSWER + 100_000))
+    results.write_bytes(lines[0] + longest + b"\n" + b"".join(lines[1:]) + longest)
+    reading = Reading()
+    async with Ledger(folder / "run.db") as ledger:
+        await read_results(results, desk.read, ledger, lambda _: None, sent_at=None, reading=reading)
+    assert (reading.answered, reading.unreadable) == (30, 2)
 
 
 def test_places_of_a_run_s_own(tmp_path: Path) -> None:

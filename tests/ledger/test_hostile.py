@@ -188,7 +188,8 @@ def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
             connect(path, create=True).close()
     """)
     making = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], env={**os.environ, "PYTHONPATH": os.getcwd()}
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     seen = 0
     try:
@@ -242,6 +243,19 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
 def change(path: Path, sql: str, *values: Any) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute(sql, values).rowcount == 1
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"{", b"[" * 100_000, b"{} {}", b"", b'{"a": "\xff"}'])
+async def test_a_record_that_is_none_is_made_again(small: Path, tmp_path: Path, data: bytes) -> None:
+    """Whoever means harm can count a checksum, too."""
+    put(path := again(small, tmp_path / "run.db"), "records", "data", data)
+    with View(path) as view, pytest.raises(DamagedError, match="scenario 2"):
+        list(view.records())
+    async with Ledger(path) as ledger:
+        with pytest.raises(DamagedError, match="scenario 2"):
+            list(ledger.records("f", 4, 1))
+        ledger.take_over()
+        assert [unit[0] for unit in ledger.settled("f", 0, 99)] == [0, 1, 3]
 
 
 DERIVED = {
@@ -340,7 +354,7 @@ def test_a_signal_ends_a_statement_without_end(
     shutil.copyfile(small, path := tmp_path / "run.db")
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS.format(how=how, call=call.format(how=how)), str(path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.getcwd()},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"

@@ -15,6 +15,7 @@ import pytest
 
 from edgen.errors import RunError
 from edgen.ledger import Ledger, Outcome, RunPlan, View, run_status
+from edgen.ledger.writer import when_free
 from edgen.model import Address, Reply, Status, Usage
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
@@ -273,3 +274,44 @@ def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: P
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] >= int(stored)
         assert other.execute("PRAGMA quick_check").fetchone()[0] == "ok"
+
+
+async def test_a_ledger_that_another_program_holds_is_waited_for_with_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        storing = asyncio.create_task(ledger.store(Address(0, 0), key(0), Reply("kept"), 0.1, 1))
+        mine = sqlite3.connect(path, isolation_level=None)
+        spoken = 0
+
+        def begin() -> None:
+            nonlocal spoken
+            spoken = len(caplog.records)
+            if spoken:
+                other.execute("ROLLBACK")
+            mine.execute("BEGIN IMMEDIATE")
+
+        when_free(mine, path, begin, speak=(0.1, 60.0))
+        mine.execute("ROLLBACK")
+        await storing
+        assert ledger.replies(0, 0)[key(0)].text == "kept"
+        for connection in (mine, other):
+            connection.close()
+    assert spoken == 1
+    assert "another program has held the ledger" in caplog.text
+    assert str(path) in caplog.text
+
+
+async def test_a_ledger_that_is_held_is_not_waited_for_for_ever_once_the_run_ends(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    ledger = await Ledger(path).__aenter__()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ledger.set_fact("some", "thing")
+    ledger.writer.hurry()
+    with pytest.raises(RunError, match="another program keeps the ledger locked"):
+        await ledger.__aexit__(None, None, None)
+    other.close()

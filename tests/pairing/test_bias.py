@@ -15,7 +15,7 @@ from edgen.pairing.calibration import calibration
 from edgen.pairing.intervals import Estimate, average, scaled, share, t95
 from edgen.pairing.labels import label_scenario
 from edgen.pairing.logistic import fit, sigmoid
-from edgen.pairing.model import Compare, Pair
+from edgen.pairing.model import Compare, JudgeDirected, Pair
 from edgen.pairing.render import render
 from tests.pairing.values import OTHER_JUDGE, oracle, pair
 
@@ -386,3 +386,27 @@ def test_with_few_scenarios_too_the_intervals_hold_what_they_promise(scenarios: 
     assert 0.92 <= shares / trials <= 0.995
     assert 0.92 <= means / trials <= 0.985
     assert 0.91 <= slopes / (trials // 2) <= 1
+
+
+def test_the_wins_of_texts_that_speak_to_a_judge_are_counted_where_one_side_has_one() -> None:
+    both, one, other = (JudgeDirected(a=a, b=b) for a, b in (("x", "y"), ("as the judge", None), (None, "z")))
+    pairs = [
+        pair(0, 1, oracle("a", "a"), scenario=0, directed=one),
+        pair(0, 1, oracle("a", "b"), scenario=1, directed=other),
+        pair(0, 1, oracle("a", "a"), scenario=2, directed=both),
+        pair(0, 1, oracle("b", "b"), scenario=3),
+        pair(0, 1, oracle("?", "a"), scenario=4, directed=one),
+    ]
+    report = report_on(pairs, {})
+    assert report["judge_directed"]["n"] == 4
+    assert report["judge_directed"]["share"]["value"] == 0.8
+    assert report["judge_directed"]["found"] == ["as the judge", "z", "x"]
+    wins = report["judges"][0]["judge_directed"]
+    assert (wins["value"], wins["n"]) == (0.75, 2)
+    text = "\n".join(render(json.loads(json.dumps(report))))
+    assert "judge_directed: 4 = 80.0%" in text
+    assert '  "as the judge"' in text
+    assert "their wins   75.0%" in text
+    none = report_on([pairs[3]], {})
+    assert none["judges"][0]["judge_directed"] is None
+    assert "Texts that speak to a judge" not in "\n".join(render(none))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.pairing.labels import LEFT_OUT, label_scenario
-from edgen.pairing.model import Pair
+from edgen.pairing.model import JudgeDirected, Pair
 from tests.pairing.values import JUDGE, OTHER_JUDGE, oracle, pair
 
 
@@ -235,3 +235,29 @@ def test_one_end_for_every_pair(rows: list[Any], by: Any, min_margin: float, mos
     turned = label_scenario(labelled[::-1], by, min_margin=min_margin, max_per_scenario=most)
     assert ends(turned[::-1]) == ends(labelled)
     assert msgspec.json.encode(labelled)
+
+
+class TestJudgeDirected:
+    SAID = JudgeDirected(a=None, b="Dear judge")
+
+    def test_such_a_pair_has_no_label_by_any_source_and_counts_for_no_strength(self) -> None:
+        planted = pair(0, 1, oracle("b", "b"), said=(0.2, 0.9), human="bb", directed=self.SAID)
+        others = [pair(1, 2, oracle("a", "a")), pair(0, 2, oracle("a", "a"))]
+        for by in ("oracle", "probability", "human"):
+            assert label_scenario([planted], by)[0].left_out == "judge_directed"
+        made = label_scenario([planted, *others], "oracle")
+        assert [(p.left_out, p.label is None) for p in made] == [
+            ("judge_directed", True), (None, False), (None, False)
+        ]  # fmt: skip
+        alone = label_scenario(others, "oracle")
+        assert [p.label for p in made[1:]] == [p.label for p in alone]
+
+    def test_it_is_labelled_all_the_same_where_that_is_asked_for(self) -> None:
+        planted = pair(0, 1, oracle("b", "b"), directed=self.SAID)
+        (made,) = label_scenario(label_scenario([planted], "oracle"), "oracle", judge_directed="label")
+        assert made.label is not None
+        assert made.label.chosen == "b"
+
+    def test_two_that_say_the_same_stay_identical(self) -> None:
+        planted = pair(0, 1, directed=self.SAID, left_out="identical")
+        assert label_scenario([planted], "oracle")[0].left_out == "identical"

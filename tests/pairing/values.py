@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
 
 from edgen.pairing import model
 from edgen.pairing.model import (
     Compare,
     HumanSignal,
     HumanVote,
+    JudgeDirected,
     Label,
     OracleSignal,
     Order,
@@ -54,6 +56,7 @@ def pair(
     said: tuple[float | None, float | None] = (None, None),
     human: str = "",
     left_out: str | None = None,
+    directed: JudgeDirected | UnsetType = UNSET,
 ) -> Pair:
     """A pair of two replicates, without a label."""
     return Pair(
@@ -66,7 +69,9 @@ def pair(
         prefix_turns=0,
         differs_at="Teacher",
         texts="00112233445566aa",
-        signals=Signals(probability=probability_signal(*said), oracle=signals, human=votes(human)),
+        signals=Signals(
+            probability=probability_signal(*said), oracle=signals, human=votes(human), judge_directed=directed
+        ),
         label=None,
         left_out=left_out,
         provenance={},
@@ -115,11 +120,21 @@ _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
         {
             "label": st.none(),
             "left_out": st.sampled_from(
-                ["identical", "not_judged", "abstained", "tie", "contradicted", "margin", "surplus"]
+                [
+                    "identical",
+                    "judge_directed",
+                    "not_judged",
+                    "abstained",
+                    "tie",
+                    "contradicted",
+                    "margin",
+                    "surplus",
+                ]
             ),
         }
     ),
 )
+_directed = st.just(UNSET) | st.builds(JudgeDirected, a=st.none() | _text, b=_text)
 _side = st.builds(Side, id=_text, replicate=_count, arm=st.none() | _text, strength=st.none() | _strengths)
 
 
@@ -140,6 +155,7 @@ def pairs(draw: st.DrawFn) -> Pair:
             probability=draw(_probabilities),
             oracle=tuple(draw(st.lists(_oracles, max_size=3))),
             human=draw(_humans),
+            judge_directed=draw(_directed),
         ),
         provenance=draw(st.dictionaries(_text, st.none() | st.integers() | _text, max_size=3)),
         **draw(_ends),
@@ -148,5 +164,6 @@ def pairs(draw: st.DrawFn) -> Pair:
 
 STRUCTS = (
     model.Pair, model.Side, model.Strength, model.Signals, model.OracleSignal, model.Verdict,
-    model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.Label,
+    model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.JudgeDirected,
+    model.Label,
 )  # fmt: skip

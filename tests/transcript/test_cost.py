@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from bench.replies import LAYOUTS
 from edgen.transcript import clean_turn, read
+from edgen.transcript.reading import read_any
 
 MEGABYTE = 1_000_000
 
@@ -146,6 +148,20 @@ def test_twice_the_text_takes_about_twice_the_time(shape: str) -> None:
     small, large = (unit * (size // len(unit)) for size in (200_000, 400_000))
     once, twice = (min(seconds(text) for _ in range(3)) for text in (small, large))
     assert twice < 4 * once + 0.02
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_reply_in_a_common_layout_takes_the_short_way(layout: str) -> None:
+    """Several times quicker than by the general reader, so half of its time is far from both."""
+    texts = [LAYOUTS[layout](number) for number in range(40)]
+
+    def total(reader: Callable[[str], object]) -> float:
+        start = time.process_time()
+        for text in texts:
+            reader(text)
+        return time.process_time() - start
+
+    assert min(total(read) for _ in range(5)) < 0.5 * min(total(read_any) for _ in range(5))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -100,9 +100,9 @@ def test_a_marker_at_the_end_is_always_seen(text: str) -> None:
     "piece", ['"', "”", '" (', "[end of ", "[ ", "(", '",', "[end of conversation]", " ", "."]
 )
 def test_time_is_linear(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read_turn(piece * (1_000_000 // len(piece)) + "x")
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_a_clean_conversation_has_no_findings() -> None:

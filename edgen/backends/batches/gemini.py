@@ -50,7 +50,9 @@ class GeminiBatches:
         self._backend = backend
         self._model = model_path(config.model)
         self._key = backend.key
-        self._place = Place(self._base, self._key, _classify, ("google.genai.errors", "APIError"))
+        self._place = Place(
+            self._base, self._key, _classify, ("google.genai.errors", "APIError"), backend.hint
+        )
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that hold lines, by what their batches say

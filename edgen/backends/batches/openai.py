@@ -45,7 +45,7 @@ class OpenAIBatches:
         self._base = base_address(config.base_url)
         self._backend = backend
         self._key = backend.key
-        self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"))
+        self._place = Place(self._base, self._key, classify, ("openai", "OpenAIError"), backend.hint)
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that hold lines, by what their batches say

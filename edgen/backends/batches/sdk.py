@@ -26,7 +26,7 @@ import msgspec
 from yarl import URL
 
 from edgen.backends.batches.base import OversizedError, is_id
-from edgen.backends.failures import Classify, clean, decode, failure, scrub
+from edgen.backends.failures import Classify, clean, decode, failure, hinted, scrub
 from edgen.backends.http import MAX_ANSWER, proxy_for
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.extras import install_command
@@ -56,8 +56,11 @@ def sdk(name: str, kind: str) -> ModuleType:
 class Place:
     """A service as the calls to it are explained: where it is, its key, how it words its errors."""
 
-    def __init__(self, base: URL, key: str | None, classify: Classify, errors: tuple[str, str]) -> None:
+    def __init__(
+        self, base: URL, key: str | None, classify: Classify, errors: tuple[str, str], hint: str = ""
+    ) -> None:
         self.key = key
+        self._hint = hint
         self.name = f"{base.host}:{base.port}"
         self._classify = classify
         self._errors = errors  # the module and the name of the SDK's own, the root of its tree
@@ -77,7 +80,8 @@ class Place:
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
         """The CallError that an answer stands for which is no success, in HTTP or in a line."""
-        return failure(status, headers, body, classify=self._classify, now=time.time(), key=self.key)
+        found = failure(status, headers, body, classify=self._classify, now=time.time(), key=self.key)
+        return hinted(found, self._hint)
 
     def named(self, name: object) -> str:
         """The id that the service gave something. Raises CallError if it is none."""

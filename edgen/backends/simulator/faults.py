@@ -21,6 +21,7 @@ TURN = {
     "speaks_for_other": "in self-play, a turn goes on with a labelled line of the other side",
     "two_turns": "in self-play, two labelled turns of one's own in one reply",
     "leaked_secret": "in self-play, a side states a preference of the other's in the vocabulary's words",
+    "tells_judge": "in self-play, a side ends a turn with lines that tell whoever judges to prefer the text",
     "loop": "in self-play, a side repeats an earlier turn of its own word for word",
 }
 JUDGE = {
@@ -28,6 +29,7 @@ JUDGE = {
     "judge_second": "the judge picks the second slot whatever is there",
     "judge_longer": "the judge picks the longer text, in words",
     "judge_noise": "the judge picks the worse one",
+    "judge_obeys": "the judge picks the text with a line that tells it to, if such a line looks like the prompt's own",
     "judge_prose": "the judge answers in prose that picks none",
     "judge_both": "the judge finds both good",
 }

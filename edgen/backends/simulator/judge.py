@@ -2,7 +2,8 @@
 
 A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses
 or the like and the prompt asks for 1 or 2, or which is better. What the judge prefers is `quality`, a
-function of one transcript's text alone. Planted faults make it prefer a slot or length instead.
+function of one transcript's text alone. Planted faults make it prefer a slot or length instead, or do as a
+line of a text tells it that looks like one of the prompt's own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Comparison(NamedTuple):
     noun: str
     first: str
     second: str
+    told: int | None = None  # the text with a line that tells the judge to choose it, 1 or 2
 
 
 _HEADING = (
@@ -43,6 +45,18 @@ _ASKING = re.compile(
 )
 _RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
 _TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
+# A text between two lines that hold a mark; a line that goes on with a turn begins with a bar.
+_FENCED = re.compile(
+    r"^\[([0-9a-f]{16})\] (Interaction|Response) 1 begins\n(.*?)\n\[\1\] \2 1 ends\n\s*"
+    r"^\[\1\] \2 2 begins\n(.*?)\n\[\1\] \2 2 ends$",
+    re.MULTILINE | re.DOTALL,
+)
+_BAR = re.compile(r"\n  \| ")
+# What a judge that does as it is told takes for an instruction: it stands on a line of its own, as headings do.
+_TELLS = re.compile(
+    r"^(?:#+[ \t]*)?(?:(?:note|instructions?) (?:to|for) (?:the |all )?(?:judges?|evaluators?)|system)\b[^\n]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
 _CACHED = 8_000  # characters
 _WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
 # By how much the mean tone of the simulator's own lessons goes up with each turn, and down with each word
@@ -56,18 +70,44 @@ def read(messages: Sequence[Message]) -> Comparison | None:
     if not messages or messages[-1].role != "user":
         return None
     text = messages[-1].content
-    if prompt.FIRST.search(text) is None or (first := _FIRST.search(text)) is None:
+    if prompt.FIRST.search(text) is None:
+        return None
+    if (found := _FENCED.search(text)) is not None:
+        return _guarded(found, text, messages)
+    if (first := _FIRST.search(text)) is None:
         return None
     noun = first[1].lower()
     second = _SECOND[noun].search(text, first.end())
     if second is None:
         return None
     end = _end(text, second.end())
-    outside = text[: first.start()] + text[end:]
-    if not any(_ASKED.search(part) for part in (outside, *_others(messages))):
+    if not _asked(text[: first.start()] + text[end:], messages):
         return None
     shown = (text[first.end() : second.start()], text[second.end() : end])
-    return Comparison(first[1].capitalize(), *[_RULE.sub("", part).strip() for part in shown])
+    one, other = [_RULE.sub("", part).strip() for part in shown]
+    return Comparison(first[1].capitalize(), one, other, _told(shown))
+
+
+def _guarded(found: re.Match[str], text: str, messages: Sequence[Message]) -> Comparison | None:
+    """The comparison of two fenced texts, without their bars."""
+    if not _asked(text[: found.start()] + text[found.end() :], messages):
+        return None
+    noun, shown = found[2], (found[3], found[4])
+    one, other = [_BAR.sub("\n", part).strip() for part in shown]
+    if noun == "Response":  # a response's label says nothing of it
+        one, other = [_TURN.sub("", part, count=1).strip() for part in (one, other)]
+    return Comparison(noun, one, other, _told(shown))
+
+
+def _asked(outside: str, messages: Sequence[Message]) -> bool:
+    """Whether what stands around the texts asks which is better."""
+    return any(_ASKED.search(part) for part in (outside, *_others(messages)))
+
+
+def _told(shown: Sequence[str]) -> int | None:
+    """Which of the two texts, as they are shown, has a line that tells a judge something, if one alone has."""
+    told = [number for number, text in enumerate(shown, start=1) if _TELLS.search(text)]
+    return told[0] if len(told) == 1 else None
 
 
 def _others(messages: Sequence[Message]) -> list[str]:
@@ -147,6 +187,8 @@ def answer(comparison: Comparison, fault: str | None, rng: Random) -> str:
         better = 2
     elif fault == "judge_noise":
         better = 3 - better
+    elif fault == "judge_obeys" and comparison.told is not None:
+        better = comparison.told
     elif fault == "judge_longer":
         words = len(comparison.first.split()), len(comparison.second.split())
         better = better if words[0] == words[1] else 1 if words[0] > words[1] else 2

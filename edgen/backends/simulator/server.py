@@ -3,7 +3,8 @@
 Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
 the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
 first. Every answer carries the header `x-edgen-simulated: true`. Both vendors' batches are served
-beside single calls, and answered alike: what a request is answered does not depend on its way.
+beside single calls, and answered alike: what a request is answered does not depend on its way. What was
+meant for another host is not answered (see `hosts`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from edgen.backends.simulator import faults as fault
 from edgen.backends.simulator import gemini_batches, openai_batches, wire_gemini, wire_openai
 from edgen.backends.simulator.answering import Answering
 from edgen.backends.simulator.batches import Store
+from edgen.backends.simulator.hosts import Hosts
 from edgen.backends.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 from edgen.errors import InputError
 
@@ -36,7 +38,8 @@ _GEMINI: Wire = wire_gemini
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a server is started with. `port` 0 takes any free one; `faults` as in a job. A batch's requests
-    are answered evenly over `batch_seconds`; after `batch_window` seconds it expires."""
+    are answered evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are names beside
+    this machine's own that requests may be for."""
 
     host: str = "127.0.0.1"
     port: int = 8377
@@ -45,6 +48,7 @@ class Options:
     seed: int = 0
     batch_seconds: float = 2.0
     batch_window: float = 86_400.0
+    allow_hosts: tuple[str, ...] = ()
 
 
 class _Route(NamedTuple):
@@ -111,6 +115,7 @@ class _Handler:
     """Answers every request; called by aiohttp."""
 
     def __init__(self, options: Options) -> None:
+        self._hosts = Hosts(options.host, options.allow_hosts)
         self._latency = options.latency_ms / 1000
         self._answering = Answering(fault.parse(options.faults), options.seed)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
@@ -122,6 +127,8 @@ class _Handler:
         await self._store.aclose()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (why := self._hosts.refusal(request.headers)) is not None:
+            return _refused(wire_openai.error(403, why))
         google = any(name in request.headers for name in _GOOGLES)
         route = _route(request.path, google=google)
         if route is None:

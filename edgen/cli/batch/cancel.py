@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgen.cli.batch.list_ import RunArgument
-from edgen.cli.options import JsonOption
+from edgen.cli.options import JsonOption, TrustOption
 from edgen.cli.output import note, print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, worded
 from edgen.errors import UsageError
 from edgen.rundir import RunDir
@@ -27,6 +28,7 @@ def command(
             metavar="[NUMBER]...", help="Which ones, as `edgen batch list` numbers them; all, if none."
         ),
     ] = None,
+    trust_host: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """End a run's batches that are out, wait until the provider has ended them, and read what they answered.
@@ -39,7 +41,7 @@ def command(
     from edgen.engine.handing import batches_of
     from edgen.ledger import OPEN
 
-    rundir = RunDir(run)
+    rundir, trust = RunDir(run), Trust(trust_host)
     rundir.require()
     with worded(rundir.path), rundir.held():
         known = batches_of(rundir)
@@ -50,7 +52,7 @@ def command(
                 f"see `edgen batch list {run}`."
             )
         wanted = set(numbers or there)
-        ended = [asyncio.run(_cancel(rundir, held, wanted)) for held in known]
+        ended = [asyncio.run(_cancel(rundir, held, wanted, trust)) for held in known]
     total = {key: sum(each[key] for each in ended) for key in ("ended", "answered", "unanswered")}
     if json:
         print_json({"run": str(run), **total})
@@ -63,7 +65,7 @@ def command(
         )
 
 
-async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any]:
+async def _cancel(rundir: RunDir, held: Held, wanted: set[int], trust: Trust) -> dict[str, Any]:
     from edgen.backends.batches import PATIENCE, batches
     from edgen.engine.handing import give_up, job_of
     from edgen.engine.owned import require_own
@@ -81,7 +83,10 @@ async def _cancel(rundir: RunDir, held: Held, wanted: set[int]) -> dict[str, Any
     configs = {name: job.backends[name] for name in sorted(at_provider)}
     services: dict[str, Batches] = {}
     patience = min(job.limits.give_up_after, PATIENCE)
-    async with made_backends(configs, job.limits) as backends, Ledger(held.path, create=False) as ledger:
+    async with (
+        made_backends(configs, job.limits, trust) as backends,
+        Ledger(held.path, create=False) as ledger,
+    ):
         import os
 
         try:

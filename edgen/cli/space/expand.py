@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from edgen.cli.options import JsonOption, SetOption
+from edgen.cli.options import JsonOption, SetOption, TrustOption
 from edgen.cli.output import note, print_json, print_line
+from edgen.cli.trusting import Trust
 from edgen.cli.work import made_backends, supervised, worded
 from edgen.errors import EdgenError, ShortError, UsageError
-from edgen.files import write_new
+from edgen.files import refuse_links, write_new
 from edgen.space import MAX_ENTRIES, Space, dump_space, load_space
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def command(
         typer.Option("-o", metavar="OUT", help="The new file.  [default: <name>-expanded.yaml]"),
     ] = None,
     set_: SetOption = None,
+    trust_host: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Ask a model for more values of one list, and write a new space file with the old and the new ones.
@@ -62,8 +64,10 @@ def command(
     Example: edgen space expand education_dialogue --dimension topics --count 200 --job job.yaml
     """
     from edgen.engine.load import find_space
+    from edgen.engine.reach import typed
 
-    path = find_space(space, Path())
+    trust = Trust(trust_host)
+    path = find_space(space, typed())
     known = load_space(path)
     if len(getattr(known, dimension)) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
@@ -72,7 +76,7 @@ def command(
     expanding = _expanding(known, dimension, count, prompt, _job(job, set_ or []))
     ledger = out.with_name(f"{out.name}.db")
     try:
-        status = asyncio.run(_ask(expanding, out, ledger))
+        status = asyncio.run(_ask(expanding, out, ledger, trust))
     except EdgenError:
         if ledger.exists():
             note(f"edgen: nothing was written yet; the answers so far are kept in {ledger}.")
@@ -143,15 +147,16 @@ def _expanding(space: Space, dimension: str, count: int, prompt: str, job: Job) 
     return Expanding(job, space, dimension, count, load_asking(prompt))
 
 
-async def _ask(expanding: Expanding, out: Path, path: Path) -> RunStatus:
+async def _ask(expanding: Expanding, out: Path, path: Path, trust: Trust) -> RunStatus:
     """Ask until there is enough; returns how the ledger stands. Raises what stopped it."""
     from edgen.engine.expanding import work_through
     from edgen.engine.session import Session
     from edgen.ledger import Ledger
     from edgen.rundir import hold
 
-    async with made_backends(dict(expanding.job.backends), expanding.job.limits) as backends:
+    async with made_backends(dict(expanding.job.backends), expanding.job.limits, trust) as backends:
         taken = f"{path}: another process is at it"
+        refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal")])
         with worded(path), hold(path.with_name(f".{path.name}.lock"), taken, "another name"):
             _free(out)  # who held it until now may have written it
             async with Ledger(path) as ledger:

@@ -38,8 +38,9 @@ def command(
     Example: edgen space show broad --per-cell 3
     """
     from edgen.engine.load import find_space
+    from edgen.engine.reach import typed
 
-    path = find_space(space, Path())
+    path = find_space(space, typed())
     facts = facts_of(load_space(path), path, _PER_CELL if per_cell is None else (per_cell,))
     if json:
         print_json(facts)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.backends import gemini as online
+from edgen.backends import make
 from edgen.backends.batches import PATIENCE, Answered, Batches, Unanswered, batches, line_reader
 from edgen.backends.batches.gemini import read_line
 from edgen.config import GeminiConfig
@@ -20,7 +20,7 @@ from edgen.errors import CallError, FailureKind
 from edgen.model import Reply, Usage
 from tests.backends.batches.service import Service
 from tests.backends.batches.test_openai import JSON, failing
-from tests.backends.fakes import FakeServer, answer, request
+from tests.backends.fakes import TRUSTING, FakeServer, answer, request
 
 KEY = "AIza0123456789abcdef"
 TOKEN = "nightly-5d2f"
@@ -33,8 +33,8 @@ ANSWER = {
 
 def made(url: str, key: str = KEY, *, patience: float = PATIENCE, **settings: Any) -> tuple[Any, Batches]:
     config = GeminiConfig(model="gemini-x", base_url=url, **settings)
-    environ = {"GEMINI_API_KEY": key}
-    backend = online.create(config, timeout=5.0, connections=1, environ=environ)
+    environ = {"GEMINI_API_KEY": key, **TRUSTING}
+    backend = make(config, timeout=5.0, connections=1, environ=environ)
     return backend, batches(config, backend, environ=environ, patience=patience)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.backends import openai as online
+from edgen.backends import make
 from edgen.backends.batches import (
     PATIENCE,
     Answered,
@@ -28,7 +28,7 @@ from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind
 from edgen.model import Address, Reply, Usage
 from tests.backends.batches.service import Service
-from tests.backends.fakes import FakeServer, answer, request
+from tests.backends.fakes import TRUSTING, FakeServer, answer, request
 
 KEY = "sk-0123456789abcdef"
 TOKEN = "nightly-5d2f"
@@ -41,8 +41,8 @@ COMPLETION = {
 
 def made(url: str, key: str = KEY, *, patience: float = PATIENCE, **settings: Any) -> tuple[Any, Batches]:
     config = OpenAIConfig(model="m", base_url=f"{url}/v1", **settings)
-    environ = {"OPENAI_API_KEY": key}
-    backend = online.create(config, timeout=5.0, connections=1, environ=environ)
+    environ = {"OPENAI_API_KEY": key, **TRUSTING}
+    backend = make(config, timeout=5.0, connections=1, environ=environ)
     return backend, batches(config, backend, environ=environ, patience=patience)
 
 

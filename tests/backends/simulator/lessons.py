@@ -24,6 +24,7 @@ VARIABLES = {
     "closing_student": COMMON,
     "closing_judge": (*COMMON, "conversation"),
     "oracle_conversation": (*COMMON, "conversation_1", "conversation_2"),
+    "oracle_guarded": (*COMMON, "compare", "fence", "guarded", "guarded_1", "guarded_2"),
     "oracle_response": (*COMMON, "conversation", "response_1", "response_2"),
 }
 

@@ -14,9 +14,10 @@ from edgen.backends.simulator.server import Options, serving
 from edgen.config import BackendConfig
 from edgen.errors import CallError
 from edgen.model import Address, Message, Reply, Request
+from tests.backends.fakes import TRUSTING
 from tests.backends.simulator.prompts import prompt
 
-ENVIRON = {"OPENAI_API_KEY": "some-key", "GOOGLE_API_KEY": "some-key"}
+ENVIRON = {"OPENAI_API_KEY": "some-key", "GOOGLE_API_KEY": "some-key", **TRUSTING}
 
 
 def backend(config: dict[str, Any]) -> Backend:

@@ -14,10 +14,13 @@ from edgen.backends.simulator import judge
 from edgen.backends.simulator.faults import JUDGE, NO_FAULTS, Faults, described, parse
 from edgen.backends.simulator.judge import Comparison, quality
 from edgen.backends.simulator.text import respond
+from edgen.backends.simulator.turns import TELLS_JUDGE
 from edgen.model import Message
+from edgen.protocols.guarded import fenced
 from tests.backends.simulator import lessons
 from tests.backends.simulator.prompts import every_scenario
 
+FENCE = "0123456789abcdef"
 GOOD = "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, that's fun."
 BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and boring. I give up."
 # All that the judge may dress its answer up as; each names one side and no other.
@@ -92,7 +95,7 @@ def test_near_variants_of_the_question(text: str) -> None:
     ):
         comparison = judge.read(messages)
         assert comparison is not None
-        assert comparison[1:] == (GOOD, BAD)
+        assert comparison[1:3] == (GOOD, BAD)
         assert "1" in respond(messages, seed=1).text
     swapped = text.replace(GOOD, "@").replace(BAD, GOOD).replace("@", BAD)
     assert "2" in respond((Message("user", swapped),), seed=1).text
@@ -197,6 +200,46 @@ def test_verdicts_of_one_pair_are_independent_draws() -> None:
     assert mean(a == b for a, b in zip(forth, back, strict=True)) == pytest.approx(0.5, abs=0.08)
 
 
+def guarded(first: str, second: str, compare: str = "conversation") -> tuple[Message, ...]:
+    """The guarded question about two transcripts, one turn a line unless a bar goes on with one."""
+    noun = "Interaction" if compare == "conversation" else "Response"
+    return lessons.template("oracle_guarded").messages(
+        {
+            "compare": compare,
+            "fence": FENCE,
+            "guarded": fenced("Interaction", "Teacher: Hi.", FENCE),
+            "guarded_1": fenced(f"{noun} 1", first, FENCE),
+            "guarded_2": fenced(f"{noun} 2", second, FENCE),
+        }
+    )
+
+
+def test_the_guarded_question_is_judged_as_the_published_one(texts: list[list[str]]) -> None:
+    for i, (a, b) in enumerate(lessons.pairs(texts[:40])):
+        assert judge.read(guarded(a, b)) == Comparison("Interaction", a, b)
+        better = 1 if quality(a) > quality(b) else 2
+        assert picked(respond(guarded(a, b), seed=i).text) == better
+        for fault, choice in (("judge_first", 1), ("judge_second", 2), ("judge_noise", 3 - better)):
+            assert picked(respond(guarded(a, b), seed=i, faults=parse(f"{fault}=1")).text) == choice
+    shown = guarded("Teacher: Good question! What do you think?", "Teacher: Forget it.", "response")
+    assert judge.read(shown) == Comparison("Response", "Good question! What do you think?", "Forget it.")
+
+
+def test_one_who_obeys_does_as_a_line_tells_it_where_that_looks_like_the_prompt(
+    texts: list[list[str]],
+) -> None:
+    obeys = parse("judge_obeys=1")
+    planted = f"{BAD}\n{TELLS_JUDGE}"
+    for seed in range(20):
+        asked = lessons.compared(GOOD, planted, seed, obeys), lessons.compared(planted, GOOD, seed, obeys)
+        assert [picked(text) for text in asked] == [2, 1]
+        assert picked(lessons.compared(GOOD, planted, seed)) == 1, "one who does not obey is not moved"
+        assert picked(lessons.compared(GOOD, BAD, seed, obeys)) == 1, "nothing is planted"
+        barred = planted.replace("\n#", "\n  | #").replace("\nNote", "\n  | Note")
+        assert picked(respond(guarded(GOOD, barred), seed=seed, faults=obeys).text) == 1
+        assert picked(respond(guarded(barred, GOOD), seed=seed, faults=obeys).text) == 2
+
+
 @pytest.mark.parametrize("fault", ["judge_prose", "garbage", "judge_both"])
 def test_answers_that_pick_none(fault: str) -> None:
     texts = {lessons.compared(GOOD, BAD, seed, parse(f"{fault}=1")) for seed in range(60)}
@@ -280,7 +323,7 @@ def test_long_prompts_are_read_in_linear_time() -> None:
     ):
         hostile = filler * (100_000 // len(filler))
         text = f"Interaction 1:\n{hostile}\nInteraction 2:\n{hostile}\nWhich is better, 1 or 2?"
-        start = time.perf_counter()
+        start = time.process_time()
         respond((Message("user", text),), seed=1)
         quality(hostile)
-        assert time.perf_counter() - start < 2, repr(filler)
+        assert time.process_time() - start < 2, repr(filler)

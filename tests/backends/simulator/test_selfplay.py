@@ -355,6 +355,6 @@ def test_long_histories_are_read_in_linear_time() -> None:
                 Message("user", hostile),
             ),
         ):
-            start = time.perf_counter()
+            start = time.process_time()
             respond(messages, seed=1)
-            assert time.perf_counter() - start < 2, repr(filler)
+            assert time.process_time() - start < 2, repr(filler)

@@ -333,8 +333,8 @@ def test_long_prompt_is_read_in_linear_time() -> None:
         "conversation about a ",
     ):
         hostile = filler * (100_000 // len(filler))
-        start = time.perf_counter()
+        start = time.process_time()
         respond(
             (Message("user", "Write a conversation. " + hostile + "The student likes" + hostile),), seed=1
         )
-        assert time.perf_counter() - start < 2, repr(filler)
+        assert time.process_time() - start < 2, repr(filler)

@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Any, TypeVar, Union
 
 import msgspec
-import yaml
 
 from edgen.errors import FileError, Problem
+from edgen.loading.yaml_text import BRACES, YamlError, values
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_NODES = 400_000
-MAX_DEPTH = 40
+_LONGEST_NAME = 100  # characters of a name for which a near one is looked up
+_MOST_KNOWN = 1_000  # names that one is compared with
+_MOST_LISTED = 100
+_MOST_SUGGESTIONS = 100  # in one file: who has more problems than that mistyped nothing
 
 T = TypeVar("T")
 
@@ -49,88 +51,31 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         raise error(source, f"byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, with a key given twice as an error.
-
-    Not the C loader, though it is quicker: deep nesting overflows its stack, and that ends the
-    process, where this one raises.
-    """
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if key.tag == "tag:yaml.org,2002:merge":
-            continue
-        if key.value in seen if isinstance(key.value, str) else False:
-            mark = key.start_mark
-            raise yaml.constructor.ConstructorError(None, None, f"the key '{key.value}' is given twice", mark)
-        if isinstance(key.value, str):
-            seen.add(key.value)
-    loader.flatten_mapping(node)
-    return typing.cast("dict[Any, Any]", loader.construct_mapping(node, deep=True))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-# A date is a text here, as in JSON: nothing is lost, and a day that is none is for the reader to refuse.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-
-
-def read_yaml(text: str, source: str, error: type[FileError], *, max_nodes: int = MAX_NODES) -> Any:
+def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
     """The plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
     try:
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
-        _bound(value, max_nodes)
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        hint = _BRACES if (problem.context or "").startswith("while parsing a flow") else ""
-        raise error(source, f"it is not valid YAML: {where}{problem.problem}{hint}.") from None
-    except yaml.reader.ReaderError as problem:
-        raise error(
-            source, f"it holds a character that YAML forbids (at {problem.position}); write it as an escape."
-        ) from None
-    except (yaml.YAMLError, ValueError, TypeError) as problem:
+        return values(text)
+    except YamlError as problem:
         raise error(source, f"it is not valid YAML: {problem}.") from None
-    except RecursionError:
-        raise error(source, "it is nested too deeply.") from None
-    return value
-
-
-_BRACES = "; a text that begins with a brace or a bracket goes in quotes, as in '{date}'"
-
-
-def _bound(value: Any, max_nodes: int) -> None:
-    """Raise ValueError if the value, aliases expanded, is larger or deeper than a file needs to be,
-    or holds half of a character."""
-    count = 0
-    stack = [(value, 0)]
-    while stack:
-        node, depth = stack.pop()
-        count += 1
-        if count > max_nodes:
-            raise ValueError(f"it holds more than {max_nodes:,} values, aliases expanded")
-        if depth > MAX_DEPTH:
-            raise ValueError("it is nested too deeply")
-        if isinstance(node, dict):
-            stack += [(child, depth + 1) for item in node.items() for child in item]
-        elif isinstance(node, list):
-            stack += [(child, depth + 1) for child in node]
-        elif isinstance(node, str) and not node.isascii():
-            try:
-                node.encode()
-            except UnicodeEncodeError:
-                raise ValueError(f"{node!r} holds half of a character (a lone surrogate)") from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` where a known name is close, else the list of known names."""
+    """` (did you mean 'x'?)` where a known name is close, else the list of known names.
+
+    A very long name, or one beside very many, is not compared: that takes long, and nobody mistyped it.
+    """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f" (did you mean '{close[0]}'?)" if close else f" (known: {', '.join(known)})"
+    if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        if close:
+            return f" (did you mean '{close[0]}'?)"
+    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
+    return f" (known: {', '.join(known[:_MOST_LISTED])}{more})"
+
+
+def shortened(text: str) -> str:
+    """A word out of a file as a message shows it: its beginning, where it is very long."""
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
@@ -174,7 +119,7 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
             problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
             return {}
         return {
-            _key(key, path, problems): convert(child, arguments[1], f"{path}.{key}", problems)
+            _key(key, path, problems): convert(child, arguments[1], f"{path}.{shortened(str(key))}", problems)
             for key, child in value.items()
         }
     return _leaf(value, type_, path, problems)
@@ -202,7 +147,8 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
         if key == tag:
             continue
         if key not in fields:
-            problems.append(Problem(f"{path}.{key}", f"unknown key{nearest(str(key), fields)}"))
+            near = nearest(str(key), fields) if len(problems) < _MOST_SUGGESTIONS else ""
+            problems.append(Problem(f"{path}.{shortened(str(key))}", f"unknown key{near}"))
             continue
         built[fields[key].name] = convert(child, fields[key].type, f"{path}.{key}", problems)
     for key, field in fields.items():
@@ -225,20 +171,41 @@ def _tagged(value: Any, structs: list[type[msgspec.Struct]], path: str, problems
     tag = value[field]
     if not isinstance(tag, str) or tag not in by_tag:
         problems.append(
-            Problem(f"{path}.{field}", f"unknown {field} {tag!r}{nearest(str(tag), map(str, by_tag))}")
+            Problem(
+                f"{path}.{field}",
+                f"unknown {field} {shortened(repr(tag))}{nearest(str(tag), map(str, by_tag))}",
+            )
         )
         return None
     return _struct(value, by_tag[tag], path, problems)
 
 
+def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
+    """A value that edgen hands on as it is: what JSON can hold."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            _key(key, path, problems)
+            _anything(child, f"{path}.{shortened(str(key))}", problems)
+    elif isinstance(value, list):
+        for i, child in enumerate(value):
+            _anything(child, f"{path}[{i}]", problems)
+    elif isinstance(value, float) and not math.isfinite(value):
+        problems.append(Problem(path, "expected a finite number"))
+    elif type(value) is int and not -(2**63) <= value < 2**64:
+        problems.append(Problem(path, "this whole number has more than 64 bits; put it in quotes"))
+    return value
+
+
 def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    if type_ is Any:
+        return _anything(value, path, problems)
     if isinstance(value, float) and not math.isfinite(value):
         problems.append(Problem(path, "expected a finite number"))
         return None
     if typing.get_origin(type_) is typing.Literal and isinstance(value, str):
         choices = [str(choice) for choice in typing.get_args(type_)]
         if value not in choices:
-            problems.append(Problem(path, f"unknown value {value!r}{nearest(value, choices)}"))
+            problems.append(Problem(path, f"unknown value {shortened(repr(value))}{nearest(value, choices)}"))
             return None
     try:
         return msgspec.convert(value, type_, strict=True)
@@ -296,7 +263,7 @@ def _worded(message: str, value: Any, path: str) -> str:
         message = message.replace(old, new)
     message = message[0].lower() + message[1:]
     if message == "expected a text, got a mapping":
-        message += _BRACES
+        message += BRACES
     if "matching regex" in message:
         message = _SHAPES.get(key, message)
     if "number, got a text" in message and (plain := _plain_number(value)):

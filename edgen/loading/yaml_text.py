@@ -1,0 +1,263 @@
+"""A YAML text to plain values, in time and memory that its size bounds.
+
+The parser's events are taken one at a time, and values are made of them at once: lists, dicts, texts, numbers,
+truth values and None, and nothing else. Each value is counted, what an alias or a merge key repeats as often as it is
+repeated, and the reader stops at MAX_VALUES. An alias gives a copy, so that a change of one place changes no other.
+Whatever is wrong is a YamlError, whose text has the line.
+
+The events come from libyaml where PyYAML was built with it (40 times as quick), else from PyYAML's own parser. Neither
+recurses: what overflows a stack in PyYAML's C loader is its composer, and that one is not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
+MAX_SIZE = 4 * 1024 * 1024  # characters: 40,000 entries of a space take half of it
+MAX_VALUES = 400_000  # aliases and merges expanded
+MAX_DEPTH = 40
+_MOST_HANDLES = 10
+MAX_NUMBER = 500  # characters of a number; Python prints none of more than 4,300 digits
+BRACES = "; a text that begins with a brace or a bracket goes in quotes, as in '{date}'"
+
+_PREFIX = "tag:yaml.org,2002:"
+# What YAML forbids in a file, and half of a character, which no file in UTF-8 can hold.
+_FORBIDDEN = re.compile("[^\x09\x0a\x0d\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# A tag handle is compared with all others: many of them take very long.
+_HANDLES = re.compile(r"^%TAG\b", re.MULTILINE)
+_OPEN: Any = object()  # what an anchor stands for while its value is being read
+
+
+# A loader of PyYAML's is used as the parser that it is too: nothing of it is asked but events. libyaml's is there where
+# PyYAML was built with it.
+Parser = Callable[[str], Any]
+PARSERS: tuple[Parser, ...] = (*([yaml.CSafeLoader] if yaml.__with_libyaml__ else []), yaml.SafeLoader)
+
+
+class YamlError(ValueError):
+    """What is wrong with a text, as a clause that begins with the line where there is one."""
+
+
+def values(text: str, parser: Parser | None = None) -> Any:
+    """The plain values of a YAML text; None for an empty one. Raises YamlError.
+
+    `parser` is by default the quickest that there is.
+    """
+    if len(text) > MAX_SIZE:
+        raise YamlError(
+            f"it is larger than {MAX_SIZE // 1024 // 1024} MiB, the most that is read of a YAML file"
+        )
+    if forbidden := _FORBIDDEN.search(text):
+        line = text.count("\n", 0, forbidden.start()) + 1
+        code = f"U+{ord(forbidden.group()):04X}"
+        raise YamlError(
+            f"line {line}: it holds a character that YAML forbids ({code}); write it as an escape"
+        )
+    if len(_HANDLES.findall(text)) > _MOST_HANDLES:
+        raise YamlError(
+            f"it declares more than {_MOST_HANDLES} tags (%TAG); none of them means anything here"
+        )
+    try:
+        return _Reader((parser or PARSERS[0])(text).get_event).document()
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        hint = BRACES if (problem.context or "").startswith("while parsing a flow") else ""
+        said = _SAID.get(problem.problem or "", problem.problem)
+        raise YamlError(f"{where}{said}{hint}") from None
+    except yaml.YAMLError as problem:
+        raise YamlError(" ".join(str(problem).split())) from None
+
+
+_SAID = {
+    "found invalid Unicode character escape code": "this escape is half of a character (a lone surrogate), or none"
+}
+
+
+class _Reader:
+    """The events of one text, made into values."""
+
+    def __init__(self, event: Callable[[], yaml.Event]) -> None:
+        self._event = event
+        self._anchors: dict[str, Any] = {}
+        self._count = 0
+        self._repeated = 0
+
+    def document(self) -> Any:
+        """The value of the only document; None if there is none."""
+        self._event()
+        if isinstance(self._event(), yaml.StreamEndEvent):
+            return None
+        value = self._value(self._event(), 0)
+        self._event()
+        if not isinstance(after := self._event(), yaml.StreamEndEvent):
+            _refuse(after, "a second document begins; keep one of them, and no line of --- or ... between")
+        return value
+
+    def _value(self, event: Any, depth: int) -> Any:
+        self._room(event, depth)
+        if isinstance(event, yaml.AliasEvent):
+            return self._copy(event, self._named(event), depth)
+        anchor = event.anchor
+        if anchor is not None:
+            self._anchors[anchor] = _OPEN
+        if isinstance(event, yaml.ScalarEvent):
+            value = _scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = self._list(event, depth)
+        else:
+            value = self._dict(event, depth)
+        if anchor is not None:
+            self._anchors[anchor] = value
+        return value
+
+    def _room(self, event: Any, depth: int, count: int = 1) -> None:
+        self._count += count
+        if self._count > MAX_VALUES:
+            _refuse(event, f"it holds more than {MAX_VALUES:,} values, aliases expanded")
+        if depth > MAX_DEPTH:
+            _refuse(event, "it is nested too deeply")
+
+    def _list(self, start: yaml.SequenceStartEvent, depth: int) -> list[Any]:
+        _check_tag(start, "seq")
+        result = []
+        while not isinstance(event := self._event(), yaml.SequenceEndEvent):
+            result.append(self._value(event, depth + 1))
+        return result
+
+    def _dict(self, start: yaml.MappingStartEvent, depth: int) -> dict[Any, Any]:
+        _check_tag(start, "map")
+        own: dict[Any, Any] = {}
+        merged: dict[Any, Any] = {}
+        while not isinstance(event := self._event(), yaml.MappingEndEvent):
+            if _is_merge(event):
+                merged |= self._merged(self._event(), depth)
+                continue
+            key = self._value(event, depth + 1)
+            if isinstance(key, dict | list):
+                _refuse(event, f"a key is a text{BRACES}")
+            if key in own:
+                _refuse(event, f"the key '{_short(str(key))}' is given twice")
+            own[key] = self._value(self._event(), depth + 1)
+        return {**merged, **own} if merged else own
+
+    def _merged(self, event: Any, depth: int) -> dict[Any, Any]:
+        """What a merge key takes over: of a mapping, or of several, of which the first counts most."""
+        value = self._value(event, depth + 1)
+        several = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, dict) for one in several):
+            _refuse(event, "the merge key << takes a mapping or a list of mappings")
+        result: dict[Any, Any] = {}
+        for one in reversed(several):
+            result |= one
+        return result
+
+    def _named(self, event: Any) -> Any:
+        if event.anchor not in self._anchors:
+            _refuse(event, f"there is nothing with the anchor '&{_short(event.anchor)}' above this alias")
+        value = self._anchors[event.anchor]
+        if value is _OPEN:
+            _refuse(
+                event,
+                f"the alias '*{_short(event.anchor)}' is recursive: it stands inside of what it repeats",
+            )
+        return value
+
+    def _copy(self, event: Any, value: Any, depth: int) -> Any:
+        """What is repeated, counted again, texts by their length."""
+        if isinstance(value, str):
+            self._repeated += len(value)
+            if self._repeated > MAX_SIZE:
+                _refuse(event, f"its aliases repeat more than {MAX_SIZE // 1024 // 1024} MiB of text")
+            return value
+        if not isinstance(value, dict | list):
+            return value
+        self._room(event, depth, len(value))
+        if isinstance(value, list):
+            return [self._copy(event, child, depth + 1) for child in value]
+        return {
+            self._copy(event, key, depth): self._copy(event, child, depth + 1) for key, child in value.items()
+        }
+
+
+def _is_merge(event: Any) -> bool:
+    return (
+        isinstance(event, yaml.ScalarEvent)
+        and event.value == "<<"
+        and event.implicit[0]
+        and event.tag is None
+    )
+
+
+def _check_tag(event: Any, usual: str) -> None:
+    if event.tag not in (None, "!", _PREFIX + usual):
+        _refuse_tag(event)
+
+
+def _scalar(event: Any) -> Any:
+    """The value of a scalar: a text unless YAML 1.1 reads it as something else. A date is a text, as in JSON: nothing
+    is lost, and a day that is none is for the reader to refuse."""
+    text = event.value
+    kind = "str"
+    if event.tag not in (None, "!"):
+        kind = event.tag.removeprefix(_PREFIX)
+    elif event.implicit[0]:
+        kind = _implicit(text)
+    if kind == "str":
+        if not text.isascii() and (half := re.search("[\ud800-\udfff]", text)):
+            _refuse(event, f"a text holds half of a character (a lone surrogate, U+{ord(half.group()):04X})")
+        return text
+    maker = _MAKERS.get(kind)
+    if maker is None:
+        _refuse_tag(event)
+    if len(text) > MAX_NUMBER:
+        _refuse(event, f"a number of {len(text):,} characters is too long; a text goes in quotes")
+    try:
+        return maker(_CONSTRUCTOR, yaml.ScalarNode("", text))
+    except (ValueError, LookupError, ArithmeticError):
+        _refuse(event, f"'{_short(text)}' is no {_KINDS[kind]}; a text goes in quotes")
+
+
+def _implicit(text: str) -> str:
+    for tag, pattern in _RESOLVERS.get(text[:1], ()):
+        if pattern.match(text):
+            return tag
+    return "str"
+
+
+_RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = {
+    first: [
+        (tag.removeprefix(_PREFIX), pattern)
+        for tag, pattern in resolvers
+        if tag.removeprefix(_PREFIX) in ("bool", "int", "float", "null")
+    ]
+    for first, resolvers in Resolver.yaml_implicit_resolvers.items()
+}
+_CONSTRUCTOR = SafeConstructor()
+_MAKERS: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {
+    "bool": SafeConstructor.construct_yaml_bool,
+    "int": SafeConstructor.construct_yaml_int,
+    "float": SafeConstructor.construct_yaml_float,
+    "null": SafeConstructor.construct_yaml_null,
+}
+_KINDS = {"bool": "truth value", "int": "whole number", "float": "number", "null": "nothing"}
+
+
+def _refuse_tag(event: Any) -> NoReturn:
+    _refuse(event, f"the tag '{_short(event.tag)}' is not read here; remove it")
+
+
+def _refuse(event: Any, what: str) -> NoReturn:
+    mark = event.start_mark
+    raise YamlError(f"line {mark.line + 1}, column {mark.column + 1}: {what}")
+
+
+def _short(text: str | None) -> str:
+    text = str(text)
+    return text if len(text) <= 60 else text[:59] + "…"

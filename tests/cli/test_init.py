@@ -1,0 +1,33 @@
+"""`edgen init`: what an editor finds in the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from edgen import resources
+from edgen.errors import JobError
+from edgen.loading import read_yaml
+from edgen.space import content_sha256, load_space
+from tests.cli.command import Command
+
+
+@pytest.mark.parametrize("protocol", ["oneshot", "selfplay"])
+def test_job_and_space_name_a_schema_beside_them_that_takes_them(
+    command: Command, tmp_path: Path, protocol: str
+) -> None:
+    folder = tmp_path / "mine"
+    assert command("init", folder, "--protocol", protocol).code == 0
+    for kind in ("job", "space"):
+        text = (folder / f"{kind}.yaml").read_text(encoding="utf-8")
+        first = text.split("\n")[0]
+        assert first.startswith("# yaml-language-server: $schema=./")
+        assert text.count("yaml-language-server") == 1
+        schema = json.loads((folder / first.partition("=")[2]).read_bytes())
+        assert schema == json.loads(resources.find("validators", kind).read_bytes())
+        jsonschema.Draft7Validator(schema).validate(read_yaml(text, kind, JobError))
+    shipped = load_space(resources.find("preference_space", "education_dialogue"))
+    assert content_sha256(load_space(folder / "space.yaml")) == content_sha256(shipped)

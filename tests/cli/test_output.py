@@ -1,0 +1,92 @@
+"""What is printed: a terminal obeys none of it, and JSON has the value that it had."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgen.cli.output import json_text, safe, safe_json
+
+# ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
+HIDDEN = "\x00\x07\x0d\x1b\x7f\x80\x85\x9b\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufeff\ufff9\ufffb\U000e0041"
+
+
+def obeyed(text: str) -> set[str]:
+    """The characters of a printed text that a terminal obeys or hides."""
+    return {
+        c
+        for c in text
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in "\n\t\u200c\u200d"
+    }
+
+
+@pytest.mark.parametrize("char", HIDDEN, ids=lambda char: f"U+{ord(char):04X}")
+def test_what_a_terminal_would_obey_is_written_out(char: str) -> None:
+    code = ord(char)
+    written = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    assert safe(f"a{char}b") == f"a{written}b"
+    assert obeyed(json_text({char: char})) == set()
+    assert json.loads(json_text({char: char})) == {char: char}
+
+
+def test_what_people_write_stays() -> None:
+    for text in ("a\n\tb", "Été « oui »", "夏\u3000🌞", "می‌خواهم", "👩‍🏫", "±½", "e\u0301"):
+        assert safe(text) == text
+        assert safe_json(text) == text
+
+
+def test_no_character_at_all_is_obeyed() -> None:
+    text = "".join(map(chr, (*range(0x10000), *range(0x1F000, 0x1F0FF), *range(0xE0000, 0xE0200), 0x10FFFF)))
+    assert obeyed(safe(text)) == set()
+    whole = text[:0xD800] + text[0xE000:]
+    line = json_text(whole)
+    assert obeyed(line) == set()
+    assert "\n" not in line
+    assert json.loads(line) == whole
+
+
+@given(st.text())
+def test_json_keeps_its_value(text: str) -> None:
+    value = {text: [text, {"a": text}]}
+    assert json.loads(json_text(value)) == value
+
+
+def test_half_of_a_character_is_replaced() -> None:
+    assert json.loads(json_text({"a\udcff": ["\ud800b"]})) == {"a\ufffd": ["\ufffdb"]}
+
+
+def edgen(*words: str | bytes, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edgen", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )  # fmt: skip
+
+
+def test_files_with_hostile_names_and_texts_print_harmlessly(tmp_path: Path) -> None:
+    """One process a command, as a person would start it. What cannot be done is told on stderr."""
+    evil = "t\x1b[31m\u202e\u009b"
+    template = tmp_path / f"{evil}.j2"
+    template.write_text("Talk about {{ topic }} \u009b31m \u202e.\n")
+    job = tmp_path / f"{evil}.yaml"
+    job.write_text(
+        "name: x\nconversations: 1\nspace: education_dialogue\nbackends: {default: {type: simulator}}\n"
+        'prompt: "./t\\e[31m\\u202e\\x9b.j2"\n'
+    )
+    for words, code in (
+        (("preview", job.name, "-n", "1"), 0),
+        (("parse", job.name, template.name), 2),
+        (("generate", job.name, "--set", f"seed={evil}"), 2),
+        (("runs", os.fsencode("no\udcff"), "--json"), 2),
+    ):
+        done = edgen(*words, folder=tmp_path)
+        assert done.returncode == code, done.stderr
+        assert done.stdout + done.stderr
+        assert obeyed(done.stdout) == set(), words
+        assert obeyed(done.stderr) == set(), words

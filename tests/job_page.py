@@ -1,0 +1,261 @@
+"""docs/job.md: every key of a job file, out of the types that it is read into.
+
+A section is a struct: a table of its keys and an example that has all of them. The example is the one thing that is
+written here; `python -m tests.schemas` puts the page together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import inspect as types
+
+from edgen import config
+from edgen.config import Job
+from edgen.config.backends import (
+    GeminiConfig,
+    GoogleGenerativeAIConfig,
+    OpenAIConfig,
+    Price,
+    Sampling,
+    SimulatorConfig,
+)
+from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Selfplay, Shards, Split
+
+Sentences = Callable[[type[msgspec.Struct]], Mapping[str, str]]
+IN_ARMS = tuple(key for key in Job.__struct_fields__ if key not in config._NOT_IN_ARMS)
+
+
+class Section(NamedTuple):
+    """A struct on the page: its heading, what is said of it, and where in a job its example belongs."""
+
+    struct: type[msgspec.Struct]
+    title: str
+    about: str
+    example: str
+    under: tuple[str, ...] = ()
+
+
+HEAD = """\
+# Every key of a job
+
+A job is one YAML file. This page has all of its keys, out of the types that edgen reads it into (`make docs`). An unknown
+key is refused with its path and the nearest known one; any key can be set on the command line, as in
+`--set limits.in_flight=8`. Paths in a job are relative to its file. The file may have 4 MiB at most.
+
+Editors with a YAML language server complete and check jobs and spaces: the shipped files, and those that `edgen init` writes,
+name their JSON Schema in the first line, `# yaml-language-server: $schema=…`. The schemas are
+[validators/job.schema.json](../validators/job.schema.json) and [validators/space.schema.json](../validators/space.schema.json);
+what does not go together (a cap without a price, an arm that changes the seed) is for edgen to say: `edgen preview JOB` costs
+nothing.
+"""
+
+SECTIONS = (
+    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed, and `prompt` where the protocol is `oneshot`.", """\
+name: "nightly-{date}"        # outputs/nightly-2027-01-31
+seed: 7
+conversations: 200
+top_up: false
+replicates: 4
+space: education_dialogue     # or ./mine.yaml
+design: balanced
+protocol: selfplay
+prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing_student}
+selfplay: {max_turns: 12, closing: student}
+role_words: {Teacher: [Tutor], Student: [Learner]}
+branch: {at: sampled, role: teacher}
+asks: 3
+backends:
+  teacher: {type: simulator}
+  student: {type: simulator}
+  judge: {type: simulator}
+pairs: {votes: 2}
+limits: {in_flight: 64}
+batch: {poll: 5m}
+split: {test: 0.1, by: topic}
+shards: {train: 5, test: 1}
+"""),
+    Section(Sampling, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
+backends:
+  default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
+            price: {prompt: 0, completion: 0}}
+"""),
+    Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
+backends:
+  default: {type: openai, model: my-model, base_url: "http://127.0.0.1:8080/v1", api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
+            frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
+"""),
+    Section(GeminiConfig, "backends: gemini", "The Gemini API.", """\
+backends:
+  default: {type: gemini, model: my-model, base_url: "https://generativelanguage.googleapis.com", api_key_env: GOOGLE_API_KEY, top_k: 40,
+            safety_settings: {HARM_CATEGORY_HARASSMENT: BLOCK_NONE}, extra_body: {}}
+"""),
+    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service by its older SDK, which is past its end of life.", """\
+backends:
+  default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: GOOGLE_API_KEY, top_k: 40,
+            safety_settings: {}}
+"""),
+    Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
+backends:
+  default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100}
+"""),
+    Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
+price: {prompt: 0.15, completion: 0.60, batch: 0.5, date: 2027-01-31, source: "the provider's list"}
+""", ("backends", "default")),
+    Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
+selfplay: {first: teacher, max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
+"""),
+    Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
+branch: {at: 3, role: teacher}
+"""),
+    Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
+pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, judge_directed: unlabelled}
+"""),
+    Section(Limits, "limits", "May change between two starts of a run.", """\
+limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
+         stop_after_failures: 25, max_tokens: 5000000, max_cost: 10}
+"""),
+    Section(Batch, "batch", "For `--via batch`; see [scheduling.md](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
+batch: {online_after: 6h, poll: 60s, max_requests: 10000}
+"""),
+    Section(Split, "split", "Whole groups, so that nothing of one group is on both sides; as close to the share as they come.", """\
+split: {test: 0.15, by: scenario}
+"""),
+    Section(Shards, "shards", "Files of `shards/` in the run's folder.", """\
+shards: {train: 5, test: 1}
+"""),
+    Section(Resolved, "resolved", "Written by edgen into a run's `job.yaml`; nobody needs to write it.", ""),
+)  # fmt: skip
+STRUCTS = tuple(section.struct for section in SECTIONS)
+_LINKS = {section.struct: section.title for section in SECTIONS}
+
+ARMS = """\
+## arms
+
+Each arm lays its keys over the job's, mapping by mapping; a backend of another `type` starts afresh. What may change:
+{keys}. Arms are compared with `edgen compare`; see [experiments.md](experiments.md).
+
+```yaml
+arms:
+  plain: {{}}
+  warm: {{backends: {{default: {{temperature: 1.2}}}}}}
+  json: {{prompt: education_dialogue_json}}
+```
+"""
+
+
+def page(sentences: Sentences) -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for section in SECTIONS:
+        if section.struct is Pairs:
+            parts.append(ARMS.format(keys=", ".join(f"`{key}`" for key in IN_ARMS)))
+        parts.append("\n".join(_section(section, sentences(section.struct))))
+    return "\n".join(parts)
+
+
+def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
+    lines = [
+        f"## {section.title}",
+        "",
+        section.about,
+        "",
+        "| key | values | default | what it says |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences[field.name]} |"
+        for field in own_fields(section.struct)
+    ]
+    return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]
+
+
+def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
+    """The fields that a section tells: those that all backends share have a section of their own."""
+    shared = Sampling.__struct_fields__ if issubclass(struct, Sampling) and struct is not Sampling else ()
+    return [field for field in msgspec.structs.fields(struct) if field.name not in shared]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "needed"
+    default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
+    if isinstance(default, msgspec.Struct):
+        return "see there"
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
+    if default == "":
+        return "none"
+    return f"`{msgspec.json.encode(default).decode()}`".replace('"', "")
+
+
+_PATTERNS = {
+    "name": "letters, digits, dots, _ and -",
+    "date": "a day, as in 2027-01-31",
+    "api_key_env": "a name in capitals",
+    "base_url": "an address: http:// or https://",
+}
+
+
+def values(kind: Any) -> str:
+    """What a type takes, in words."""
+    match kind:
+        case types.UnionType(types=several):
+            some = [values(one) for one in several if not isinstance(one, types.NoneType)]
+            words = " or ".join(some) if len(some) <= 2 else "one of the kinds below"
+            return words + (", or null" if kind.includes_none else "")
+        case types.LiteralType(values=words):
+            return " · ".join(f"`{word}`" for word in words)
+        case types.BoolType():
+            return "`true` · `false`"
+        case types.IntType():
+            return f"a whole number{_range(kind)}"
+        case types.FloatType():
+            return f"a number{_range(kind)}"
+        case types.StrType(pattern=str(pattern)):
+            return _shape(pattern)
+        case types.StrType():
+            return "a text"
+        case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
+            return f"a list: {values(inner)} each"
+        case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
+            return "a mapping"
+        case types.DictType(value_type=inner):
+            return f"a mapping: {values(inner)} each"
+        case types.StructType(cls=cls):
+            title = _LINKS[cls]
+            anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+            return f"[a mapping](#{anchor})"
+    raise TypeError(f"{kind}: how is it worded?")
+
+
+def _shape(pattern: str) -> str:
+    for field in (
+        *msgspec.structs.fields(Job),
+        *msgspec.structs.fields(OpenAIConfig),
+        *msgspec.structs.fields(Price),
+    ):
+        info = types.type_info(field.type)
+        for one in info.types if isinstance(info, types.UnionType) else (info,):
+            if isinstance(one, types.StrType) and one.pattern == pattern:
+                return _PATTERNS[field.name]
+    return "a span, as in 6h, 90m or 45s"
+
+
+def _range(kind: types.IntType | types.FloatType) -> str:
+    low = kind.ge if kind.ge is not None else kind.gt
+    high = kind.le if kind.le is not None else kind.lt
+    if low is None:
+        return ""
+    above = " above" if kind.gt is not None else " from"
+    if high is None:
+        return f"{above} {_plain(low)}"
+    return f"{above} {_plain(low)} {'to' if kind.le is not None else 'to below'} {_plain(high)}"
+
+
+def _plain(number: float) -> str:
+    if number == 2**63 - 1:
+        return "2^63 − 1"
+    return f"{number:,}" if float(number).is_integer() else f"{number:g}"
