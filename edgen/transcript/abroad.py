@@ -59,6 +59,7 @@ _FOOT = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LINE = re.compile(r"^[^\w\n]{0,40}(?:Teacher|Student)\b[^:：\n]{0,60}[:：]", re.MULTILINE)
+_OPENS = re.compile(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:Teacher|Student)\b|\s*[{\[])")
 _HEADING = re.compile(
     r"^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo|conversazione|dialogo|conversa|gesprek"
     r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$",
@@ -121,6 +122,15 @@ def in_our_words(text: str, own: OwnWords = NO_WORDS) -> Told | None:
     text, ends = _ENDED.subn(_END, _BRACKETED.sub(r"\1: ", labelled))
     text = _HEADING.sub(r"\1Conversation\2", text)
     return Told(with_foot(text) or text, ends > 0)
+
+
+def in_our_words_throughout(turn: str) -> str:
+    """What should be one turn, in the reader's words if it is a whole conversation: one that opens with a label and
+    names both sides in another language."""
+    if "\n" not in turn and "{" not in turn:
+        return turn
+    told = in_our_words(turn)
+    return turn if told is None or _OPENS.match(told.text) is None else told.text
 
 
 def with_foot(text: str) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.model import Rejection, RejectionReason, Role
 from edgen.transcript import frame
-from edgen.transcript.abroad import NO_WORDS, OwnWords, relabelled, with_marker
+from edgen.transcript.abroad import NO_WORDS, OwnWords, in_our_words_throughout, relabelled, with_marker
 from edgen.transcript.characters import encoded, shown
 from edgen.transcript.declining import declines_as_assistant, without_notes, without_preamble
 from edgen.transcript.labels import Label, labels
@@ -104,7 +104,7 @@ def read_turn(
         return Rejection(RejectionReason.TRUNCATED, "the answer was cut off by the token limit")
     reader = _Reader(role)
     try:
-        return reader.read(relabelled(text, words))
+        return reader.read(in_our_words_throughout(relabelled(text, words)))
     except UnreadableError as error:
         return Rejection(error.reason, error.detail)
 

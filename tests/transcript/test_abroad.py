@@ -167,3 +167,8 @@ def test_a_refusal_is_one_wherever_it_begins(text: str) -> None:
 )  # fmt: skip
 def test_a_student_who_cannot_is_no_model_that_declines(text: str, refused: bool) -> None:
     assert isinstance(read_turn(text, "Student"), Rejection) is refused
+
+
+def test_words_of_a_vocabulary_are_no_conversation_within_a_turn() -> None:
+    text = "Two words for today.\nLehrer: teacher\nSchüler: pupil"
+    assert read_turn(text, "Teacher") == Said(text)
