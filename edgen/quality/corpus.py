@@ -1,7 +1,7 @@
 """The words of all conversations as numbers, in the order in which they were told: what diversity and
 near-duplicates are counted on. A word's number is its place among the words by first use.
 
-In memory are the different words, eight bytes a text, and the latest million words; the words before them wait in
+In memory are the different words, eight bytes a text, and the latest half a million words; the words before them wait in
 a temporary file, four bytes each, and are read again in chunks.
 """
 
@@ -26,7 +26,7 @@ Ends = NDArray[np.int64]
 # What stands for a sequence that runs over the end of a text.
 NONE = np.iinfo(np.uint64).max
 
-CHUNK = 1 << 20  # words, and the rest of the text that holds the last of them
+CHUNK = 1 << 19  # words, and the rest of the text that holds the last of them
 _BYTES = 4  # of a word's number
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -1,7 +1,7 @@
 """How varied the words are: distinct-n, the growth of the vocabulary, self-BLEU.
 
 * distinct-n: different n-grams over n-grams (Li, Galley, Brockett, Gao and Dolan 2016, NAACL, arXiv
-  1510.03055), n = 1, 2, 3, within conversations and over their turns. It falls as a data set grows. Above four
+  1510.03055), n = 1, 2, 3, within conversations and over their turns. It falls as a data set grows. Above two
   million different n-grams it is an estimate from a sample of them (`distinct`), and `distinct_error` says so.
 * distinct-n in blocks: the same in blocks of 1,000 words each, in the order of the data, averaged, so that
   size does not matter: the idea of the mean segmental type-token ratio (Johnson 1944, Psychological

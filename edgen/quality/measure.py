@@ -35,7 +35,8 @@ DEFINITIONS: dict[MeasureName, str] = {
     "balance": "The teacher's share of a conversation's words and of its turns, and who speaks first. edgen's own "
     "definition; words and quantiles are those of lengths.",
     "diversity": "distinct-n: different n-grams over n-grams within conversations (Li et al. 2016, arXiv "
-    "1510.03055), of the whole and as the mean over blocks of 1,000 words (after Johnson's 1944 mean "
+    "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, Flajolet 1990, Computing 43: "
+    "`distinct_error`) and as the mean over blocks of 1,000 words (after Johnson's 1944 mean "
     "segmental type-token ratio). Growth: types among the first tokens, with Heaps' law (1978) by "
     "least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 sampled conversations, each "
     "against the others (their first 5,000 words; Zhu et al. 2018, arXiv 1802.01886; smoothing 1 of Chen and Cherry 2014).",
