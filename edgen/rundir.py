@@ -170,8 +170,8 @@ class RunDir:
         killed, None if there is none such.
         """
         with hold(self.lock, f"{self.path}: another process works on this run", "another run folder") as dead:
+            sweep(self.path, _SWEPT)  # first: what a kill left may be a second name of a ledger
             self._refuse_other_names()
-            sweep(self.path, _SWEPT)
             yield dead
 
     def _refuse_other_names(self) -> None:

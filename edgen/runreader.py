@@ -325,7 +325,11 @@ def _noted(rundir: RunDir, job: Job) -> dict[str, Any] | None:
     if job.resolved is None:
         return None
     files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
-    texts = {use: file.read_bytes() for use, file in files.items() if file.is_file()}
+    texts = {
+        use: file.read_bytes()
+        for use, file in files.items()
+        if file.parent == rundir.inputs and file.is_file()  # a stranger's run may name any file
+    }
     noted: dict[str, Any] = msgspec.to_builtins(job.resolved)
     for use, name in noted["prompts"].items():
         if origin := _origin(texts.get(use)):

@@ -66,6 +66,7 @@ prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing
 selfplay: {max_turns: 12, closing: student}
 role_words: {Teacher: [Tutor], Student: [Learner]}
 branch: {at: sampled, role: teacher}
+role_words: {Teacher: [Tutor, Ms. Chen], Student: [Learner]}
 asks: 3
 backends:
   teacher: {type: simulator}
@@ -166,7 +167,7 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences[field.name]} |"
+        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences.get(field.name, '')} |"
         for field in own_fields(section.struct)
     ]
     return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]

@@ -12,7 +12,6 @@ import ast
 import functools
 import inspect
 import json
-import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,14 @@ import msgspec
 from edgen.config import Job
 from edgen.config.backends import BackendConfig
 from edgen.config.job import BACKEND_ROLES, MAX_ARMS, PROMPT_ROLES
+from edgen.model import ROLES
 from edgen.space import DIMENSIONS, MAX_ENTRIES, Entry, Space
 from tests import job_page
 
 ROOT = Path(__file__).resolve().parent.parent
 VALIDATORS = ROOT / "validators"
+PAGE = ROOT / "docs" / "job.md"
+MADE = (VALIDATORS / "job.schema.json", VALIDATORS / "space.schema.json", PAGE)
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _Schema = dict[str, Any]
 
@@ -57,6 +59,9 @@ def job_schema() -> _Schema:
     keys["name"]["pattern"] = r"^([A-Za-z0-9]|\{date\})([A-Za-z0-9._-]|\{date\})*$"
     keys["prompts"] = _closed(
         keys["prompts"], dict.fromkeys(PROMPT_ROLES, keys["prompts"].pop("additionalProperties"))
+    )
+    keys["role_words"] = _closed(
+        keys["role_words"], dict.fromkeys(ROLES, keys["role_words"].pop("additionalProperties"))
     )
     backend = keys["backends"].pop("additionalProperties")
     del backend["discriminator"]
@@ -130,7 +135,10 @@ def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Sc
         part["additionalProperties"] = False
         for key, value in part["properties"].items():
             if key in structs[name].__struct_fields__:
-                part["properties"][key] = {"description": sentences(structs[name])[key], **_alone(value)}
+                part["properties"][key] = {
+                    "description": sentences(structs[name]).get(key, ""),
+                    **_alone(value),
+                }
     return {"definitions": parts}
 
 
@@ -176,17 +184,14 @@ def _merged(kinds: list[_Schema]) -> _Schema:
     return _closed({}, properties)
 
 
-def files() -> dict[Path, str]:
-    """Every file that is made here, with its text."""
-    schemas = {"job": job_schema(), "space": space_schema()}
-    made = {
-        VALIDATORS / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=True) + "\n"
-        for name, schema in schemas.items()
-    }
-    return made | {ROOT / "docs" / "job.md": job_page.page(sentences)}
+def made(path: Path) -> str:
+    """The text of one of the files that are MADE."""
+    if path == PAGE:
+        return job_page.page(sentences)
+    schema = job_schema() if path.name.startswith("job") else space_schema()
+    return json.dumps(schema, indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    for path, text in files().items():
-        path.write_text(text, encoding="utf-8")
-        print(re.sub(r".*/", "", str(path)), len(text))
+    for path in MADE:
+        path.write_text(made(path), encoding="utf-8")

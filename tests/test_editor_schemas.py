@@ -59,9 +59,9 @@ def errors(kind: str, value: Any) -> list[jsonschema.ValidationError]:
     return found
 
 
-@pytest.mark.parametrize("path", schemas.files(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", schemas.MADE, ids=lambda path: path.name)
 def test_what_is_committed_is_what_the_types_say(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == schemas.files()[path], (
+    assert path.read_text(encoding="utf-8") == schemas.made(path), (
         "`python -m tests.schemas` (make docs) rewrites it"
     )
 
@@ -152,7 +152,7 @@ def test_a_run_folders_copy_of_its_job_is_valid_too() -> None:
 
 @pytest.mark.parametrize("section", job_page.SECTIONS, ids=lambda section: section.title)
 def test_every_key_has_a_sentence_a_row_and_a_place_in_an_example(section: job_page.Section) -> None:
-    page = (schemas.ROOT / "docs" / "job.md").read_text(encoding="utf-8")
+    page = schemas.PAGE.read_text(encoding="utf-8")
     assert section.example in page
     told = schemas.sentences(section.struct)
     for field in job_page.own_fields(section.struct):

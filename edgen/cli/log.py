@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from edgen.cli.output import safe_json
+
 
 class Log:
     """Writes events. `run` is the run's name, None until the job was read."""
@@ -28,7 +30,7 @@ class Log:
         if text is not None:
             line["text"] = text
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(json.dumps(line | facts) + "\n")
+            sys.stderr.write(safe_json(json.dumps(line | facts)) + "\n")
             sys.stderr.flush()
 
     @contextlib.contextmanager

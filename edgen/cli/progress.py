@@ -178,7 +178,7 @@ class _Bar(Display):
             TaskProgressColumn(),
             TextColumn("{task.fields[left]}", markup=False),
         )
-        self._task = self._progress.add_task(name, total=None, left="")
+        self._task = self._progress.add_task(safe(name), total=None, left="")
         self._live = Live(console=self._console, auto_refresh=False)
         self._live.start()
 

@@ -18,6 +18,7 @@ from edgen.config import Job
 from edgen.engine.session import Session
 from edgen.engine.task import Settled, Spent, Task
 from edgen.errors import RunError, ShortError
+from edgen.files import read_regular
 from edgen.ledger import REPLICATES
 from edgen.model import Rejection, RejectionReason, Status
 from edgen.pairing.model import Candidate, Compare, OracleSignal, Verdict
@@ -58,6 +59,7 @@ def judge_id(job: Job, identity: Mapping[str, Any], prompt: Prompt) -> str:
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:16]
 
 
+_MOST_NOTED = 1_000_000  # bytes: a template, and who is asked with it
 GUARDED_TEMPLATE = "oracle_guarded"  # what a judge is asked with where nothing else is said
 
 
@@ -78,7 +80,7 @@ def _templates_noted(rundir: RunDir, compare: Compare) -> Iterator[str]:
     """The sha256 of the template of each judge of this run that compared in this way."""
     for ledger in rundir.judge_ledgers():
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-            noted = msgspec.json.decode(ledger.with_suffix(".json").read_bytes())
+            noted = msgspec.json.decode(read_regular(ledger.with_suffix(".json"), _MOST_NOTED))
             if noted["compare"] == compare:
                 yield str(noted["template"]["sha256"])
 

@@ -29,7 +29,7 @@ from edgen.ledger.book import (
 )
 from edgen.ledger.cells import NATURAL, STATUS, TEXT
 from edgen.ledger.merge import Drop, Several, Source, Together
-from edgen.ledger.opening import check, connect
+from edgen.ledger.opening import check, connect, empty
 from edgen.ledger.schema import REPLICATES, unit_number, units
 from edgen.ledger.status import Counts, RunPlan, RunStatus, charged, read_plan, read_status
 from edgen.ledger.view import View, last_reply
@@ -71,6 +71,9 @@ class Ledger:
         self._book = Book(connection, path)
         try:
             check(connection, path)
+            # Who opens one that was worked on would otherwise pay again for what a lost log held.
+            if not create and self._book.row("SELECT id FROM sessions", (NATURAL,)) is None:
+                raise empty(path)
             last = self._book.one("SELECT MAX(unit) FROM replies", (NATURAL.or_none,))[0]
         except BaseException:
             connection.close()

@@ -238,6 +238,14 @@ def worded(path: Path, problem: object) -> EdgenError:
     return damaged(path, text)
 
 
+def empty(path: Path) -> RunError:
+    """Nothing is in the ledger at `path`, not even that somebody worked on it."""
+    return RunError(
+        f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
+        "answers, its log (run.db-wal) is missing: restore that beside it, or choose another run folder with -o."
+    )
+
+
 def damaged(path: Path, what: str) -> DamagedError:
     """The ledger at `path` holds what it should not."""
     return DamagedError(

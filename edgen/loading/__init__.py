@@ -7,6 +7,7 @@ Struct. Each raises the FileError class it is handed; none lets a parser's own e
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import re
 import types
@@ -135,11 +136,17 @@ def _key(key: Any, path: str, problems: list[Problem]) -> str:
     return str(key)
 
 
+@functools.cache
+def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The fields of a struct by the key that stands for each. Kept, as msgspec looks their types up anew each time."""
+    return {field.encode_name: field for field in msgspec.structs.fields(type_)}
+
+
 def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
     if not isinstance(value, dict):
         problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
         return None
-    fields = {field.encode_name: field for field in msgspec.structs.fields(type_)}
+    fields = _fields(type_)
     tag = type_.__struct_config__.tag_field
     built: dict[str, Any] = {}
     before = len(problems)

@@ -48,6 +48,7 @@ def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | P
     return [
         ("generate", path, "-o", run),
         ("status", run),
+        ("show", run, "0"),
         ("merge", run, "-o", to / "merged"),
         ("merge", other, run, "-o", to / "merged"),
         ("pairs", run, "--by", "probability"),
@@ -193,6 +194,16 @@ def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command
         assert command("status", run).code == 0
         (tmp_path / name).unlink()
     assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 0
+
+
+def test_a_second_name_that_a_kill_left_is_swept(sound: Path, command: Command, tmp_path: Path) -> None:
+    """A new file has two names for a moment, its temporary one and its own."""
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    os.link(run / "run.db", run / ".run.db.0123456789abcdef.part")
+    ended = command("generate", sound / "job.yaml", "-o", run, "-n", "4")
+    assert ended.code == 0, ended.err
+    assert not (run / ".run.db.0123456789abcdef.part").exists()
 
 
 def test_a_report_embeds_only_what_the_job_names(sound: Path, command: Command, tmp_path: Path) -> None:

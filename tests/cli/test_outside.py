@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from edgen import resources
+from edgen.runreader import RunReader
 from tests.cli.command import Command
 
 SECRET = "the-words-of-another-file"
@@ -122,3 +123,15 @@ def test_a_judges_template_of_a_run_is_held_to_it(command: Command, here: Path) 
 def test_a_pipe_among_the_templates_here_holds_up_no_list(command: Command, here: Path) -> None:
     os.mkfifo(here / "pipe.j2")
     assert command("prompts").code == 0
+
+
+def test_what_is_said_of_a_run_holds_no_digest_of_a_file_that_it_only_names(
+    command: Command, here: Path
+) -> None:
+    assert command("generate", job(here), "-o", "run").code == 0
+    for name in (str(here.parent / "private.j2"), "../../private.j2", "inputs/../../../private.j2"):
+        run = yaml.safe_load((here / "run" / "job.yaml").read_text())
+        (here / "run" / "job.yaml").write_text(yaml.safe_dump({**run, "prompts": {"oracle": name}}))
+        with RunReader(Path("run")) as reader:
+            templates = reader.describe()["job"]["resolved"]["templates"]
+        assert list(templates) == ["default"]

@@ -392,7 +392,7 @@ class TestPairsHoldWhatWasJudged:
 
     def test_fewer_replicates(self, command: Command, run: Path, tmp_path: Path) -> None:
         command("pairs", run, "--by", "oracle")
-        assert command("generate", job(tmp_path, replicates=2), "-o", run).code == 0
+        assert command("generate", job(tmp_path, replicates=2), "-o", run, "--yes").code == 0
         ended = command("export", run, "--to", "mtpo", "-o", tmp_path / "x")
         assert ended.code == 2
         assert "edgen pairs" in ended.err

@@ -229,8 +229,9 @@ def test_no_command_sends_a_local_server_the_key_until_it_is_told_to(
         keys, said = sent(name)
         assert keys == {None}, name
         assert ("--trust-host 127.0.0.1=MY_KEY" in said) == (name == "doctor")
-    for name in ("generate", "doctor"):
-        keys, said = sent(name, "--trust-host", "127.0.0.1=MY_KEY")
+    anew = ("--set", "backends.judge.temperature=0.5")  # a judge that was not asked yet
+    for name, more in (("generate", ()), ("doctor", ()), ("pairs", anew), ("stats", anew)):
+        keys, said = sent(name, "--trust-host", "127.0.0.1=MY_KEY", *more)
         assert keys == {f"Bearer {KEY}"}
         assert said.count("edgen: the key in MY_KEY goes to 127.0.0.1.") == 1
 
