@@ -199,14 +199,11 @@ class Line:
             )
         finally:
             self._back(call)
-        try:
-            tokens, cost = self.charge(reply, request)
-            answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
-            if store is not None:
-                await store(answer)
-        finally:
-            if call.keep:
-                self.admission.stored()
+        tokens, cost = self.charge(reply, request)
+        answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+        if store is not None:
+            await store(answer)
+            self.admission.stored()  # what could not be stored keeps its place: nothing more is asked then
         return answer
 
     def _back(self, call: _Call) -> None:

@@ -165,7 +165,7 @@ class Admission:
             self._admit_ready()
 
     def stored(self) -> None:
-        """An answer whose place was kept is stored, or given up."""
+        """An answer whose place was kept is stored."""
         self._unstored -= 1
         if self._waiters:
             self._admit_ready()

@@ -31,7 +31,7 @@ from tests.engine.test_kill import stored_calls
 SLOW = """
 import asyncio, os, sys, time
 from pathlib import Path
-from edgen.cli.work import made_backends
+from edgen.backends import make
 from edgen.engine.load import load_plans
 from edgen.engine.run import Run
 from edgen.ledger import Ledger
@@ -40,13 +40,16 @@ from edgen.rundir import RunDir
 async def main(job, folder, seconds):
     _, plans = load_plans(job, [])
     plan, rundir = plans[None], RunDir(folder)
-    async with made_backends(plan.job.backends, plan.job.limits) as backends:
-        rundir.prepare()
-        with rundir.held():
-            async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
-                run = Run(plan, backends, rundir, ledger)
-                run.adopt(print)
-                await run.execute()
+    backends = {
+        name: make(config, timeout=60, connections=64, environ={})
+        for name, config in plan.job.backends.items()
+    }
+    rundir.prepare()
+    with rundir.held():
+        async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
+            run = Run(plan, backends, rundir, ledger)
+            run.adopt(print)
+            await run.execute()
 
 asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))
 """
