@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from edgen.errors import RunError
+from edgen.files import meant
 from edgen.ledger import batches_at
 from tests.engine.service import ROOT, Ended, edgen, end, equation, files, start
 
@@ -131,10 +132,10 @@ def at(folder: Path) -> tuple[int, str]:
     if batch.state != "sent":
         known = {"preparing": "preparing", "ready": "uploading", "sending": "creating"}
         return batch.number, known.get(batch.state, "")
-    results = [path.name for path in (folder / "run.batches").glob(f"{batch.number:05d}.results-*")]
-    if any(name.endswith(".part") for name in results):
+    names = [path.name for path in (folder / "run.batches").glob(f"*{batch.number:05d}.results-*")]
+    if any(map(meant, names)):
         return batch.number, "downloading"
-    return batch.number, "reading" if results else "waiting"
+    return batch.number, "reading" if names else "waiting"
 
 
 def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Event) -> None:
