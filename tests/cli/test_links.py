@@ -154,6 +154,27 @@ def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
     assert command("estimate", sound / "job.yaml", "--runs", tmp_path, "-o", tmp_path / "new").code == 0
 
 
+def test_a_pipe_for_a_job_is_not_waited_for(sound: Path, command: Command, tmp_path: Path) -> None:
+    run, shell = tmp_path / "run", tmp_path / "shell"
+    shutil.copytree(sound / "run", run)
+    (run / "job.yaml").unlink()
+    os.mkfifo(run / "job.yaml")
+    (tmp_path / "link.yaml").symlink_to("run/job.yaml")
+    for job in (run / "job.yaml", tmp_path / "link.yaml"):
+        for words in (("generate", job, "-o", run), ("preview", job), ("estimate", job), ("doctor", job)):
+            ended = command(*words)
+            assert ended.code == 2, (words, ended)
+            assert "this is a pipe" in ended.err + ended.out
+    # What a shell opens itself, as in <(…), has no name in a folder and is read.
+    reading, writing = os.pipe()
+    os.write(writing, (sound / "job.yaml").read_bytes())
+    os.close(writing)
+    try:
+        assert command("generate", f"/dev/fd/{reading}", "-o", shell).code == 0
+    finally:
+        os.close(reading)
+
+
 def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound / "run", run)
