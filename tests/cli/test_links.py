@@ -207,7 +207,8 @@ def test_the_own_path_of_a_run_may_be_a_link(sound: Path, command: Command, tmp_
 def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound / "run", run)
-    for name in ("run.db", "run.lock"):
+    for name in ("run.db", "run.db-wal", "run.db-shm", "run.lock"):
+        (run / name).touch()
         os.link(run / name, tmp_path / name)
         ended = command("generate", sound / "job.yaml", "-o", run, "-n", "4")
         assert ended.code == 2
