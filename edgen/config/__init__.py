@@ -8,7 +8,6 @@ what does not is kept apart by `shaping`, so that limits, shards and logging may
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -78,17 +77,8 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     source = str(path)
     if not path.exists():
         raise JobError(source, f"there is no such file.{_instead_of(path)}")
-    if _is_named_pipe(path):
-        raise JobError(source, "this is a pipe, and a job is a file.")
     value = read_yaml(read_text(path, JobError), source, JobError)
     return parse_job(value, source, overrides)
-
-
-def _is_named_pipe(path: Path) -> bool:
-    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe,
-    as in <(…), is none such."""
-    real = Path(os.path.realpath(path))
-    return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev")
 
 
 def _instead_of(path: Path) -> str:

@@ -154,17 +154,23 @@ def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
     assert command("estimate", sound / "job.yaml", "--runs", tmp_path, "-o", tmp_path / "new").code == 0
 
 
-def test_a_pipe_for_a_job_is_not_waited_for(sound: Path, command: Command, tmp_path: Path) -> None:
+def test_a_pipe_for_a_job_or_a_template_is_not_waited_for(
+    sound: Path, command: Command, tmp_path: Path
+) -> None:
     run, shell = tmp_path / "run", tmp_path / "shell"
     shutil.copytree(sound / "run", run)
     (run / "job.yaml").unlink()
     os.mkfifo(run / "job.yaml")
     (tmp_path / "link.yaml").symlink_to("run/job.yaml")
-    for job in (run / "job.yaml", tmp_path / "link.yaml"):
-        for words in (("generate", job, "-o", run), ("preview", job), ("estimate", job), ("doctor", job)):
+    for pipe in (run / "job.yaml", tmp_path / "link.yaml"):
+        for words in (("generate", pipe, "-o", run), ("preview", pipe), ("estimate", pipe), ("doctor", pipe)):
             ended = command(*words)
             assert ended.code == 2, (words, ended)
             assert "this is a pipe" in ended.err + ended.out
+    os.mkfifo(tmp_path / "pipe.j2")
+    opening = ("--opening", "system", "--opening-prompt", tmp_path / "pipe.j2")
+    ended = command("export", sound / "run", "--to", "trl-sft", "-o", tmp_path / "out", *opening)
+    assert (ended.code, "this is a pipe" in ended.err) == (2, True)
     # What a shell opens itself, as in <(…), has no name in a folder and is read.
     reading, writing = os.pipe()
     os.write(writing, (sound / "job.yaml").read_bytes())
