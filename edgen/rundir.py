@@ -98,8 +98,8 @@ class RunDir:
 
     @property
     def exists(self) -> bool:
-        """Whether a run was ever started here."""
-        return self.ledger.exists() or self.job.exists()
+        """Whether a run was ever started here, also where a link that leads nowhere stands in the place of its files."""
+        return any(path.exists() or path.is_symlink() for path in (self.ledger, self.job))
 
     def refuse_links(self) -> None:
         """Raise RunError if anything of edgen's in the folder is a link, a pipe or a device."""

@@ -107,6 +107,20 @@ def test_a_link_in_a_run_is_refused_by_every_command(
     assert state_of(theirs) == before
 
 
+@pytest.mark.parametrize("place", ["job.yaml", "run.db"])
+def test_a_link_that_leads_nowhere_makes_a_run_no_folder_of_files(
+    place: str, sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    (run / place).unlink()
+    (run / place).symlink_to(tmp_path / "nowhere")
+    for word in ("validate", "stats", "status", "report"):
+        ended = command(word, run)
+        assert ended.code == 2, (word, ended)
+        assert f"{run / place}: this is a link" in ended.err.replace("\n", " "), (word, ended.err)
+
+
 @pytest.mark.parametrize("place", MORE_PLACES)
 def test_a_link_anywhere_in_a_run_is_refused(
     place: str, sound: Path, command: Command, tmp_path: Path
