@@ -40,9 +40,8 @@ CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
 # A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
 MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _NO_GATEWAY = 502  # the status of a gateway whose server is away
-_LONG_ASK = (
-    30.0  # seconds of nothing but refusals after which a wait is believed that is longer than give_up_after
-)
+# Seconds of nothing but refusals after which a wait is believed that is longer than give_up_after.
+_LONG_ASK = 30.0
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -147,10 +146,8 @@ class Line:
         self.out = 0  # calls that are in flight, or wait to be tried again
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, each at its first attempt
-        self._beyond = (
-            0,
-            0,
-        )  # prompt and completion tokens, the most that the service counted beyond a bound
+        # Prompt and completion tokens: the most that the service counted beyond the bounds.
+        self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
