@@ -256,7 +256,7 @@ def explain(error: Exception, place: str, timeout: float) -> tuple[FailureKind, 
         case aiohttp.ClientResponseError():
             return (
                 FailureKind.BAD_RESPONSE,
-                f"what {place} answers is no HTTP; does base_url name the right port?",
+                f"what {place} answers is no HTTP; check the port in base_url",
             )
         case aiohttp.ClientProxyConnectionError():
             return (
@@ -274,7 +274,7 @@ def explain(error: Exception, place: str, timeout: float) -> tuple[FailureKind, 
             reason = error.os_error.strerror or error.os_error
             return (
                 FailureKind.CONNECTION,
-                f"no connection to {place} ({reason}); is the server up and base_url right?",
+                f"no connection to {place} ({reason}); check base_url, and that the server is up",
             )
         case aiohttp.ClientPayloadError() | aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return FailureKind.CONNECTION, f"{place} closed the connection in the middle of its answer"

@@ -165,7 +165,7 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
             why = _reason(error)
             return (
                 FailureKind.CONNECTION,
-                f"no connection to {place} ({why}); is the server up and base_url right?",
+                f"no connection to {place} ({why}); check base_url, and that the server is up",
             )
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
             return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"
