@@ -25,11 +25,12 @@ class RetryPolicy:
     """`attempts` in all, the first included. Times are in seconds.
 
     No wait is begun that would end more than `give_up_after` after the first attempt began. An attempt that is
-    under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before. Before attempt n + 1 there is a random wait of up to
-    initial * 2 ** (n - 1), at most `maximum` ("full jitter": M. Brooker, "Exponential Backoff And
-    Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a floor, with up to
-    `initial` on top, so that those who were told the same do not come back as one. One that is longer than
-    `give_up_after` could only be given up for: it is taken as not said.
+    under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before.
+
+    Before attempt n + 1 there is a random wait of up to initial * 2 ** (n - 1), at most `maximum` ("full jitter":
+    M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a
+    floor, with up to `initial` on top, so that those who were told the same do not come back as one. One that is
+    longer than `give_up_after` is taken as not said: who waited for it would only give up.
     """
 
     attempts: int

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from edgen.model import Reply, Request
 
+MAX_ANSWER = 32 * 1024 * 1024  # bytes of one answer, the most that is read
+
 
 class Backend(Protocol):
     """A model behind an adapter. Built by `edgen.backends.make`, closed with `aclose`."""

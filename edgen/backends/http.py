@@ -23,6 +23,7 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
+from edgen.backends.base import MAX_ANSWER
 from edgen.backends.failures import Classify, clean, failure, hinted, without_key
 from edgen.config import Sampling
 from edgen.errors import CallError, FailureKind, InputError
@@ -30,8 +31,6 @@ from edgen.model import Reply
 
 # What comes up before a byte of the request has gone out.
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
-
-MAX_ANSWER = 32 * 1024 * 1024  # bytes
 
 
 def identity(config: Sampling) -> dict[str, Any]:
@@ -256,7 +255,7 @@ def explain(error: Exception, place: str, timeout: float) -> tuple[FailureKind, 
         case aiohttp.ClientResponseError():
             return (
                 FailureKind.BAD_RESPONSE,
-                f"what {place} answers is no HTTP; does base_url name the right port?",
+                f"what {place} answers is no HTTP; check the port in base_url",
             )
         case aiohttp.ClientProxyConnectionError():
             return (
@@ -274,7 +273,7 @@ def explain(error: Exception, place: str, timeout: float) -> tuple[FailureKind, 
             reason = error.os_error.strerror or error.os_error
             return (
                 FailureKind.CONNECTION,
-                f"no connection to {place} ({reason}); is the server up and base_url right?",
+                f"no connection to {place} ({reason}); check base_url, and that the server is up",
             )
         case aiohttp.ClientPayloadError() | aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return FailureKind.CONNECTION, f"{place} closed the connection in the middle of its answer"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
+from edgen.cli.labelled import bias_of, complain, print_made, print_report
 from edgen.cli.options import JsonOption, OutsideOption, SetOption, TrustOption, Via, ViaOption
-from edgen.cli.output import note, print_json, print_line
-from edgen.cli.status import reasons
+from edgen.cli.output import note
 from edgen.cli.trusting import Trust
 from edgen.cli.watch import ForOption, LogFormatOption, MetricsOption, UntilOption, Watch
 from edgen.cli.work import batch_way, made_backends, supervised, used_elsewhere, worded
-from edgen.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
+from edgen.errors import EdgenError, Problem, RunError, TemplateError, UsageError
 from edgen.ledger import Ledger, run_status
 from edgen.rundir import RunDir
 
@@ -27,10 +26,8 @@ if TYPE_CHECKING:
     from edgen.config import BackendConfig, Job
     from edgen.engine.pairs import Made
     from edgen.engine.reach import Reach
-    from edgen.model import Turn
-    from edgen.pairing.model import Compare
     from edgen.prompting import Prompt
-    from edgen.runreader import Compared, RunReader
+    from edgen.runreader import RunReader
 
 
 def command(
@@ -89,7 +86,7 @@ def command(
     rundir.require()
     if by is None:
         with rundir.read(), RunReader(run) as reader:
-            _print_report(_report(reader), json=json)
+            print_report(bias_of(reader), json=json)
         return
     with worded(run), rundir.held() as dead, RunReader(run) as reader:
         if dead is not None:
@@ -102,11 +99,11 @@ def command(
         facts, ended = _make(
             reader, job, by, human, judge, prompt, Manner(via, watch, Trust(trust_host), reach)
         )
-        shown = _report(reader) if report and ended is None else None
-    _print_made(facts, shown, json=json)
+        shown = bias_of(reader) if report and ended is None else None
+    print_made(facts, shown, json=json)
     if ended is not None:
         raise ended
-    _complain(facts)
+    complain(facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,101 +320,3 @@ async def _judge(
     kept = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
     named = {"judge": judge.id, "model": judge.model, "compare": job.pairs.compare, "votes": job.pairs.votes}
     return {**named, "judged": facts["accepted"], **{key: facts[key] for key in kept}}, ended
-
-
-def _print_made(facts: dict[str, Any], report: dict[str, Any] | None, *, json: bool) -> None:
-    if json:
-        print_json(facts if report is None else {**facts, "report": report})
-        return
-    for line in _made_lines(facts):
-        print_line(line)
-    if report is not None:
-        _print_report(report, json=False)
-
-
-def _made_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """What was made, for a person, a line a fact."""
-    yield (f"run        {facts['run']}{' (simulated)' if facts.get('simulated') else ''}")
-    yield (f"scenarios  {facts['scenarios']} with conversations to compare")
-    if "judge" in facts:
-        unasked = {key: n for key, n in facts["rejected"].items() if key in _NEVER_SHOWN}
-        abstained = {key: n for key, n in facts["rejected"].items() if key not in _NEVER_SHOWN}
-        cost = facts["cost_usd"]
-        yield (f"judge      {facts['model']} ({facts['judge']})")
-        yield (f"planned    {facts['planned']}")
-        yield (f"judged     {facts['judged']}")
-        yield (f"not shown  {reasons(unasked)}")
-        yield (f"abstained  {reasons(abstained)}")
-        yield (f"failed     {reasons(facts['failed'])}")
-        yield (f"pending    {facts['pending']}")
-        yield (f"calls      {facts['calls']['made']} made, {facts['calls']['replayed']} replayed")
-        yield (f"cost       {'unknown (no price in the job)' if cost is None else f'${cost:.4f}'}")
-    if "pairs" in facts:
-        yield (f"labelled   {sum(facts['pairs'].values())} by {facts['by']}")
-        yield (f"left out   {reasons(facts['left_out'])}")
-        yield (f"split      {facts['pairs']['train']} train, {facts['pairs']['test']} test")
-        yield (f"pairs      {facts['file']}")
-
-
-# Comparisons that end without a question to the judge.
-_NEVER_SHOWN = ("identical", "no_responses")
-
-
-def _complain(facts: dict[str, Any]) -> None:
-    """Say what is short, with exit code 3."""
-    if not sum(facts["pairs"].values()):
-        hints = {
-            "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
-            "abstained": {
-                "oracle": "The judge's answers cannot be read: another template or judge may help.",
-                "probability": "Probabilities are missing (selfplay: `closing: student` asks for them).",
-                "human": "",
-            }[facts["by"]],
-            "margin": "A lower --min-margin keeps more.",
-            "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
-            "identical": "The conversations of a scenario say the same: give the backend a temperature.",
-            "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
-            "not_judged": "Nothing was said about these very conversations by this source.",
-        }
-        most = max(facts["left_out"], key=lambda reason: facts["left_out"][reason], default="")
-        raise ShortError(
-            f"No pair could be labelled by {facts['by']}: {reasons(facts['left_out'])}. {hints.get(most, '')} "
-            "Labels by another source come back, without a call, with `edgen pairs` --by that source.".replace(
-                "  ", " "
-            )
-        )
-    if failed := sum(facts.get("failed", {}).values()) + facts.get("pending", 0):
-        raise ShortError(
-            f"{failed} of {facts['planned']} pairs got no answer ({reasons(facts['failed'])}). "
-            "They are asked again when the same command is run again."
-        )
-
-
-def _report(reader: RunReader) -> dict[str, Any]:
-    from edgen.pairing.bias import bias_report
-
-    return bias_report((compared.pair, _lengths(compared)) for compared in reader.compared())
-
-
-def _print_report(report: dict[str, Any], *, json: bool) -> None:
-    from edgen.pairing.bias import render
-
-    if json:
-        print_json(report)
-        return
-    for line in render(report):
-        print_line(line)
-
-
-def _lengths(compared: Compared) -> dict[Compare, tuple[int, int]]:
-    """The words that a judge was shown of each side, by what it compared."""
-    a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
-    part = slice(prefix, prefix + 1)
-    return {
-        "conversation": (_words(a), _words(b)),
-        "response": (_words(a[part]), _words(b[part])),
-    }
-
-
-def _words(turns: tuple[Turn, ...]) -> int:
-    return sum(len(turn.text.split()) for turn in turns)

@@ -42,7 +42,7 @@ _AT_LEAST = 0.1  # seconds for a request
 _TRANSFER = 3600.0  # seconds that one file may take
 _MEAN = (
     1 << 20
-)  # bytes of an answer that a file of results may hold on average; one may be as large as online
+)  # bytes of an answer, on average over a file of results; a single one may be as large as online
 
 # What is to be done with a result file of a batch.
 Take = Callable[[Batch, Path], Awaitable[None]]

@@ -40,9 +40,11 @@ CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
 # A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
 MAYBE_PAID = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _NO_GATEWAY = 502  # the status of a gateway whose server is away
-_LONG_ASK = (
-    30.0  # seconds of nothing but refusals after which a wait is believed that is longer than give_up_after
-)
+# Seconds of nothing but refusals after which a wait is believed that is longer than give_up_after.
+_LONG_ASK = 30.0
+# Attempts of one call that reached a service which is away, and use up none. What breaks more often may be broken by
+# this very prompt, and where only such prompts are left, none of them is ever answered.
+_KNOCKS = 2
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -104,7 +106,8 @@ class _Dearer(Exception):  # noqa: N818 - it says what happened, and is no fault
 
 
 class _Call(msgspec.Struct):
-    """One call on its way: attempts so far, those of them that a closed service refused, seconds spent waiting for a
+    """One call on its way: attempts so far, those of them that a closed service refused, and those that reached one
+    that is away, seconds spent waiting for a
     turn, seconds it then took; of the attempt that is under way the most it can take, its id in the ledger, and
     whether it was sent."""
 
@@ -114,6 +117,7 @@ class _Call(msgspec.Struct):
     held: int | None = None
     tries: int = 0
     turned_away: int = 0
+    knocks: int = 0
     queued: float = 0.0
     latency: float = 0.0
     sent: bool = False
@@ -147,10 +151,8 @@ class Line:
         self.out = 0  # calls that are in flight, or wait to be tried again
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, each at its first attempt
-        self._beyond = (
-            0,
-            0,
-        )  # prompt and completion tokens, the most that the service counted beyond a bound
+        # Prompt and completion tokens: the most that the service counted beyond the bounds.
+        self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
@@ -335,9 +337,11 @@ class Line:
             # A service that was there before: nobody has taken the connection, whatever it was to carry.
             call.turned_away += unsent and self.admission.answered
             return
+        away = self.admission.away
+        call.knocks += away and not unsent
         # Where nobody else waits it may be this prompt that is refused.
-        call.turned_away += unsent or self.admission.waiting > 0
-        if not self.admission.away:
+        call.turned_away += unsent or (self.admission.waiting > 0 and call.knocks <= _KNOCKS)
+        if not away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:

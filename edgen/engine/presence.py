@@ -36,7 +36,7 @@ class Presence:
                 return None
             gone = f"{self._shown}: this ledger has been replaced by another one"
         except (FileNotFoundError, NotADirectoryError):
-            gone = f"{self._shown}: this ledger has been removed, or the folder that it was in"
+            gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
         except OSError:  # a disk that cannot be asked now; who writes hears of it
             return None
         if self._moved():

@@ -1,6 +1,7 @@
 """Result files of batches, read into the ledger: each line's reply stored, its request struck out.
 
-Reading a file twice changes nothing. No line is held that is larger than an answer can be. Lines about requests that are not out are counted, never stored.
+Reading a file twice changes nothing. No line is held that is larger than an answer can be. Lines about requests that
+are not out are counted, never stored.
 """
 
 from __future__ import annotations

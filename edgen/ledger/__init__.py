@@ -215,7 +215,7 @@ class Ledger:
         self, fingerprint: str, first: int, end: int, replicates: int
     ) -> list[tuple[Status, str | None, int]]:
         """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
-        rows = self._book.rows(
+        rows = self._book.derived(
             "SELECT status, reason, COUNT(*) FROM outcomes WHERE unit >= ? AND unit < ? AND unit % ? < ? "
             "AND fingerprint = ? AND status != 'failed' GROUP BY 1, 2",
             (STATUS, TEXT.or_none, NATURAL),

@@ -61,6 +61,13 @@ class Book:
             self._check(row, kinds)
         return rows
 
+    def derived(self, sql: str, kinds: Kinds, values: Values = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query over what was made of the answers, those left out that cannot be: whoever works on the
+        ledger next makes them again."""
+        with self.worded(), self.leniently():
+            rows = self.connection.execute(sql, values).fetchall()
+        return [row for row in rows if wrong(row, kinds) is None and _is_text(row)]
+
     def page(self, sql: str, kinds: Kinds, values: Values) -> tuple[list[tuple[Any, ...]], bool]:
         """The first rows of a query, as many as fit into a page, and whether these are all of them."""
         rows, held = [], 0
@@ -97,6 +104,16 @@ class Book:
     def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         with self.worded():
             return self.connection.execute(sql, values)
+
+    @contextlib.contextmanager
+    def leniently(self) -> Iterator[None]:
+        """In the body, a text that is no UTF-8 is read all the same, with half characters in it."""
+        factory = self.connection.text_factory
+        self.connection.text_factory = _lenient
+        try:
+            yield
+        finally:
+            self.connection.text_factory = factory
 
     @contextlib.contextmanager
     def at_once(self, begin: str = "BEGIN") -> Iterator[None]:
@@ -159,17 +176,12 @@ class Book:
 
 def unsound(book: Book) -> Iterator[int]:
     """The units whose outcome or record is not as it was written. Both are derived, and can be made again."""
-    factory = book.connection.text_factory
-    book.connection.text_factory = _lenient
-    try:
-        with book.worded():
-            for row in book.connection.execute(
-                f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o LEFT JOIN records r ON r.unit = o.unit"  # noqa: S608
-            ):
-                if not _is_sound(row[: len(OUTCOME)], row[len(OUTCOME) :]):
-                    yield row[0]
-    finally:
-        book.connection.text_factory = factory
+    with book.worded(), book.leniently():
+        for row in book.connection.execute(
+            f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o LEFT JOIN records r ON r.unit = o.unit"  # noqa: S608
+        ):
+            if not _is_sound(row[: len(OUTCOME)], row[len(OUTCOME) :]):
+                yield row[0]
 
 
 def _is_sound(outcome: tuple[Any, ...], record: tuple[Any, ...]) -> bool:
@@ -199,6 +211,17 @@ def _checksum(outcome: tuple[Any, ...]) -> int | None:
         return checksums.of_outcome(*outcome[:-1])
     except UnicodeEncodeError:  # half of a character: no text that was written
         return None
+
+
+def _is_text(row: Sequence[Any]) -> bool:
+    """Whether the texts in a row hold no half of a character."""
+    try:
+        for value in row:
+            if isinstance(value, str):
+                value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lenient(data: bytes) -> str:

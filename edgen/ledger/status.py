@@ -122,7 +122,7 @@ def read_status(book: Book) -> RunStatus:
         accepted = 0
         rejected: dict[str, int] = {}
         failed: dict[str, int] = {}
-        for status, reason, count in book.rows(
+        for status, reason, count in book.derived(
             "SELECT status, reason, COUNT(*) FROM outcomes "
             "WHERE fingerprint = ? AND unit >= ? AND unit < ? AND unit % ? < ? GROUP BY 1, 2 ORDER BY 1, 2",
             (STATUS, TEXT.or_none, NATURAL),

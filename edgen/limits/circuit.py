@@ -4,9 +4,10 @@ Some services close for a while: they refuse whatever comes, and most say when t
 circuit opens when calls sent one right after the other are refused: nearly all of a few neighbours. A service
 that refuses at random, or what is beyond its capacity, refuses some calls and works on those sent between them,
 and opens nothing. While it is open nobody goes. After the time that the service asked for it is half-open: one
-call goes as a probe. A service that asks for no time gets a second, and twice as long each time that a probe is refused. An answer closes the circuit. A refusal opens it again. Since an answer may take long
-where a refusal comes at once, calls that outlast the refusals count for something, too: each time that the
-slowest refusal has passed several times over, as many go again as have gone, until a whole window is out.
+call goes as a probe. A service that asks for no time gets a second, and twice as long each time that a probe is
+refused. An answer closes the circuit, a refusal opens it again. Since an answer may take long where a refusal comes
+at once, calls that outlast the refusals count for something, too: each time that the slowest refusal has passed
+several times over, as many go again as have gone, until a whole window is out.
 
 A service that is away, because it is being restarted, say, refuses without a word: connections that nobody takes,
 or that break. They count as refusals that ask for no time; `away` tells that they were what opened the circuit.

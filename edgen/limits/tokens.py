@@ -4,7 +4,8 @@ All count UTF-8 bytes: the tokenizers in use fall back to bytes for what they do
 text makes more tokens than it has bytes, and English makes about one for four (OpenAI's rule of
 thumb). The most that a language gets out of a token is 10.5 bytes (Hindi by OpenAI's o200k_base, against 4.4
 for English; the Tamil, Thai and Georgian measured had 8 to 9); only runs of one character get more. So a count
-below a sixteenth of the bytes is none to charge by. Chat templates put markers around each message and sometimes a system prompt of their own.
+below a sixteenth of the bytes is none to charge by. Chat templates put markers around each message and sometimes a
+system prompt of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Labels in one turn of self-play: the lines that name a speaker, told from lines that only mention one.
 
-A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners, a role
-in another language, `You:`, people's names, count where both sides speak so. No labels are: a role inside a quotation, in a table, in an
-object of JSON, in a list of words, as the one who is spoken to (`Teacher, one thing: …`), and as the
+A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners (a role in
+another language, `You:`, people's names) count where both sides speak so. A role is no label inside a quotation, in
+a table, in an object of JSON, in a list of words, as the one who is spoken to (`Teacher, one thing: …`), and as the
 rest of a sentence that was broken into lines. Linear in the text's length.
 """
 
@@ -18,7 +18,7 @@ from edgen.model import Role
 from edgen.transcript.quotes import silent
 from edgen.transcript.rolelines import MAX_LINES, RoleLine, role_lines
 from edgen.transcript.roles import ALIASES, SIDES, alias
-from edgen.transcript.rolewords import ROLE_WORDS
+from edgen.transcript.rolewords import words_of
 from edgen.transcript.unquoting import quotations
 
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
@@ -52,14 +52,7 @@ _CLOSE = r"[\])*_\"”]{0,4}"
 _COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
 _SIDE = "teacher|student"
 _ABROAD_TEACHER, _ABROAD_STUDENT = (
-    "|".join(
-        sorted(
-            {word for sides in ROLE_WORDS.values() for word in sides[at].split()} - {*SIDES, *ALIASES},
-            key=len,
-            reverse=True,
-        )
-    )
-    for at in (0, 1)
+    "|".join(word for word in words_of(side) if word not in SIDES and word not in ALIASES) for side in (0, 1)
 )
 # Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
 _RARE = re.compile(

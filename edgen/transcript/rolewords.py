@@ -1,8 +1,8 @@
 """What other languages call a teacher and a student, where a line begins with it.
 
 A table of data: a language's words for the teacher, then its words for the student, men's and women's forms alike.
-Whoever adds a word should think of lines that begin so and name nobody: a word that also stands for a thing, a
-subject or an order (`Maître:`, `Docente:` and `Élève:` do not) splits a turn where both sides are named by it.
+Whoever adds a word should think of lines that begin with it and name nobody: one that stands for a thing, a subject
+or an order as well would split a turn. `Maître`, `docente` and `élève` stand for people alone.
 """
 
 from __future__ import annotations
@@ -44,21 +44,11 @@ ROLE_WORDS: dict[str, tuple[str, str]] = {
     "Ukrainian": ("вчитель вчителька учитель викладач викладачка", "учень учениця студент студентка"),
 }
 ARTICLES = (
-    "der",
-    "die",
-    "das",
-    "le",
-    "la",
-    "les",
-    "el",
-    "los",
-    "il",
-    "lo",
-    "un",
-    "una",
-    "o",
-    "a",
-    "os",
-    "as",
-    "the",
-)
+    "der", "die", "das", "le", "la", "les", "el", "los", "il", "lo", "un", "una", "o", "a", "os", "as", "the",
+)  # fmt: skip
+
+
+def words_of(side: int) -> list[str]:
+    """Every language's words for the teacher (0) or the student (1), longer ones first."""
+    words = {word for sides in ROLE_WORDS.values() for word in sides[side].split()}
+    return sorted(words, key=lambda word: (-len(word), word))

@@ -141,6 +141,25 @@ def test_a_flipped_bit_in_a_record_never_reaches_the_shards(command: Command, fo
     assert "nothing to do" in command("generate", job, "-o", run).err
 
 
+@pytest.mark.parametrize("column", ["status", "reason"])
+def test_a_flipped_bit_in_an_outcome_is_mended_from_the_answers(
+    command: Command, folder: Path, column: str
+) -> None:
+    """Until then what cannot be read of it counts as pending."""
+    job, run = folder / "job.yaml", folder / "run"
+    before = files(run)
+    with change(run) as connection:
+        connection.execute(f"UPDATE outcomes SET {column} = CAST(x'e1' AS TEXT) WHERE unit = 2 << 20")
+        connection.execute("UPDATE outcomes SET status = 'abcepted' WHERE unit = 1 << 20")
+        connection.execute("DELETE FROM outstanding")
+    facts = json.loads(command("status", run, "--json").out)
+    assert (facts["planned"], facts["accepted"], facts["pending"]) == (12, 10, 2)
+    ended = command("generate", job, "-o", run, "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["calls"]["now"] == 0
+    assert files(run) == before
+
+
 def test_a_flipped_bit_in_an_answer_is_told_before_it_is_read(command: Command, folder: Path) -> None:
     job, run = folder / "job.yaml", folder / "run"
     with change(run) as connection:

@@ -198,16 +198,16 @@ class Slow:
 
 
 class Poisoned(Slow):
-    """Never answers the calls whose index is in `hang`."""
+    """Fails the calls whose index is in `poison`, after `later` seconds."""
 
-    def __init__(self, seconds: float, hang: set[int], timeout: float) -> None:
+    def __init__(self, seconds: float, poison: set[int], later: float, trouble: CallError) -> None:
         super().__init__(seconds)
-        self.hang, self.timeout = hang, timeout
+        self.poison, self.later, self.trouble = poison, later, trouble
 
     async def complete(self, request: Request) -> Reply:
-        if request.address.scenario in self.hang:
-            await asyncio.sleep(self.timeout)
-            raise CallError(FailureKind.TIMEOUT, "too late")
+        if request.address.scenario in self.poison:
+            await asyncio.sleep(self.later)
+            raise self.trouble
         return await super().complete(request)
 
 
@@ -339,13 +339,36 @@ def test_a_pause_that_the_service_asked_for_is_no_silence() -> None:
 def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[int]) -> None:
     """A healthy service otherwise; what hangs may be all that is left in the end."""
     limits = Limits(in_flight=in_flight, timeout=2, give_up_after=8)
-    failed: list[int] = []
+    late = CallError(FailureKind.TIMEOUT, "too late")
+    assert failing(Poisoned(0.2, hang, 2.0, late), limits) == (None, hang)
 
-    async def main() -> Any:
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        CallError(FailureKind.CONNECTION, "broken"),
+        CallError(FailureKind.SERVER_ERROR, "no server", status=502),
+    ],
+    ids=["breaks", "502"],
+)
+@pytest.mark.parametrize(("in_flight", "poison"), [(1, {30}), (10, {3, 4, 5, 6}), (10, {96, 97, 98, 99})])
+def test_prompts_that_break_their_connection_fail_alone(
+    in_flight: int, poison: set[int], trouble: CallError
+) -> None:
+    """Where only they are left, all that is seen is a service that is away."""
+    limits = Limits(in_flight=in_flight)
+    assert failing(Poisoned(0.2, poison, 0.05, trouble), limits) == (None, poison)
+
+
+def failing(backend: Slow, limits: Limits) -> tuple[str | None, set[int]]:
+    """Ask for 100 conversations: why a run would give up, None if it does not, and which of them failed."""
+    failed: set[int] = set()
+
+    async def main() -> str | None:
         job = Job(
             name="t", conversations=1, space="s", prompt="p", limits=limits, backends={"default": SimulatorConfig()},
         )  # fmt: skip
-        made = lines(job, {"default": Poisoned(0.2, hang, 2.0)}, None, ["default"])
+        made = lines(job, {"default": backend}, None, ["default"])
         silence, line = Silence(made, limits), made["default"]
 
         async def ask(index: int) -> None:
@@ -353,7 +376,7 @@ def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[in
             try:
                 await line.ask(request, lambda _failure, _wait: None, lambda: None)
             except CallError:
-                failed.append(index)
+                failed.add(index)
 
         everybody = asyncio.gather(*(ask(index) for index in range(100)))
         while not everybody.done():
@@ -363,8 +386,7 @@ def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[in
                 return str(reason)
         return None
 
-    assert run_virtual(main()) is None
-    assert set(failed) == hang
+    return run_virtual(main()), failed
 
 
 @pytest.mark.parametrize("lives", [0, 3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 
-from edgen.backends.base import Backend
+from edgen.backends.base import MAX_ANSWER, Backend
 from edgen.backends.batches.base import (
     Answered,
     Batches,
@@ -20,7 +20,6 @@ from edgen.backends.batches.base import (
     is_id,
     read_custom_id,
 )
-from edgen.backends.http import MAX_ANSWER
 from edgen.config import BackendConfig
 from edgen.errors import InputError
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from edgen.backends.http import MAX_ANSWER
+from edgen.backends.base import MAX_ANSWER
 from edgen.errors import CallError
 from edgen.model import Address, Reply, Request
 

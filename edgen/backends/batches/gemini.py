@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from edgen.backends.base import MAX_ANSWER
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
 from edgen.backends.batches.sdk import Place, at_most, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
 from edgen.backends.gemini import GeminiBackend, classify, model_path, read_reply
-from edgen.backends.http import MAX_ANSWER, base_address, below
+from edgen.backends.http import base_address, below
 from edgen.config import GeminiConfig
 from edgen.errors import CallError, FailureKind
 from edgen.model import Request

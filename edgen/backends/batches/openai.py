@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from edgen.backends.base import MAX_ANSWER
 from edgen.backends.batches.base import Answered, Limits, Remote, Unanswered
 from edgen.backends.batches.sdk import CHUNK, Place, at_most, client, members, number, sdk, text, whole
 from edgen.backends.failures import ErrorBody, clean, failure, read_error, without_key
-from edgen.backends.http import MAX_ANSWER, base_address
+from edgen.backends.http import base_address
 from edgen.backends.openai import OpenAIBackend, classify, is_answer, read_block, read_reply
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind

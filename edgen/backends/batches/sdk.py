@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 from yarl import URL
 
+from edgen.backends.base import MAX_ANSWER
 from edgen.backends.batches.base import OversizedError, is_id
 from edgen.backends.failures import Classify, clean, decode, failure, hinted, scrub
-from edgen.backends.http import MAX_ANSWER, proxy_for
+from edgen.backends.http import proxy_for
 from edgen.errors import CallError, FailureKind, InputError
 from edgen.extras import install_command
 from edgen.files import Part
@@ -165,7 +166,7 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
             why = _reason(error)
             return (
                 FailureKind.CONNECTION,
-                f"no connection to {place} ({why}); is the server up and base_url right?",
+                f"no connection to {place} ({why}); check base_url, and that the server is up",
             )
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
             return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"

@@ -110,7 +110,7 @@ async def test_nobody_listens(kind: str, tmp_path: Path) -> None:
         for call in steps(it, kind, tmp_path):
             failure = await failing(call)
             assert failure.kind is FailureKind.CONNECTION
-            assert "no connection to 127.0.0.1:9 (Connection refused); is the server up" in failure.message
+            assert "no connection to 127.0.0.1:9 (Connection refused); check base_url" in failure.message
     assert not (tmp_path / "out").exists()
 
 
