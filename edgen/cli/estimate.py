@@ -333,4 +333,6 @@ def _labelled(label: str, text: str) -> list[str]:
 
     whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
     wrapped = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
-    return [f"{label if not number else '':<10}{line}".replace("\0", " ") for number, line in enumerate(wrapped)]
+    return [
+        f"{label if not number else '':<10}{line}".replace("\0", " ") for number, line in enumerate(wrapped)
+    ]

@@ -216,7 +216,7 @@ def _remark_on_split(plan: Plan, rundir: RunDir) -> None:
 def _print_record(record: dict[str, Any]) -> None:
     print_line()
     print_line(f"{record['id']}{' (simulated)' if record['provenance']['simulated'] else ''}")
-    for key, value in record["background_info"].items():
+    for key, value in {**record["background_info"], **record.get("scenario", {})}.items():
         print_line(f"  {key}: {value}")
     for turn in record["conversation"]:
         print_line(f"{turn['role']}: {turn['text']}")

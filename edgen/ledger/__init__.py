@@ -171,11 +171,8 @@ class Ledger:
 
     def places(self, scenario: int, replicate: int) -> int:
         """How many calls of a conversation were answered; a call that was asked in several forms counts once."""
-        return self._book.one(
-            "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE unit = ?)",
-            (NATURAL,),
-            (unit_number(scenario, replicate),),
-        )[0]
+        answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE unit = ?)"
+        return int(self._book.one(answered, (NATURAL,), (unit_number(scenario, replicate),))[0])
 
     def reply(self, address: Address, key: bytes) -> Reply | None:
         """What was answered to one request by now, whichever session asked it."""

@@ -398,6 +398,8 @@ def test_earlier_runs_tell_and_batches_have_no_time(command: Command, tmp_path: 
 
 def test_a_command_to_copy_stays_on_one_line() -> None:
     command = "`/a/long/way/to/python -m pip install 'one>=1' 'two>=2'`"
-    lines = _labelled("rests on", f"prompts are counted exactly after what follows, once it is run here: {command}")
+    lines = _labelled(
+        "rests on", f"prompts are counted exactly after what follows, once it is run here: {command}"
+    )
     assert len(lines) == 2
     assert lines[1].strip() == command

@@ -135,7 +135,9 @@ def test_only_what_lacks_an_answer_is_counted(command: Command, tmp_path: Path, 
     talk = {"teacher": "selfplay_teacher", "student": "selfplay_student"}
     judged = ["--set", "selfplay={closing: judge, max_turns: 6}"]
     made(command, path, run, *judged, "--set", f"prompts={json.dumps({**talk, 'closing': 'closing_judge'})}")
-    (tmp_path / "closing.j2").write_text("How likely is it that {{ topic }} is understood? {{ conversation }}")
+    (tmp_path / "closing.j2").write_text(
+        "How likely is it that {{ topic }} is understood? {{ conversation }}"
+    )
     changed = ["--set", f"prompts={json.dumps({**talk, 'closing': str(tmp_path / 'closing.j2')})}"]
     ended = command("generate", path, "-o", run, *judged, *changed)
     assert "4 conversations that were answered before would be asked for again: about 4 calls" in ended.err

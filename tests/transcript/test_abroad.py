@@ -63,7 +63,9 @@ def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, 
         assert said(read(lesson(manner, teacher, student))) == EXPECTED, (teacher, student)
 
 
-@pytest.mark.parametrize(("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")])
+@pytest.mark.parametrize(
+    ("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")]
+)
 def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
     spoken = ["Ein „Wort“ \\u00e9 \U0001f600", 'Ja: "gut"\nso\u2028']
     told = [{"role": (teacher, student)[i % 2], "text": text} for i, text in enumerate(spoken)]
