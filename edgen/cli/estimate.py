@@ -54,7 +54,7 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what a job will cost: calls, tokens and money, each with an interval, and what that rests on.
+    """Say what a job will cost: calls, tokens, money and time, each with an interval, and what that rests on.
 
     It calls nothing, needs no key and writes nothing. What the job's run has stored already is not counted
     again. Earlier runs of the same templates make the interval narrow; without any, answers are assumed.
