@@ -6,12 +6,16 @@ import re
 import tomllib
 from pathlib import Path
 
+from edgen.extras import DISTRIBUTION
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def locked() -> dict[str, str]:
     lock = tomllib.loads((ROOT / "uv.lock").read_text())
-    return {package["name"]: package["version"] for package in lock["package"] if package["name"] != "edgen"}
+    return {
+        package["name"]: package["version"] for package in lock["package"] if package["name"] != DISTRIBUTION
+    }
 
 
 def exported(name: str) -> dict[str, str]:

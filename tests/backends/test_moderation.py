@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgen.backends.openai import create
+from edgen.backends import make
 from edgen.config import OpenAIConfig
 from edgen.errors import CallError, FailureKind
 from edgen.model import Reply
@@ -22,7 +22,7 @@ PROMPT = "Invalid prompt: your prompt was flagged as potentially violating our u
 async def asked(fake: FakeServer, error: dict[str, Any], status: int) -> Reply:
     fake.says(answer({"error": error}, status))
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1")
-    it = create(config, timeout=5, connections=1, environ={})
+    it = make(config, timeout=5, connections=1, environ={})
     try:
         return await it.complete(request())
     finally:

@@ -8,6 +8,7 @@ import json
 import resource
 import socket
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,15 @@ async def begun(folder: Path, job: Path) -> None:
     assert (await end(process)).code == 143
 
 
+def answered_by(url: str) -> int:
+    """How many requests of the provider's batches are answered."""
+    asked = urllib.request.Request(f"{url}/v1/batches", headers={"Authorization": "Bearer k"})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return sum(batch["request_counts"]["completed"] for batch in json.loads(answer.read())["data"])
+
+
 async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path) -> None:
-    async with simulator("--batch-seconds", "24") as url:
+    async with simulator("--batch-seconds", "96") as url:  # an answer every four seconds
         job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot"), tmp_path / "run"
         await begun(folder, job)
         listed = await edgen("batch", "list", folder, "--json")
@@ -49,7 +57,8 @@ async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path
         refused = await edgen("generate", job, "-o", folder)
         assert refused.code == 2
         assert "edgen batch cancel" in refused.err
-        await asyncio.sleep(2)  # for one answer a second
+        while not await asyncio.to_thread(answered_by, url):
+            await asyncio.sleep(0.2)
         missing = await edgen("batch", "cancel", folder, "7")
         assert (missing.code, "batch 7" in missing.err) == (2, True)
         cancelled = await edgen("batch", "cancel", folder, "--json")

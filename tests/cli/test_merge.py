@@ -71,7 +71,7 @@ def test_a_larger_run_of_the_same_job(command: Command, tmp_path: Path) -> None:
         ({"seed": 6}, "seed"),
         ({"name": "other"}, "name"),
         ({"prompt": "education_dialogue_json"}, "prompt"),
-        ({"space": "./space.json"}, "space"),
+        ({"space": "./space.yaml"}, "space"),
         ({"asks": 2}, "asks"),
         ({"split": {"by": "topic"}}, "split.by"),
         (
@@ -83,14 +83,12 @@ def test_a_larger_run_of_the_same_job(command: Command, tmp_path: Path) -> None:
 )
 def test_runs_of_different_jobs(command: Command, tmp_path: Path, changes: dict[str, Any], key: str) -> None:
     run = made(command, tmp_path / "a", None)
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "space.json").write_text(json.dumps({
+    (tmp_path / "edgen.yaml").touch()  # the project, in which a job may name files
+    (tmp_path / "space.yaml").write_text(json.dumps({
         "name": "small", "topics": ["a", "b"], "student_preferences": ["c"], "student_reactions": ["d"],
         "teacher_preferences": ["e"], "teacher_reactions": ["f"]}))  # fmt: skip
-    (tmp_path / "b" / "space.json").rename(tmp_path / "space.json")
-    (tmp_path / "b").rmdir()
     if "space" in changes:
-        changes = {"space": str(tmp_path / "space.json")}
+        changes = {"space": str(tmp_path / "space.yaml")}
     other = made(command, tmp_path / "b", None, **changes)
     ended = command("merge", run, other, "-o", tmp_path / "all")
     assert ended.code == 2

@@ -195,7 +195,7 @@ async def test_a_run_with_arms_killed_before_its_job_was_noted_goes_on(tmp_path:
     (folder / "inputs").mkdir(parents=True)
     (folder / "arms").mkdir()
     (folder / "run.lock").touch()
-    (folder / ".job.yaml.tmp").touch()
+    (folder / ".job.yaml.0123456789abcdef.part").touch()
     ended = await edgen("generate", job, "-o", folder)
     assert ended.code == 0, ended.err
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from edgen.files import meant
 from tests.cli.command import Command
 from tests.ledger.hostile import seal
 
@@ -155,7 +156,7 @@ class TestTheUndividedRun:
             folder.mkdir()
             (folder / "00001.default.jsonl").write_text(f"asked {number}")
             (folder / "00001.default.results.jsonl").write_text(f"answered {number}")
-            (folder / ".00002.default.jsonl.tmp").write_text("half")
+            (folder / ".00002.default.jsonl.0123456789abcdef.part").write_text("half")
             change(
                 part,
                 "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'tok', 1, 9, 'run.batches/00001.default.jsonl', "
@@ -172,7 +173,7 @@ class TestTheUndividedRun:
         for number, file in enumerate(files[::2]):
             assert (merged / file).read_text() == f"asked {number}"
             assert (merged / file).with_suffix(".results.jsonl").read_text() == f"answered {number}"
-        assert not list(merged.rglob("*.tmp"))
+        assert not [path for path in merged.rglob("*") if meant(path.name)]
         assert rows(merged, "SELECT unit, tries FROM returned ORDER BY unit") == [(0, 2), (1, 2), (9, 0)]
         again = command("merge", merged, "-o", tmp_path / "again")
         assert again.code in (0, 3), again.err
