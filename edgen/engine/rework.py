@@ -6,17 +6,17 @@ A person has to agree to both. It is found out by reading alone, before anything
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from edgen.backends import Backend
-from edgen.config import Job, SimulatorConfig, backend_name
+from edgen.config import Job, SimulatorConfig, backend_name, load_job
 from edgen.engine.line import Line, lines
 from edgen.engine.plan import Plan
 from edgen.engine.usage import Rates, Way
 from edgen.engine.walk import Walk
-from edgen.errors import CallError, DataError
+from edgen.errors import CallError, DataError, EdgenError
 from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.model import Status
 from edgen.rundir import RunDir
@@ -80,6 +80,20 @@ def rework(
         usd=_cost(plan, status, via, calls),
         back=_way_back(status.plan, plan.job) if same_form else None,
     )
+
+
+def dropped_arms(run: RunDir, arms: Collection[str | None]) -> Iterator[str]:
+    """A sentence for each finished arm of a run that a job with these arms would leave out of it."""
+    try:
+        before = load_job(run.job).arms if run.job.exists() else {}
+    except EdgenError:  # whoever reads it for the run says what is wrong
+        return
+    for arm in before:
+        if arm not in arms and (finished := _finished(run.of(arm).shards)):
+            yield (
+                f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished conversations would be "
+                "no part of the run (its files stay, and the arm in the job again brings them back without a call)."
+            )
 
 
 def _way_back(before: RunPlan, job: Job) -> str:

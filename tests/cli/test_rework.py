@@ -110,6 +110,21 @@ def test_of_arms_each_is_looked_at_before_any_is_changed(command: Command, tmp_p
     assert files(run) == before
 
 
+def test_an_arm_is_not_dropped_without_a_word(command: Command, tmp_path: Path) -> None:
+    arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+    path, run = job(tmp_path, conversations=4, arms=arms), tmp_path / "run"
+    made(command, path, run)
+    before = files(run)
+    job(tmp_path, conversations=4, arms={"one": {"asks": 2}})
+    ended = command("generate", path, "-o", run)
+    assert (ended.code, files(run)) == (2, before)
+    assert "no longer has the arm two, so its 4 finished conversations" in ended.err
+    assert made(command, path, run, "--yes")["accepted"] == 4
+    job(tmp_path, conversations=4, arms=arms)
+    again = made(command, path, run)
+    assert (again["accepted"], again["calls"]["now"]) == (8, 0)
+
+
 def test_an_edited_template_pays_again_only_after_a_yes(
     command: Command, tmp_path: Path, server: str
 ) -> None:
