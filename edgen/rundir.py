@@ -98,8 +98,8 @@ class RunDir:
 
     @property
     def exists(self) -> bool:
-        """Whether a run was ever started here."""
-        return self.ledger.exists() or self.job.exists()
+        """Whether a run was ever started here, also where a link that leads nowhere stands in the place of its files."""
+        return any(path.exists() or path.is_symlink() for path in (self.ledger, self.job))
 
     def refuse_links(self) -> None:
         """Raise RunError if anything of edgen's in the folder is a link, a pipe or a device."""
@@ -175,9 +175,13 @@ class RunDir:
             yield dead
 
     def _refuse_other_names(self) -> None:
-        """Raise RunError if a ledger has another name somewhere: it would be written there as well."""
-        for path in self.ledgers():
-            if path.stat().st_nlink > 1:
+        """Raise RunError if a ledger, or what SQLite keeps beside it, has another name somewhere: it would be written
+        there as well."""
+        beside = [
+            path.with_name(path.name + suffix) for path in self.ledgers() for suffix in ("", "-wal", "-shm")
+        ]
+        for path in beside:
+            if path.exists() and path.stat().st_nlink > 1:
                 raise RunError(
                     f"{path}: it is a hard link: the file has another name, and would be changed there, too. "
                     f"Copy the run's folder (cp -r {self.path} COPY), and work on the copy."

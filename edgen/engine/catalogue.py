@@ -102,7 +102,8 @@ def load(path: Path) -> Prompt:
 
 
 def _in(folder: Path) -> Iterator[Path]:
-    yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())  # no pipe, which would be waited for
+    # No pipe, which would be waited for.
+    yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())
 
 
 def _named(paths: Iterable[Path]) -> Iterator[Path]:

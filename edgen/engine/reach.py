@@ -73,6 +73,14 @@ class Reach:
                 raise error(
                     name, f"what `{key}` names has to end in {' or '.join(suffixes)}{_ways(key, name)}"
                 )
+            # A link in a cloned repository could lead to the .env that its user is told to write. What a tokenizer
+            # holds is sent nowhere, and the hub's own tool keeps those as links to names without a suffix.
+            if not own and kind != "tokenizer" and not real.name.endswith(suffixes):
+                raise error(
+                    name,
+                    f"this leads to {real}, and what `{key}` names has to end in {' or '.join(suffixes)} there, too"
+                    f"{_ways(key, name)}",
+                )
             found = real.stat()
         except (FileNotFoundError, NotADirectoryError):
             return path  # who reads it says so

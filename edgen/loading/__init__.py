@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
+import os
 import re
 import types
 import typing
@@ -35,6 +36,8 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
     """The file's text. Raises `error` if it is missing, no file, too large or not UTF-8."""
     source = str(path)
     try:
+        if _is_named_pipe(path):
+            raise error(source, "this is a pipe, and only files are read.")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError:
@@ -50,6 +53,13 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise error(source, f"byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
+
+
+def _is_named_pipe(path: Path) -> bool:
+    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe,
+    as in <(…), is none such."""
+    real = Path(os.path.realpath(path))
+    return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev")
 
 
 def read_yaml(text: str, source: str, error: type[FileError]) -> Any:

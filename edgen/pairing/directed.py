@@ -59,6 +59,10 @@ _PHRASES = [
         r"\b(?:ignore|disregard|forget|override)\b (?:\w+ ){0,4}?(?:previous|prior|above|earlier|preceding|system|original)"
         r" (?:\w+ )?(?:instructions?|prompts?|directions?|criteria|rules|guidelines|orders)\b"
     ),
+    (
+        r"\b(?:ignore|disregard|forget)\b (?:all|everything|anything) (?:of )?(?:the |that is )?above\b"
+        r"[^.\n]{0,20}\b(?:answer|output|say|choose|respond|reply)\b"
+    ),
     r"\b(?:ignoriere|vergiss|missachte)\b (?:\w+ ){0,4}?(?:anweisung|instruktion|vorgabe|regel)",
     r"\b(?:ignore[zr]?|oublie[zr]?) (?:\w+ ){0,3}?(?:instructions|consignes|directives)\b",
     r"\b(?:ignora|ignore|olvida|olvide) (?:\w+ ){0,3}?(?:instrucciones|indicaciones)\b",
@@ -79,8 +83,12 @@ _PHRASES = [
         rf"\b(?:the|an?|any|every|whichever) {_JUDGE} (?:of this \w+ )?(?:must|should|shall|will|has to|is to|needs? to)"
         rf" (?:\w+ ){{0,2}}?{_CHOOSE}\b"
     ),
+    rf"\b{_JUDGE} ?[:,] (?:please |bitte |s'il vous plaît |por favor )?{_CHOOSE} (?:this|the first|the second|[12]\b)",
+    r"\bas the (?:\w+ ){0,2}(?:evaluating|judging|rating|grading) (?:this|these|the) (?:interactions?|conversations?|dialogues?|transcripts?)\b",
+    r"\bwhoever (?:\w+ ){0,2}?(?:rates|judges|evaluates|grades|compares) (?:this|these|the) (?:interactions?|conversations?|dialogues?|transcripts?)\b",
     rf"\b(?:lieber?|liebe|querid[oa]|estimad[oa]|chère?|car[oa]|gentile|prezad[oa]) {_JUDGE}\b",
     r"(?:作为|作為|身为|致|亲爱的|尊敬的)(?:一名|一位)?(?:评委|评判|裁判|评审|評審|評価者|法官)[，,:]",
+    r"(?:评委|评判|裁判|评审|審査員|評価者)[^。\n]{0,4}(?:选择|選擇|选|選)[^。\n]{0,2}[12一二]",
     r"(?:審査員|評価者|判定者)(?:として|の皆|へ)|(?:심사위원|평가자|판정자)(?:로서|님|에게)",
     r"(?:أيها|عزيزي|بصفتك) (?:الحكم|المقيّم|المقيم|القاضي)|(?:प्रिय|हे) (?:निर्णायक|मूल्यांकनकर्ता|न्यायाधीश)",
     r"(?:निर्णायक|मूल्यांकनकर्ता) के रूप में",

@@ -65,9 +65,10 @@ def quality_of(
 def _at(path: Path, number: int = 0) -> list[Material]:
     """What is at one path; `number` keeps its scenarios apart from those of other paths."""
     rundir = RunDir(path)
+    if rundir.exists:
+        rundir.refuse_links()
     if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms.exists())):
         return [files_at(path, number)]
-    rundir.refuse_links()
     whole = RunDir(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms and whole.job.exists():
         # an arm by itself has the test side of its run

@@ -107,6 +107,20 @@ def test_a_link_in_a_run_is_refused_by_every_command(
     assert state_of(theirs) == before
 
 
+@pytest.mark.parametrize("place", ["job.yaml", "run.db"])
+def test_a_link_that_leads_nowhere_makes_a_run_no_folder_of_files(
+    place: str, sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(sound / "run", run)
+    (run / place).unlink()
+    (run / place).symlink_to(tmp_path / "nowhere")
+    for word in ("validate", "stats", "status", "report"):
+        ended = command(word, run)
+        assert ended.code == 2, (word, ended)
+        assert f"{run / place}: this is a link" in ended.err.replace("\n", " "), (word, ended.err)
+
+
 @pytest.mark.parametrize("place", MORE_PLACES)
 def test_a_link_anywhere_in_a_run_is_refused(
     place: str, sound: Path, command: Command, tmp_path: Path
@@ -154,6 +168,33 @@ def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
     assert command("estimate", sound / "job.yaml", "--runs", tmp_path, "-o", tmp_path / "new").code == 0
 
 
+def test_a_pipe_for_a_job_or_a_template_is_not_waited_for(
+    sound: Path, command: Command, tmp_path: Path
+) -> None:
+    run, shell = tmp_path / "run", tmp_path / "shell"
+    shutil.copytree(sound / "run", run)
+    (run / "job.yaml").unlink()
+    os.mkfifo(run / "job.yaml")
+    (tmp_path / "link.yaml").symlink_to("run/job.yaml")
+    for pipe in (run / "job.yaml", tmp_path / "link.yaml"):
+        for words in (("generate", pipe, "-o", run), ("preview", pipe), ("estimate", pipe), ("doctor", pipe)):
+            ended = command(*words)
+            assert ended.code == 2, (words, ended)
+            assert "this is a pipe" in ended.err + ended.out
+    os.mkfifo(tmp_path / "pipe.j2")
+    opening = ("--opening", "system", "--opening-prompt", tmp_path / "pipe.j2")
+    ended = command("export", sound / "run", "--to", "trl-sft", "-o", tmp_path / "out", *opening)
+    assert (ended.code, "this is a pipe" in ended.err) == (2, True)
+    # What a shell opens itself, as in <(…), has no name in a folder and is read.
+    reading, writing = os.pipe()
+    os.write(writing, (sound / "job.yaml").read_bytes())
+    os.close(writing)
+    try:
+        assert command("generate", f"/dev/fd/{reading}", "-o", shell).code == 0
+    finally:
+        os.close(reading)
+
+
 def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound / "run", run)
@@ -186,7 +227,8 @@ def test_the_own_path_of_a_run_may_be_a_link(sound: Path, command: Command, tmp_
 def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound / "run", run)
-    for name in ("run.db", "run.lock"):
+    for name in ("run.db", "run.db-wal", "run.db-shm", "run.lock"):
+        (run / name).touch()
         os.link(run / name, tmp_path / name)
         ended = command("generate", sound / "job.yaml", "-o", run, "-n", "4")
         assert ended.code == 2

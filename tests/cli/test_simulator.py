@@ -63,6 +63,21 @@ def test_options_reach_the_server() -> None:
         caught.value.close()
 
 
+def test_what_is_no_http_is_answered_without_a_traceback() -> None:
+    with simulator() as (process, url):
+        for sent in (
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: other.example\r\n\r\n",
+            b"\x16\x03\x01\x00\r\n\r\n",
+        ):
+            with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), 10) as caller:
+                caller.sendall(sent)
+                assert b" 400 " in caller.recv(1000)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
 def test_port_in_use_is_a_sentence() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

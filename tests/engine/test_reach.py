@@ -37,6 +37,11 @@ def here(tmp_path: Path) -> Path:
     (folder / "to_shared.j2").symlink_to("../../shared.j2")
     (folder / "folder").symlink_to(tmp_path / "outside")
     (folder / "round.j2").symlink_to("round.j2")
+    (tmp_path / "project" / ".env").write_text("KEY=secret")
+    (tmp_path / "project" / "blob").write_text("{}")
+    for name in ("to_env.j2", "to_env.yaml"):
+        (folder / name).symlink_to("../../.env")
+    (folder / "to_blob.json").symlink_to("../../blob")
     os.mkfifo(folder / "pipe.j2")
     return folder
 
@@ -93,6 +98,15 @@ def test_the_suffix_is_that_of_the_kind(here: Path) -> None:
             file(here, name, kind)  # type: ignore[arg-type]
         with pytest.raises(FileError, match="has to end in"):
             file(here, bad, kind)  # type: ignore[arg-type]
+
+
+def test_what_a_link_leads_to_is_of_its_kind_too(here: Path) -> None:
+    for name, kind in (("to_env.j2", "prompts"), ("to_env.yaml", "preference_space")):
+        with pytest.raises(FileError, match=r"this leads to .*/\.env, and what `prompt` names has to end in"):
+            file(here, name, kind)  # type: ignore[arg-type]
+        file(here, name, kind, outside=True)  # type: ignore[arg-type]
+        file(here, name, kind, overrides=[f"prompt={name}"])  # type: ignore[arg-type]
+    file(here, "to_blob.json", "tokenizer")
 
 
 @pytest.mark.parametrize("more", [{}, {"outside": True}, {"overrides": ["prompt=pipe.j2"]}])

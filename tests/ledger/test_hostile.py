@@ -341,6 +341,7 @@ async def inside(path):
     {how}(path)
 
 path = pathlib.Path(sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins without it
 sys.exit(guarded(lambda: {call}))
 """
 
@@ -356,11 +357,15 @@ def test_a_signal_ends_a_statement_without_end(
         [sys.executable, "-c", ENDLESS.format(how=how, call=call.format(how=how)), str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    time.sleep(0.1)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.1)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()  # a statement without end would be at work for ever
+        process.wait()
     assert (process.returncode, "Traceback" in err) == (code, False), err
 
 

@@ -52,7 +52,8 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 def _name(url: str) -> str | None:
     """The host of a URL or of what stands in a Host header, in lower case; None if there is none."""
     try:
-        name = urlsplit(url).hostname
+        parts = urlsplit(url)
+        name, _ = parts.hostname, parts.port  # what is no port raises
     except ValueError:
         return None
     return name.rstrip(".") if name else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import re
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.backends.simulator import faults as fault
 from edgen.backends.simulator import gemini_batches, openai_batches, wire_gemini, wire_openai
@@ -67,7 +69,9 @@ async def serving(options: Options) -> AsyncIterator[str]:
     """
     handler = _Handler(options)
     # A client that has gone away must not leave a hung request behind: cancellation is on.
-    server = web.Server(handler, request_factory=_request, handler_cancellation=True, access_log=None)
+    server = web.Server(
+        handler, request_factory=_request, handler_cancellation=True, access_log=None, logger=_log()
+    )
     runner = web.ServerRunner(server, shutdown_timeout=0.5)
     await runner.setup()
     try:
@@ -104,6 +108,17 @@ def _no_address(options: Options, problem: OSError | OverflowError) -> InputErro
     return InputError(
         f"Cannot listen on {options.host}, port {options.port}: {reason}. Choose others with --host and --port."
     )
+
+
+def _log() -> logging.Logger:
+    """What aiohttp says about requests: who sends no HTTP was told so, and it is no fault of the server's."""
+    log = logging.getLogger("edgen.simulator")
+    log.addFilter(_is_fault)  # added once, however often
+    return log
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

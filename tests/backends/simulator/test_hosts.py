@@ -32,7 +32,15 @@ def test_another_name_is_not(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example", "file://", "x"]
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1.evil.example",
+        "http://localhost:1.evil.example",
+        "file://",
+        "x",
+    ],
 )
 def test_a_page_of_elsewhere_is_not(origin: str) -> None:
     said = Hosts("0.0.0.0").refusal({"Host": "127.0.0.1:8377", "Origin": origin})
