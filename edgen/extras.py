@@ -57,7 +57,7 @@ def install_command(extra: str, installation: Installation | None = None) -> str
     place = _shown(it.checkout)
     if not it.has_pip and Path(it.python).is_relative_to(it.checkout / ".venv"):
         project = "" if place == "." else f"--project {shlex.quote(place)} "
-        return f"uv sync {project}--inexact --extra {extra}"
+        return f"uv sync {project}--no-dev --inexact --extra {extra}"
     return f"{install} -e {shlex.quote(f'{place}[{extra}]')}"
 
 

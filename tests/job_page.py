@@ -219,16 +219,22 @@ def values(kind: Any) -> str:
         case types.StrType():
             return "a text"
         case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
-            return f"a list: {values(inner)} each"
+            return f"a list of {_many(values(inner))}"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
             return "a mapping"
         case types.DictType(value_type=inner):
-            return f"a mapping: {values(inner)} each"
+            return f"a mapping from names to {_many(values(inner))}"
         case types.StructType(cls=cls):
             title = _LINKS[cls]
             anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
             return f"[a mapping](#{anchor})"
     raise TypeError(f"{kind}: how is it worded?")
+
+
+def _many(words: str) -> str:
+    """Several of what the words are one of."""
+    one, _, rest = words.removeprefix("a ").partition(" ")
+    return words if one == "one" else " ".join(filter(None, (f"{one}s", rest)))
 
 
 def _shape(pattern: str) -> str:

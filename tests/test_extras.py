@@ -30,7 +30,7 @@ WHEEL = Installation(
         (replace(WHEEL, checkout=Path("/c o")), "/opt/py/bin/python -m pip install -e '/c o[batch]'"),
         (
             Installation("/c/.venv/bin/python", Path("/c"), has_pip=False),
-            "uv sync --project /c --inexact --extra batch",
+            "uv sync --project /c --no-dev --inexact --extra batch",
         ),
         (
             Installation("/opt/py/bin/python", Path("/c"), has_pip=False),
@@ -45,7 +45,7 @@ def test_the_command_suits_the_installation(installation: Installation, command:
 def test_inside_the_checkout_paths_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     uv = Installation(str(ROOT / ".venv/bin/python"), ROOT, has_pip=False)
-    assert install_command("batch", uv) == "uv sync --inexact --extra batch"
+    assert install_command("batch", uv) == "uv sync --no-dev --inexact --extra batch"
     assert (
         install_command("batch", replace(uv, has_pip=True)) == ".venv/bin/python -m pip install -e '.[batch]'"
     )

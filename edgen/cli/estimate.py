@@ -14,6 +14,7 @@ aside, of `charged`), `share` of the conversations, `enough` at the high end, `e
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +54,7 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what a job will cost: calls, tokens and money, each with an interval, and what that rests on.
+    """Say what a job will cost: calls, tokens, money and time, each with an interval, and what that rests on.
 
     It calls nothing, needs no key and writes nothing. What the job's run has stored already is not counted
     again. Earlier runs of the same templates make the interval narrow; without any, answers are assumed.
@@ -326,8 +327,12 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    """A label and a text behind it, wrapped, its further lines below the first."""
+    """A label and a text behind it, wrapped, its further lines below the first. What stands in backquotes stays on
+    one line, since it is there to be copied."""
     import textwrap
 
-    wrapped = textwrap.wrap(text, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
-    return [f"{label if not number else '':<10}{line}" for number, line in enumerate(wrapped)]
+    whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
+    wrapped = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
+    return [
+        f"{label if not number else '':<10}{line}".replace("\0", " ") for number, line in enumerate(wrapped)
+    ]

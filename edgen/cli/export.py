@@ -181,16 +181,18 @@ def _check(
     a side to train or an opening was chosen."""
     if voiced and not format_.voiced:
         raise UsageError(
-            f"{format_.name} holds both sides as they are; leave --train, --opening and --opening-prompt away."
+            f"{format_.name} holds both sides as they are; leave --train, --opening and --opening-prompt out."
         )
     if files is not None and format_.files != "hub":
-        raise UsageError(f"--files is for --to hf; {format_.name} has one way to be stored. Leave it away.")
+        raise UsageError(
+            f"--files is for --to hf; {format_.name} has one way to be stored. Leave --files out."
+        )
     if csv_safe is not None and format_.files != "csv":
         raise UsageError(
-            f"--csv-safe and --no-csv-safe are for --to csv; {format_.name} has no cells. Leave it away."
+            f"--csv-safe and --no-csv-safe are for --to csv; {format_.name} has no cells. Leave them out."
         )
     if license_ is not None and not license_.strip():
-        raise UsageError("--license is empty; name the licence, or leave it away.")
+        raise UsageError("--license is empty; name the licence, or leave the option out.")
     if license_ is not None and not license_.isprintable():
         raise UsageError(
             "--license holds a line feed or another control character; name the licence on one line."

@@ -129,7 +129,7 @@ def _generate(
     if fresh and rundir.exists:
         raise UsageError(
             f"{rundir.path}: a run is there already. Choose another folder with -o, "
-            "or leave --resume never away to go on with it."
+            "or leave --resume never out to go on with it."
         )
     ended: EdgenError | None = None
     tallies: Tallies = {}
@@ -198,7 +198,7 @@ def _remark_on_strays(shards: Path) -> None:
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         note(
             f"edgen: {shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
-            "Who loads the folder's files by a pattern may load it, too: move it away."
+            "Whatever loads the folder's files by a pattern would load that too: move it elsewhere."
         )
 
 
@@ -216,7 +216,7 @@ def _remark_on_split(plan: Plan, rundir: RunDir) -> None:
 def _print_record(record: dict[str, Any]) -> None:
     print_line()
     print_line(f"{record['id']}{' (simulated)' if record['provenance']['simulated'] else ''}")
-    for key, value in record["background_info"].items():
+    for key, value in {**record["background_info"], **record.get("scenario", {})}.items():
         print_line(f"  {key}: {value}")
     for turn in record["conversation"]:
         print_line(f"{turn['role']}: {turn['text']}")

@@ -55,7 +55,8 @@ def command(
     taken = [name for name in files if (folder / name).exists()]
     if taken:
         raise UsageError(
-            f"{folder}: {', '.join(taken)} is there already, and nothing is overwritten; name a new folder."
+            f"{folder}: {', '.join(taken)} {'is' if len(taken) == 1 else 'are'} there already, and nothing is "
+            "overwritten; name a new folder."
         )
     try:
         (folder / _SCHEMAS).mkdir(parents=True, exist_ok=True)

@@ -146,10 +146,10 @@ def _require_consent(
     manner: Manner,
 ) -> None:
     """Raise UsageError where the runs would lose something and nobody agrees to that, before any of them changes."""
-    from edgen.engine.rework import rework
+    from edgen.engine.rework import dropped_arms, rework
     from edgen.engine.run import check_piece
 
-    losses = []
+    losses: list[object] = [*dropped_arms(rundir, plans)]
     for arm, ledger in ledgers.items():
         own, plan, part = rundir.of(arm), plans[arm], manner.part
         if ledger.fact("plan") is not None:

@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Show a conversation: its scenario, what was said, what it came to, and the pairs it is in.
 
-    Of a scenario's number all its conversations are shown, those of a run's arms beside each other. What was
-    rejected or failed is shown with the reason and the last reply.
+    A scenario's number shows all its conversations, those of a run's arms side by side. What was rejected or
+    failed is shown with the reason and the last reply.
 
     Example: edgen show outputs/quickstart 137
 

@@ -83,7 +83,7 @@ def command(
         )
     if judge is not None and wanted is not None and "adherence" not in wanted:
         raise UsageError(
-            "--judge: the judge is asked about adherence; add --only adherence, or leave --only away."
+            "--judge: the judge is asked about adherence; add --only adherence, or leave --only out."
         )
     by_judge = _judged(paths, judge, set_, Trust(trust_host)) if judge is not None else {}
 

@@ -6,18 +6,18 @@ A person has to agree to both. It is found out by reading alone, before anything
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from edgen.backends import Backend
-from edgen.config import SimulatorConfig, backend_name
+from edgen.config import Job, SimulatorConfig, backend_name, load_job
 from edgen.engine.line import Line, lines
 from edgen.engine.plan import Plan
 from edgen.engine.usage import Rates, Way
 from edgen.engine.walk import Walk
-from edgen.errors import CallError, DataError
-from edgen.ledger import Ledger, RunStatus
+from edgen.errors import CallError, DataError, EdgenError
+from edgen.ledger import Ledger, RunPlan, RunStatus
 from edgen.model import Status
 from edgen.rundir import RunDir
 from edgen.shards import read_manifest
@@ -28,7 +28,8 @@ _WALKED = 400  # conversations that are looked at, of those that were answered
 class Rework(NamedTuple):
     """What one run would lose. `finished`: conversations in its files now, `left`: those in the files that would
     replace them; `again`: answered conversations that would be asked for again, with about so many `calls` and
-    US dollars (None where a price is missing); `same_form`: whether the job asks as it did."""
+    US dollars (None where a price is missing); `back`: the options that bring the files back without a call, None where
+    the job asks otherwise than it did."""
 
     run: Path
     finished: int
@@ -36,14 +37,14 @@ class Rework(NamedTuple):
     again: int
     calls: int
     usd: float | None
-    same_form: bool
+    back: str | None
 
     def __str__(self) -> str:
         said = []
         if self.left < self.finished:
             kept = (
-                f"the answers stay in the ledger, and -n {self.finished} brings them back without a call"
-                if self.same_form
+                f"the answers stay in the ledger, and {self.back} brings them back without a call"
+                if self.back
                 else "the old files are kept in previous/"
             )
             said.append(f"its {self.finished} finished conversations would become {self.left} ({kept})")
@@ -67,19 +68,43 @@ def rework(
     same_form = under == plan.fingerprint({role: line.backend.identity for role, line in made.items()})
     finished = _finished(run.shards)
     left = min(finished, _left(plan, status, ledger, wanted, same_form=same_form))
-    again = 0 if same_form or _is_free(plan) else _asked_again(plan, made, ledger, under, wanted)
+    again, calls = (0, 0) if same_form or _is_free(plan) else _asked_again(plan, made, ledger, under, wanted)
     if left == finished and not again:
         return None
-    calls, usd = _cost(plan, status, via)
     return Rework(
         run=run.path,
         finished=finished,
         left=left,
         again=again,
-        calls=round(calls * again),
-        usd=None if usd is None else usd * again,
-        same_form=same_form,
+        calls=calls,
+        usd=_cost(plan, status, via, calls),
+        back=_way_back(status.plan, plan.job) if same_form else None,
     )
+
+
+def dropped_arms(run: RunDir, arms: Collection[str | None]) -> Iterator[str]:
+    """A sentence for each finished arm of a run that a job with these arms would leave out of it."""
+    try:
+        before = load_job(run.job).arms if run.job.exists() else {}
+    except EdgenError:  # whoever reads it for the run says what is wrong
+        return
+    for arm in before:
+        if arm not in arms and (finished := _finished(run.of(arm).shards)):
+            yield (
+                f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished conversations would be "
+                "no part of the run (its files stay, and the arm in the job again brings them back without a call)."
+            )
+
+
+def _way_back(before: RunPlan, job: Job) -> str:
+    """The options with which the job as it is now asks for what was asked for before."""
+    conversations = before.asked // (before.replicates or 1)
+    said = [f"-n {conversations}"] if before.of is None else []
+    if before.replicates != job.replicates:
+        said.append(f"--set replicates={before.replicates}")
+    if before.scenarios - before.first > conversations and not job.top_up:
+        said.append("--set top_up=true")
+    return " ".join(said) or "the job as it was"
 
 
 def _left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_form: bool) -> int:
@@ -109,51 +134,53 @@ def _is_free(plan: Plan) -> bool:
 
 def _asked_again(
     plan: Plan, made: Mapping[str, Line], ledger: Ledger, fingerprint: str, wanted: range
-) -> int:
-    """How many conversations that were answered under another form of the job lack an answer under this one. Of very
-    many, evenly spread ones stand for all."""
+) -> tuple[int, int]:
+    """How many conversations that were answered under another form of the job lack an answer under this one, and
+    about how many calls would get it. Of very many, evenly spread ones stand for all."""
     answered = sum(
         count for _, _, count in ledger.kept(fingerprint, wanted.start, wanted.stop, plan.job.replicates)
     )
     if not answered:
-        return 0
+        return 0, 0
     stride = -(-answered // _WALKED)
     units = (
         (scenario, replicate)
         for scenario, replicate, _, _ in ledger.settled(fingerprint, wanted.start, wanted.stop)
         if replicate < plan.job.replicates
     )
-    looked_at = [
-        _lacks_an_answer(plan, made, ledger, *unit) for unit in itertools.islice(units, 0, None, stride)
-    ]
-    return round(answered * sum(looked_at) / len(looked_at))
+    calls = [_lacking(plan, made, ledger, *unit) for unit in itertools.islice(units, 0, None, stride)]
+    share = answered / len(calls)
+    return round(share * sum(map(bool, calls))), round(share * sum(calls))
 
 
-def _lacks_an_answer(
-    plan: Plan, made: Mapping[str, Line], ledger: Ledger, scenario: int, replicate: int
-) -> bool:
+def _lacking(plan: Plan, made: Mapping[str, Line], ledger: Ledger, scenario: int, replicate: int) -> int:
+    """About how many calls a conversation lacks, if it takes as many as it took before; 0 if it has its answers."""
     walk, known = Walk(plan.task(scenario, replicate)), ledger.replies(scenario, replicate)
+    fitting = 0
     try:
         request = walk.start()
         while request is not None:
             line = made[request.role]
             key = line.key(request)
             reply = known.get(key)
+            fitting += reply is not None
             if reply is None and plan.shares:
                 reply = ledger.reply(request.address, key)
             if reply is None:
-                return True
+                break
             request = walk.answer(reply, key, line)
+        else:
+            return 0
     except CallError:
-        return True
+        pass
     finally:
         walk.close()
-    return False
+    return max(1, ledger.places(scenario, replicate) - fitting)
 
 
-def _cost(plan: Plan, status: RunStatus, via: Way) -> tuple[float, float | None]:
-    """Calls and US dollars that a conversation took so far, at the job's prices of today."""
+def _cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
+    """US dollars of so many calls, if they use what the run's calls used so far, at the job's prices of today."""
     counts, rates = status.counts, Rates(plan.job, via)
-    ended = status.accepted + sum(status.rejected.values()) or 1
-    usd = rates.dearest(counts.prompt_tokens, counts.completion_tokens) / ended if rates.priced else None
-    return counts.made / ended, usd
+    if not rates.priced:
+        return None
+    return rates.dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls

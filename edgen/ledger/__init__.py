@@ -169,6 +169,11 @@ class Ledger:
             return {}
         return {row[3]: self._book.reply(row) for row in self._book.rows(_REPLIES, REPLY, (unit,))}
 
+    def places(self, scenario: int, replicate: int) -> int:
+        """How many calls of a conversation were answered; a call that was asked in several forms counts once."""
+        answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE unit = ?)"
+        return int(self._book.one(answered, (NATURAL,), (unit_number(scenario, replicate),))[0])
+
     def reply(self, address: Address, key: bytes) -> Reply | None:
         """What was answered to one request by now, whichever session asked it."""
         unit = unit_number(address.scenario, address.replicate)

@@ -92,7 +92,7 @@ def _asked(rundir: RunDir, named: str, readers: Sequence[tuple[str | None, RunRe
     found = _ID.fullmatch(named.strip())
     scenario = int(found["scenario"]) if found else plan.first
     inside = plan.first <= scenario < plan.scenarios
-    if found and inside and not found["name"] and found["replicate"] is None:
+    if found and inside and named.strip().isdecimal():
         return Asked(scenario)
     replicate = int(found["replicate"] or 0) if found else 0
     if found and inside and found["name"] in names and replicate < plan.replicates:

@@ -8,6 +8,7 @@ split because it mentions a maestro. Linear in the text's length.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -60,6 +61,8 @@ _FOOT = re.compile(
 )
 _LINE = re.compile(r"^[^\w\n]{0,40}(?:Teacher|Student)\b[^:：\n]{0,60}[:：]", re.MULTILINE)
 _OPENS = re.compile(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:Teacher|Student)\b|\s*[{\[])")
+# Escaped letters beyond ASCII; an escaped backslash begins none.
+_ESCAPED = re.compile(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
 _HEADING = re.compile(
     r"^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo|conversazione|dialogo|conversa|gesprek"
     r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$",
@@ -163,10 +166,18 @@ def with_marker(turn: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Line ends as one kind where there is one only, and no marks of direction around labels."""
+    """Line ends as one kind where there is one only, no marks of direction around labels, and letters beyond ASCII
+    as themselves where JSON has them escaped."""
+    if "\\u" in text and "{" in text:
+        text = _ESCAPED.sub(_unescaped, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     return text if text.isascii() else _DIRECTION.sub("", text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escapes = match["letters"]
+    return match[0] if escapes is None else str(json.loads(f'"{escapes}"'))
 
 
 def _labelled(text: str, own: OwnWords, languages: Iterable[str]) -> str | None:

@@ -81,7 +81,7 @@ def test_an_arm_that_is_taken_away_is_something_to_do(command: Command, tmp_path
     run = tmp_path / "run"
     assert command("generate", job(tmp_path, arms=arms), "-o", run).code == 0
     del arms["two"]
-    ended = command("generate", job(tmp_path, arms=arms), "-o", run)
+    ended = command("generate", job(tmp_path, arms=arms), "-o", run, "--yes")
     assert (ended.code, "nothing to do" in ended.err) == (0, False)
     assert list(json.loads(command("status", run, "--json").out)["arms"]) == ["one"]
 

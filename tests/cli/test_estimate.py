@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from edgen import resources
+from edgen.cli.estimate import _labelled
 from tests.cli.command import Command
 from tests.cli.test_batch import begun
 from tests.engine.service import edgen
@@ -393,3 +394,12 @@ def test_earlier_runs_tell_and_batches_have_no_time(command: Command, tmp_path: 
     facts = json.loads(command("estimate", path, "--runs", tmp_path / "runs", "-n", "80", "--json").out)
     assert facts["seconds"]["low"] <= facts["seconds"]["expected"] <= facts["seconds"]["high"]
     assert json.loads(command("estimate", path, "--via", "batch", "--json").out)["seconds"] is None
+
+
+def test_a_command_to_copy_stays_on_one_line() -> None:
+    command = "`/a/long/way/to/python -m pip install 'one>=1' 'two>=2'`"
+    lines = _labelled(
+        "rests on", f"prompts are counted exactly after what follows, once it is run here: {command}"
+    )
+    assert len(lines) == 2
+    assert lines[1].strip() == command

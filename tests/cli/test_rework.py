@@ -41,7 +41,7 @@ def paid(folder: Path, server: str, **more: Any) -> Path:
     price = {"prompt": 1.0, "completion": 2.0}
     backend = {"type": "openai", "model": "m", "base_url": server, "price": price, "seed": "auto"}
     (folder / "mine.j2").write_text(PROMPT)
-    return job(folder, backends={"default": backend}, prompt="./mine.j2", **more)
+    return job(folder, **{"backends": {"default": backend}, "prompt": "./mine.j2", **more})
 
 
 def made(command: Command, path: Path, run: Path, *more: str) -> dict[str, Any]:
@@ -81,6 +81,19 @@ def test_fewer_replicates_are_fewer_conversations(command: Command, tmp_path: Pa
     made(command, path, run)
     ended = command("generate", path, "-o", run, "--set", "replicates=1")
     assert (ended.code, "12 finished conversations would become 4" in ended.err) == (2, True)
+    way_back = "-n 4 --set replicates=3"
+    assert f"{way_back} brings them back without a call" in ended.err
+    made(command, path, run, "--set", "replicates=1", "--yes")
+    again = made(command, path, run, *way_back.split())
+    assert (again["accepted"], again["calls"]["now"]) == (12, 0)
+
+
+def test_rejected_ones_count_in_the_way_back(command: Command, tmp_path: Path) -> None:
+    faults = {"default": {"type": "simulator", "faults": "refusal=0.3"}}
+    path, run = job(tmp_path, conversations=20, backends=faults), tmp_path / "run"
+    assert made(command, path, run, "--set", "asks=1")["accepted"] < 20
+    ended = command("generate", path, "-o", run, "-n", "4", "--set", "asks=1")
+    assert "-n 20 brings them back without a call" in ended.err
 
 
 def test_of_arms_each_is_looked_at_before_any_is_changed(command: Command, tmp_path: Path) -> None:
@@ -97,6 +110,21 @@ def test_of_arms_each_is_looked_at_before_any_is_changed(command: Command, tmp_p
     assert files(run) == before
 
 
+def test_an_arm_is_not_dropped_without_a_word(command: Command, tmp_path: Path) -> None:
+    arms = {"one": {"asks": 2}, "two": {"asks": 4}}
+    path, run = job(tmp_path, conversations=4, arms=arms), tmp_path / "run"
+    made(command, path, run)
+    before = files(run)
+    job(tmp_path, conversations=4, arms={"one": {"asks": 2}})
+    ended = command("generate", path, "-o", run)
+    assert (ended.code, files(run)) == (2, before)
+    assert "no longer has the arm two, so its 4 finished conversations" in ended.err
+    assert made(command, path, run, "--yes")["accepted"] == 4
+    job(tmp_path, conversations=4, arms=arms)
+    again = made(command, path, run)
+    assert (again["accepted"], again["calls"]["now"]) == (8, 0)
+
+
 def test_an_edited_template_pays_again_only_after_a_yes(
     command: Command, tmp_path: Path, server: str
 ) -> None:
@@ -108,11 +136,26 @@ def test_an_edited_template_pays_again_only_after_a_yes(
     assert ended.code == 2
     assert "about 10 conversations that were answered before would be asked for again" in ended.err
     assert f"about {first['calls']['made']} calls, about $0.0" in ended.err
-    command("status", run)
     assert made(command, path, run, "--yes")["calls"]["now"] >= 10
+    # What was paid for under an earlier form is no part of what a third one costs.
+    (tmp_path / "mine.j2").write_text(PROMPT + " Be kind.")
+    assert f"about {first['calls']['made']} calls" in command("generate", path, "-o", run).err
     # Back to the first form: every answer is there, so nobody is asked.
     (tmp_path / "mine.j2").write_text(PROMPT)
     assert made(command, path, run)["calls"]["now"] == 0
+
+
+def test_only_what_lacks_an_answer_is_counted(command: Command, tmp_path: Path, server: str) -> None:
+    path, run = paid(tmp_path, server, conversations=4, protocol="selfplay", prompt=None), tmp_path / "run"
+    talk = {"teacher": "selfplay_teacher", "student": "selfplay_student"}
+    judged = ["--set", "selfplay={closing: judge, max_turns: 6}"]
+    made(command, path, run, *judged, "--set", f"prompts={json.dumps({**talk, 'closing': 'closing_judge'})}")
+    (tmp_path / "closing.j2").write_text(
+        "How likely is it that {{ topic }} is understood? {{ conversation }}"
+    )
+    changed = ["--set", f"prompts={json.dumps({**talk, 'closing': str(tmp_path / 'closing.j2')})}"]
+    ended = command("generate", path, "-o", run, *judged, *changed)
+    assert "4 conversations that were answered before would be asked for again: about 4 calls" in ended.err
 
 
 def test_what_touches_no_answer_needs_no_yes(command: Command, tmp_path: Path, server: str) -> None:

@@ -147,11 +147,12 @@ def test_what_is_not_settled_is_pending(tmp_path: Path, command: Command) -> Non
         ("what", "shown-000000-r0"),
         ("", "shown-000000-r0"),
         ("9" * 40, "shown-0000"),
+        ("-1", "shown-000001-r0"),
     ],
 )
 def test_what_the_run_does_not_have(named: str, near: str, tmp_path: Path, command: Command) -> None:
     run = made(JOB.replace("refusal=0.4", "refusal=0"), tmp_path, command)
-    ended = command("show", run, named)
+    ended = command("show", run, "--", named)
     assert ended.code == 2
     assert f"did you mean {near}" in ended.err
     assert "from 0 to 11" in ended.err

@@ -66,6 +66,25 @@ def test_exports_hold_them_and_the_strict_one_does_not(run: Path, tmp_path: Path
         assert {tuple(one) for one in json.loads(path.read_bytes())} == {("background_info", "conversation")}
 
 
+def test_a_space_out_of_shards_has_them(run: Path, tmp_path: Path, command: Command) -> None:
+    shards = sorted(run.glob("shards/conversations_*.json"))
+    assert command("space", "from-ed", *shards, "-o", tmp_path / "space.yaml").code == 0
+    wide = {
+        one.value: (one.subject, one.level)
+        for one in load_space(resources.find("preference_space", "broad")).topics
+    }
+    made = load_space(tmp_path / "space.yaml").topics
+    assert made
+    assert {one.value: (one.subject, one.level) for one in made}.items() <= wide.items()
+
+
+def test_a_conversation_that_is_printed_has_them(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "job.yaml").write_text(JOB.replace("SPACE", "broad"))
+    ended = command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run", "-n", "3", "--show", "1")
+    assert "  subject: " in ended.out
+    assert "  level: " in ended.out
+
+
 def test_coverage_counts_them_of_a_run_of_its_files_and_of_its_export(
     run: Path, tmp_path: Path, command: Command
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -60,6 +61,17 @@ def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, 
         if language == "Turkish" and manner == "capitals":
             continue  # Turkish has capitals of its own
         assert said(read(lesson(manner, teacher, student))) == EXPECTED, (teacher, student)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")]
+)
+def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
+    spoken = ["Ein „Wort“ \\u00e9 \U0001f600", 'Ja: "gut"\nso\u2028']
+    told = [{"role": (teacher, student)[i % 2], "text": text} for i, text in enumerate(spoken)]
+    own: OwnWords = (("Teacher", ("Tutor é",)), ("Student", ("Kim",)))
+    results = [read(json.dumps(told, ensure_ascii=escaped), words=own) for escaped in (True, False)]
+    assert said(results[0]) == said(results[1]) is not None
 
 
 @pytest.mark.parametrize("language", ROLE_WORDS)

@@ -1,8 +1,9 @@
 """`edgen space from-ed`: released Education Dialogue (ED) files to a space file.
 
 It counts what the records were drawn from and writes it as a space, the counts as weights. Values that a
-reader cannot tell apart are counted as the first of them. Only `background_info` is read; conversations may
-be broken in any way that leaves the file JSON.
+reader cannot tell apart are counted as the first of them. Of a record only `background_info` is read, and the
+topic's subject and level, which edgen's own records have; conversations may be broken in any way that leaves the
+file JSON.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class _Record(msgspec.Struct):
     """What is read of a record; msgspec skips the rest."""
 
     background_info: Any = None
+    scenario: Any = None
 
 
 class Observed:
@@ -49,6 +51,9 @@ class Observed:
         self.records = 0
         self.counts: dict[str, Counter[str]] = {dimension: Counter() for dimension in DIMENSIONS}
         self.notes: list[str] = []
+        self._told: dict[
+            str, dict[str, str]
+        ] = {}  # a topic's subject and level, as the first record with any has them
         self._first: dict[tuple[str, str], str] = {}  # (dimension, likeness) -> the value first seen
 
     def space(self, name: str, source: str) -> Space:
@@ -56,7 +61,10 @@ class Observed:
         space = Space(
             name=name,
             source=source,
-            topics=_ranked(self.counts["topics"]),
+            topics=tuple(
+                msgspec.structs.replace(topic, **self._told.get(topic.value, {}))
+                for topic in _ranked(self.counts["topics"])
+            ),
             student_preferences=_ranked(self.counts["student_preferences"]),
             student_reactions=_ranked(self.counts["student_reactions"]),
             teacher_preferences=_ranked(self.counts["teacher_preferences"]),
@@ -84,14 +92,29 @@ class Observed:
         problems: list[Problem] = []
         for i, raw in enumerate(records):
             try:
-                background = decoder.decode(raw).background_info
+                record = decoder.decode(raw)
             except msgspec.ValidationError:
                 problems.append(Problem(f"$[{i}]", "expected an object with background_info"))
                 continue
-            self._add_background(background, source, f"$[{i}].background_info", problems)
+            self._add_background(record.background_info, source, f"$[{i}].background_info", problems)
+            self._add_told(record)
         if problems:
             raise DataError(source, *_worded(problems))
         self.records += len(records)
+
+    def _add_told(self, record: _Record) -> None:
+        """Note what a record says of its topic. What is no text is left out, as it is none of ED's."""
+        if not (isinstance(record.scenario, dict) and isinstance(record.background_info, dict)):
+            return
+        topic = record.background_info.get("topic")
+        told = {name: record.scenario.get(name) for name in ("subject", "level")}
+        kept = {
+            name: clean(text)
+            for name, text in told.items()
+            if isinstance(text, str) and not blank(clean(text))
+        }
+        if isinstance(topic, str) and kept:
+            self._told.setdefault(self._first.get(("topics", likeness(clean(topic))), topic), kept)
 
     def _add_background(self, background: Any, source: str, path: str, problems: list[Problem]) -> None:
         if not isinstance(background, dict):
