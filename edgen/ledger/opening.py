@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import signal
 import sqlite3
 import stat
 import sys
@@ -24,6 +25,7 @@ from edgen.ledger.schema import APPLICATION_ID, SCHEMA, VERSION, expected, image
 
 _LONGEST = 1 << 28  # bytes of a value: more than any answer or record can have
 _STATEMENT = 1 << 20  # bytes of a statement
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK = 20_000  # steps of SQLite's machine, some milliseconds, after which signals are looked for
 _GUARDS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -4096;"
 
@@ -198,13 +200,17 @@ def check(connection: Connection, path: Path) -> None:
             found.append(problem)
 
     thread = threading.Thread(target=look, name="edgen-check", daemon=True)
-    thread.start()
+    # A signal while the thread is being started would leave it at work, and nobody to end it.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
+        thread.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         while thread.is_alive() and not _is_cancelled():
             thread.join(0.05)
         if thread.is_alive():
             raise asyncio.CancelledError
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         if thread.is_alive():
             connection.interrupt()
             thread.join()
