@@ -247,7 +247,8 @@ def _stop(session: Session, display: Display, reason: EdgenError, grace: float |
     """Begin nothing more. `grace`: seconds that calls in flight are given to end, None for the usual."""
     if session.driver.stopped is not None:
         return
-    running = sum(admission.running for admission in session.admissions.values())
+    # A call is in flight until its answer is stored.
+    running = sum(admission.running + admission.unstored for admission in session.admissions.values())
     session.driver.stop(reason, grace)
     if running:
         display.note(

@@ -504,9 +504,8 @@ def test_arms_that_come_and_go(command: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
 
     def generate(arms: dict[str, Any]) -> None:
-        assert (
-            command("generate", job(tmp_path, replicates=2, conversations=6, arms=arms), "-o", run).code == 0
-        )
+        path = job(tmp_path, replicates=2, conversations=6, arms=arms)
+        assert command("generate", path, "-o", run, "--yes").code == 0
 
     generate(one)
     first = facts(command("pairs", run, "--by", "oracle", "--json"))
