@@ -1,8 +1,10 @@
 # make demo   set up, make the quickstart data set with the simulator, show one conversation
-# make test   lint, types, import contracts, all tests
+# make check  lint, types, import contracts and unit tests: what to run before a commit
+# make test   the same with all tests
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make bench  print the benchmarks
-# make docs   the outputs in README.md, the JSON Schemas of jobs and spaces, docs/job.md, as they are now
+# make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
+# make docs-site  the documentation site in site/, out of docs/ and the docstrings
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
@@ -11,18 +13,37 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench docs lock clean
+.PHONY: demo check test lint types contracts unit bench docs docs-site lock clean
+
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Tests of processes and servers mostly wait, so that more of them than there are cores run side by side.
+WORKERS ?= $(shell echo $$((2 * $(CORES))))
+SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+PYTEST := $(BIN)/python -m pytest -q --dist worksteal
 
 demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
 
+check: $(VENV)/.dev
+	@$(SIDE_BY_SIDE) lint types contracts unit
+
 test: $(VENV)/.dev
+	@$(SIDE_BY_SIDE) lint types contracts
+	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
+	$(PYTEST) -n $(WORKERS)
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
-	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
-	$(BIN)/python -m pytest -q
+
+unit: $(VENV)/.dev
+	$(PYTEST) -n $(CORES) -m unit
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench
@@ -38,15 +59,21 @@ $(VENV)/.dev: $(LOCKS)
 
 lock:
 	uv lock
-	uv export --quiet --frozen --no-dev --group build --no-emit-project --no-header -o requirements.txt
+	uv export --quiet --frozen --no-dev --extra analysis --group build --no-emit-project --no-header -o requirements.txt
 	uv export --quiet --frozen --all-groups --no-emit-project --no-header -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf site $(VENV) .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.schemas
+	$(BIN)/python -m tests.commands_page
+	$(BIN)/python -m tests.measures_page
 	$(BIN)/python -m tests.readme
+	$(BIN)/python docs/picture.py
+
+docs-site: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -q docs site
 
 .PHONY: test-rl
 test-rl: .venv-rl/.done

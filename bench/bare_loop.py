@@ -12,10 +12,11 @@ import time
 import aiohttp
 import orjson
 
+from edgen.core.resources import find
 from edgen.prompting import load_prompt, scenario_variables
-from edgen.resources import find
-from edgen.sampling import Sampler
 from edgen.space import load_space
+from edgen.space.sampling import Sampler
+from edgen.space.variables import EDUCATION_VARIABLES
 
 HEADERS = {"Content-Type": "application/json"}
 
@@ -23,7 +24,7 @@ HEADERS = {"Content-Type": "application/json"}
 def prompts(count: int) -> list[str]:
     """The prompts that the job under test sends."""
     space = load_space(find("preference_space", "education_dialogue"))
-    prompt = load_prompt(find("prompts", "education_dialogue"))
+    prompt = load_prompt(find("prompts", "education_dialogue"), EDUCATION_VARIABLES)
     sampler = Sampler(space, 7, "balanced")
     return [prompt.messages(scenario_variables(sampler.scenario(i)))[0].content for i in range(count)]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.canned_server import canned
 from bench.measure import ROOT, edgen, run
 from bench.replies import LAYOUTS
-from edgen.transcript import read
+from edgen.reading import read
 
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
 READ = 300  # replies of a layout, each read once a round

@@ -27,11 +27,11 @@ class Cost:
     output: str
 
 
-def run(*command: str, expect: tuple[int, ...] = (0,)) -> Cost:
+def run(*command: str, expect: tuple[int, ...] = (0,), cwd: Path = ROOT) -> Cost:
     """Run a command to its end; raises if its exit code is not expected."""
     started = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT)
+        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=cwd)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - started

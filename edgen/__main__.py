@@ -17,16 +17,16 @@ def main() -> None:
     gc.set_threshold(20_000, 50, 100)
     try:
         from edgen.cli.app import app
-        from edgen.cli.errors import guarded
+        from edgen.cli.errors import run_guarded
     except KeyboardInterrupt:
         sys.exit(130)
     try:
-        sys.exit(guarded(lambda: app(prog_name="edgen")))
+        sys.exit(run_guarded(lambda: app(prog_name="edgen")))
     finally:
-        _let_go()
+        _flush_at_last()
 
 
-def _let_go() -> None:
+def _flush_at_last() -> None:
     """Have the interpreter's last flush succeed: what nobody takes any more must not change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:

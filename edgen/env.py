@@ -17,15 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from edgen.backends import Backend, make
 from edgen.config import backend_name, own_words
-from edgen.engine.line import budget_of, lines
-from edgen.engine.load import load_plan
-from edgen.engine.plan import Plan
-from edgen.errors import JobError, UsageError
-from edgen.model import Rejection, Reply, Request
-from edgen.protocols.stage import Entry, Played, Stage
-from edgen.transcript.turn import read_turn
+from edgen.core.errors import JobError, UsageError
+from edgen.core.values import Rejection, Reply, Request
+from edgen.execution.client.model_client import budget_of, make_clients
+from edgen.planning.load import load_plan
+from edgen.planning.plan import Plan
+from edgen.protocols.stage import Played, PlayedTurn, Stage
+from edgen.providers import Backend, make
+from edgen.reading.one_turn.reader import read_turn
 
 T = TypeVar("T")
 Messages = list[dict[str, str]]
@@ -41,8 +41,14 @@ class EducationEnv:
 
     def __init__(self, plan: Plan) -> None:
         job = plan.job
-        if job.protocol != "selfplay":
+        if plan.stage(plan.scenario(0)) is None:
             raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
+        if {*job.speakers} != {"Teacher", "Student"}:
+            speakers = ", ".join(job.speakers)
+            raise JobError(
+                job.name,
+                f"an environment is a teacher's with a student, and the space has the roles {speakers}.",
+            )
         if job.arms:
             raise JobError(job.name, "an environment has one student: take a job without arms.")
         self._plan = plan
@@ -55,9 +61,9 @@ class EducationEnv:
         }
         budget = budget_of(limits)
         roles = [role for role in plan.roles if role != "teacher"]
-        self._lines = lines(job, self._backends, budget, roles)
+        self._lines = make_clients(plan.call_settings, self._backends, roles, budget)
         self._stage: Stage | None = None
-        self._entries: list[Entry] = []
+        self._entries: list[PlayedTurn] = []
 
     @classmethod
     def from_job(cls, path: str | Path, *overrides: str) -> EducationEnv:
@@ -87,6 +93,7 @@ class EducationEnv:
             raise UsageError(f"scenario {index}: they are counted from 0.")
         self._stage = self._plan.stage(self._plan.scenario(index))
         self._entries = []
+        assert self._stage is not None
         if self._stage.speaker(0) == "Student":
             opening = await self._drive(self._stage.speak(0, self._entries))
             if isinstance(opening, Rejection) or not opening.turn.text or opening.ended:
@@ -114,7 +121,7 @@ class EducationEnv:
         new = [heard]
         if heard.turn.text:
             entries.append(heard)
-        if not heard.ended and len(entries) < self._plan.job.selfplay.max_turns:
+        if not heard.ended and len(entries) < self._plan.settings.max_turns:
             answer = await self._drive(stage.speak(0, entries))
             if isinstance(answer, Rejection):
                 return self._over(answer)
@@ -122,7 +129,7 @@ class EducationEnv:
             if answer.turn.text:
                 entries.append(answer)
         last = new[-1]
-        done = last.ended or len(entries) >= self._plan.job.selfplay.max_turns
+        done = last.ended or len(entries) >= self._plan.settings.max_turns
         info: dict[str, Any] = {
             "turns": len(entries),
             "ended_by": last.turn.role if last.ended else None,

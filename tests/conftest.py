@@ -1,4 +1,4 @@
-"""A guard over every test: nothing reaches past this machine, and no key of this machine is used."""
+"""What holds for every test: it has a tier, nothing reaches past this machine, no key of this machine is used."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import assign, keep_alone
+
+try:
+    from hypothesis import settings
+except ImportError:  # where real trainers are tried, which needs none
+    pass
+else:  # how long an example takes depends on what else this machine does
+    settings.register_profile("side by side", deadline=None)
+    settings.load_profile("side by side")
+
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 
@@ -17,6 +27,16 @@ SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where this machine's user has written down nothing."""
     return tmp_path_factory.mktemp("config")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    assign(items)
+
+
+@pytest.fixture(autouse=True)
+def _tier_is_kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("unit"):
+        keep_alone(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -14,18 +14,26 @@ from msgspec import inspect as types
 
 from edgen import config
 from edgen.config import Job
-from edgen.config.backends import (
-    GeminiConfig,
-    GoogleGenerativeAIConfig,
-    OpenAIConfig,
-    Price,
-    Sampling,
-    SimulatorConfig,
-)
-from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Selfplay, Shards, Split
+from edgen.config.backends import BackendConfig, Price
+from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
+from edgen.core import registry
+from edgen.protocols.selfplay import Selfplay
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.simulator.provider import SimulatorConfig
 
 Sentences = Callable[[type[msgspec.Struct]], Mapping[str, str]]
-IN_ARMS = tuple(key for key in Job.__struct_fields__ if key not in config._NOT_IN_ARMS)
+# The shipped protocols of conversations, with the struct of the job's key of their name.
+PROTOCOLS: dict[str, type[msgspec.Struct]] = {
+    plugin.name: struct
+    for plugin in registry.plugins()
+    if plugin.kind == "protocol" and plugin.package == registry.DISTRIBUTION
+    and (struct := getattr(registry.find("protocol", plugin.name), "Config", None))
+}  # fmt: skip
+IN_ARMS = tuple(
+    key for key in (*config._KEYS, *PROTOCOLS) if key not in config._NOT_IN_ARMS and key != "oneshot"
+)
 
 
 class Section(NamedTuple):
@@ -41,15 +49,14 @@ class Section(NamedTuple):
 HEAD = """\
 # Every key of a job
 
-A job is one YAML file. This page has all of its keys, out of the types that edgen reads it into (`make docs`). An unknown
-key is refused with its path and the nearest known one; any key can be set on the command line, as in
-`--set limits.in_flight=8`. Paths in a job are relative to its file. The file may have 4 MiB at most.
+A job is one YAML file of at most 4 MiB. This page lists all of its keys; `make docs` generates it from the types that edgen reads a job
+into. edgen refuses an unknown key, with its path and the nearest known key. Any key can be set on the command line, as in
+`--set limits.in_flight=8`. Paths in a job are relative to its file.
 
-Editors with a YAML language server complete and check jobs and spaces: the shipped files, and those that `edgen init` writes,
-name their JSON Schema in the first line, `# yaml-language-server: $schema=…`. The schemas are
-[validators/job.schema.json](../validators/job.schema.json) and [validators/space.schema.json](../validators/space.schema.json);
-what does not go together (a cap without a price, an arm that changes the seed) is for edgen to say: `edgen preview JOB` costs
-nothing.
+Editors with a YAML language server complete and check jobs and spaces: the shipped files, and those that `edgen init` writes, name their
+JSON Schema in the first line, `# yaml-language-server: $schema=…`. The schemas are
+[validators/job.schema.json](../validators/job.schema.json) and [validators/space.schema.json](../validators/space.schema.json). They cannot
+say which keys do not go together (a cap without a price, an arm that changes the seed); `edgen preview JOB` does, and costs nothing.
 """
 
 SECTIONS = (
@@ -60,7 +67,9 @@ conversations: 200
 top_up: false
 replicates: 4
 space: education_dialogue     # or ./mine.yaml
-design: balanced
+family: education
+design: pairwise
+strength: 2
 protocol: selfplay
 prompts: {teacher: selfplay_teacher, student: selfplay_student, closing: closing_student}
 selfplay: {max_turns: 12, closing: student}
@@ -77,7 +86,7 @@ batch: {poll: 5m}
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
-    Section(Sampling, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
+    Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
 backends:
   default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
             price: {prompt: 0, completion: 0}}
@@ -105,7 +114,7 @@ backends:
 price: {prompt: 0.15, completion: 0.60, batch: 0.5, date: 2027-01-31, source: "the provider's list"}
 """, ("backends", "default")),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
-selfplay: {first: teacher, max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
+selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
 """),
     Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
 branch: {at: 3, role: teacher}
@@ -169,13 +178,23 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
         f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences.get(field.name, '')} |"
         for field in own_fields(section.struct)
     ]
+    if section.struct is Job:
+        lines += [
+            f"| `{name}` | [a mapping](#{name}) | see there | What goes with `protocol: {name}`. |"
+            for name, own in PROTOCOLS.items()
+            if own.__struct_fields__
+        ]
     return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]
 
 
 def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
     """The fields that a section tells: those that all backends share have a section of their own."""
-    shared = Sampling.__struct_fields__ if issubclass(struct, Sampling) and struct is not Sampling else ()
-    return [field for field in msgspec.structs.fields(struct) if field.name not in shared]
+    # Each kind's own section has its model first.
+    common = [name for name in BackendConfig.__struct_fields__ if name != "model"]
+    left_out = ["model"] if struct is BackendConfig else common if issubclass(struct, BackendConfig) else []
+    left_out += ["protocol_settings", "speakers"]
+    fields = [field for field in msgspec.structs.fields(struct) if field.name not in left_out]
+    return sorted(fields, key=lambda field: issubclass(struct, BackendConfig) and field.name != "model")
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
@@ -202,9 +221,10 @@ _PATTERNS = {
 def values(kind: Any) -> str:
     """What a type takes, in words."""
     match kind:
+        case types.StructType(cls=cls) if cls is BackendConfig:
+            return "one of the kinds below"
         case types.UnionType(types=several):
-            some = [values(one) for one in several if not isinstance(one, types.NoneType)]
-            words = " or ".join(some) if len(some) <= 2 else "one of the kinds below"
+            words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
             return words + (", or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
             return " · ".join(f"`{word}`" for word in words)

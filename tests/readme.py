@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests import ROOT
+
 README = ROOT / "README.md"
 DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -57,7 +58,7 @@ def run(command: str, folder: Path) -> str:
     """The standard output of a command."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60,
+        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=180,
         env={"PATH": path, "HOME": str(folder), "COLUMNS": "100", "LANG": "C.UTF-8"},
     )  # fmt: skip
     return done.stdout

@@ -12,6 +12,7 @@ import ast
 import functools
 import inspect
 import json
+import operator
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,22 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
-from edgen.config.backends import BackendConfig
-from edgen.config.job import BACKEND_ROLES, MAX_ARMS, PROMPT_ROLES
-from edgen.model import ROLES
-from edgen.space import DIMENSIONS, MAX_ENTRIES, Entry, Space
-from tests import job_page
+from edgen.config.job import MAX_ARMS
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.simulator.provider import SimulatorConfig
+from edgen.space.education import LISTS
+from edgen.space.entries import MAX_ENTRIES
+from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
+from tests import ROOT, job_page
 
-ROOT = Path(__file__).resolve().parent.parent
 VALIDATORS = ROOT / "validators"
 PAGE = ROOT / "docs" / "job.md"
 MADE = (VALIDATORS / "job.schema.json", VALIDATORS / "space.schema.json", PAGE)
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _Schema = dict[str, Any]
+KINDS = (OpenAIConfig, GeminiConfig, GoogleGenerativeAIConfig, SimulatorConfig)
 
 
 @functools.cache
@@ -45,36 +50,52 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
         for field, below in zip(node.body, node.body[1:], strict=False):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[name] = text
+                    found[name] = " ".join(text.split())
     return found
+
+
+def _job() -> _Schema:
+    """msgspec's schema of a job, with the structs of the shipped providers in their base's place."""
+    job, backends = (
+        msgspec.json.schema(Job),
+        msgspec.json.schema(dict[str, functools.reduce(operator.or_, KINDS)]),
+    )
+    job["$defs"]["Job"]["properties"]["backends"]["additionalProperties"] = backends["additionalProperties"]
+    del job["$defs"]["BackendConfig"], job["$defs"]["Price"]
+    job["$defs"] |= backends["$defs"]
+    return job
 
 
 def job_schema() -> _Schema:
     """The schema of a job file."""
-    schema = _described(msgspec.json.schema(Job), {t.__name__: t for t in job_page.STRUCTS})
+    schema = _described(_job(), {t.__name__: t for t in job_page.STRUCTS})
     parts = schema["definitions"]
     job = parts.pop("Job")
     keys = job["properties"]
+    del keys["protocol_settings"], keys["speakers"]
+    for name, struct in job_page.PROTOCOLS.items():
+        if not struct.__struct_fields__:
+            continue
+        own = _described(msgspec.json.schema(struct), {struct.__name__: struct})["definitions"]
+        parts |= own
+        keys[name] = {"description": f"What goes with `protocol: {name}`.", **_alone(_ref(struct.__name__))}
+    keys["protocol"] = {key: value for key, value in keys["protocol"].items() if key != "minLength"}
+    keys["protocol"]["enum"] = [*job_page.PROTOCOLS]
     # Before it is read, a name may hold the day.
     keys["name"]["pattern"] = r"^([A-Za-z0-9]|\{date\})([A-Za-z0-9._-]|\{date\})*$"
-    keys["prompts"] = _closed(
-        keys["prompts"], dict.fromkeys(PROMPT_ROLES, keys["prompts"].pop("additionalProperties"))
-    )
-    keys["role_words"] = _closed(
-        keys["role_words"], dict.fromkeys(ROLES, keys["role_words"].pop("additionalProperties"))
-    )
+    # The names of roles are the space's: an editor takes any.
+    prompt = keys["prompts"]["additionalProperties"]
+    keys["prompts"]["properties"] = dict.fromkeys(("teacher", "student", "closing", "oracle"), prompt)
     backend = keys["backends"].pop("additionalProperties")
     del backend["discriminator"]
     parts["Backend"] = _by_type(backend["anyOf"])
     parts["Part of a backend"] = _merged([parts[ref["$ref"].rsplit("/", 1)[1]] for ref in backend["anyOf"]])
-    keys["backends"] = _closed(keys["backends"], dict.fromkeys(BACKEND_ROLES, _ref("Backend"))) | {
-        "minProperties": 1
-    }
+    keys["backends"] = _of_roles(keys["backends"], "Backend") | {"minProperties": 1}
     keys["arms"] |= {
         "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"},
         "maxProperties": MAX_ARMS,
         "additionalProperties": _closed({}, {key: keys[key] for key in job_page.IN_ARMS} | {
-            "backends": _closed({}, dict.fromkeys(BACKEND_ROLES, _ref("Part of a backend"))),
+            "backends": _of_roles({"type": "object"}, "Part of a backend"),
         }),
     }  # fmt: skip
     job["allOf"] = [
@@ -83,7 +104,6 @@ def job_schema() -> _Schema:
             "then": {
                 "properties": {
                     "prompt": {"type": "null"},
-                    "backends": {"anyOf": [{"required": ["default"]}, {"required": ["teacher", "student"]}]},
                 }
             },
             "else": {
@@ -100,25 +120,111 @@ def job_schema() -> _Schema:
 
 
 def space_schema() -> _Schema:
-    """The schema of a space file."""
-    schema = _described(msgspec.json.schema(Space), {"Space": Space, "Entry": Entry})
-    parts = schema["definitions"]
-    space, entry = parts.pop("Space"), parts.pop("Entry")
+    """The schema of a space file: Education Dialogue's five lists, or dimensions of one's own."""
     bad = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     line = {"type": "string", "pattern": rf"^(?!\s)[^{bad}]*[^\s{bad}]$"}
-    for key in ("value", "subject", "level"):
-        entry["properties"][key] |= line if key == "value" else {"anyOf": [line, {"type": "null"}]}
-    entry["properties"]["weight"]["minimum"] = 0
-    plain = {key: value for key, value in entry["properties"].items() if key not in ("subject", "level")}
-    parts["Topic"] = {"anyOf": [line, entry]}
-    parts["Entry"] = {"anyOf": [line, entry | {"properties": plain}]}
-    space["properties"]["name"] |= line
-    for key in DIMENSIONS:
-        items = _ref("Topic" if key == "topics" else "Entry")
-        space["properties"][key] |= {"items": items, "minItems": 1, "maxItems": MAX_ENTRIES}
+    name = {"pattern": "^[A-Za-z][A-Za-z0-9_]{0,39}$"}
+    said = sentences(FiveLists) | sentences(OpenSpace)
+    value = {
+        "value": {"description": "The text that stands in a scenario, to the letter.", **line},
+        "weight": {"description": "How often it is drawn, relative to the others of its list, where the design is random.", "type": "number", "minimum": 0, "default": 1},
+    }  # fmt: skip
+    topic = {
+        key: {"description": text, "anyOf": [line, {"type": "null"}]}
+        for key, text in (("subject", "The school subject of a topic."), ("level", "The level of a topic."))
+    }
+    when = {
+        "when": {"description": "The values of other dimensions that it occurs with.", **_ref("Combination")}
+    }
+    closed = {"type": "object", "required": ["value"], "additionalProperties": False}
+    parts: dict[str, _Schema] = {
+        "Topic": {"anyOf": [line, closed | {"properties": value | topic}]},
+        "ListedEntry": {"anyOf": [line, closed | {"properties": value}]},
+        "Entry": {
+            "anyOf": [
+                line,
+                {
+                    "type": "object",
+                    "required": ["value"],
+                    "properties": value | {"when": _alone(when["when"])},
+                    "propertyNames": name,
+                    "additionalProperties": {"type": ["string", "number", "boolean", "array", "object"]},
+                },
+            ]
+        },
+        "Entries": {"type": "array", "items": _ref("Entry"), "minItems": 1, "maxItems": MAX_ENTRIES},
+        "Combination": {
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": name,
+            "additionalProperties": {
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
+            },
+        },
+    }
+    head = {key: {"description": said[key]} for key in Head.__struct_fields__}
+    head["name"] |= line
+    head["duplicates"] |= {"enum": ["refuse", "keep"], "default": "refuse"}
+    for key in ("description", "source"):
+        head[key] |= {"type": ["string", "null"], "default": None}
+    lists = {
+        key: {"description": said[key], "type": "array", "items": _ref("Topic" if key == "topics" else "ListedEntry"), "minItems": 1, "maxItems": MAX_ENTRIES}
+        for key in LISTS.values()
+    }  # fmt: skip
+    own = _own_dimensions(said, name)
+    top = {
+        "type": "object",
+        "properties": head | lists | own,
+        "additionalProperties": False,
+        "required": ["name"],
+        "anyOf": [
+            {"required": ["dimensions"], "properties": dict.fromkeys(lists, False)},
+            {"required": list(lists), "properties": dict.fromkeys(own, False)},
+        ],
+    }
     return _whole(
-        "space", "A preference space of edgen: the vocabularies that scenarios are drawn from", space, parts
+        "space", "A preference space of edgen: the vocabularies that scenarios are drawn from", top, parts
     )
+
+
+def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
+    """The keys of a space file with dimensions of its own."""
+    labelled = {
+        "type": "object",
+        "required": ["values"],
+        "properties": {"values": _ref("Entries"), "label": {"type": ["string", "null"]}},
+        "additionalProperties": False,
+    }
+    role = {
+        "type": "object",
+        "required": ["sees"],
+        "properties": {"sees": {"type": "array", "items": {"type": "string"} | name}},
+        "additionalProperties": False,
+    }
+    return {
+        "dimensions": {
+            "description": said["dimensions"],
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": MAX_DIMENSIONS,
+            "propertyNames": name,
+            "additionalProperties": {"anyOf": [_ref("Entries"), labelled]},
+        },
+        "roles": {
+            "description": said["roles"],
+            "type": ["object", "null"],
+            "minProperties": 2,
+            "maxProperties": MAX_ROLES,
+            "propertyNames": name,
+            "additionalProperties": role,
+        },
+        "exclude": {
+            "description": said["exclude"],
+            "type": ["array", "null"],
+            "maxItems": MAX_EXCLUDED,
+            "items": _ref("Combination"),
+        },
+    }
 
 
 def _whole(name: str, title: str, top: _Schema, parts: dict[str, _Schema]) -> _Schema:
@@ -153,13 +259,19 @@ def _ref(name: str) -> _Schema:
     return {"$ref": f"#/definitions/{name}"}
 
 
+def _of_roles(base: _Schema, part: str) -> _Schema:
+    """A mapping from roles, those of every space listed for completion."""
+    known = dict.fromkeys(("default", "teacher", "student", "judge"), _ref(part))
+    return base | {"properties": known, "additionalProperties": _ref(part)}
+
+
 def _closed(base: _Schema, properties: dict[str, Any]) -> _Schema:
     return {"type": "object", **base, "properties": properties, "additionalProperties": False}
 
 
 def _by_type(kinds: list[_Schema]) -> _Schema:
     """One of several structs, told apart by `type`: an editor then names what is wrong with the one that is meant."""
-    tags = {struct.__struct_config__.tag: struct.__name__ for struct in BackendConfig.__args__}
+    tags = {struct.__struct_config__.tag: struct.__name__ for struct in KINDS}
     assert len(tags) == len(kinds)
     return {
         "type": "object",
@@ -180,7 +292,7 @@ def _merged(kinds: list[_Schema]) -> _Schema:
             properties.setdefault(key, value if value == kind["properties"][key] else {})
             if properties[key] != value and key != "type":
                 properties[key] = {"description": value["description"]}
-    properties["type"] = {"enum": [struct.__struct_config__.tag for struct in BackendConfig.__args__]}
+    properties["type"] = {"enum": [struct.__struct_config__.tag for struct in KINDS]}
     return _closed({}, properties)
 
 

@@ -38,6 +38,7 @@ def test_timeouts_are_virtual() -> None:
     assert run_virtual(main()) == pytest.approx(120)
 
 
+@pytest.mark.integration
 def test_real_sockets_answer_before_time_jumps() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.readline()).upper())

@@ -12,10 +12,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from edgen import resources
 from edgen.config import load_job, parse_job
-from edgen.errors import FileError, JobError
-from edgen.loading import read_yaml
+from edgen.core import resources
+from edgen.core.errors import FileError, JobError
+from edgen.core.yaml_values import read_yaml
 from edgen.space import load_space
 from tests import job_page, schemas
 
@@ -130,7 +130,6 @@ GOOD = {"name": "x", "conversations": 1, "space": "education_dialogue", "prompt"
     "changes",
     [
         {"limits": {"max_cost": 1}},
-        {"replicates": 100, "arms": {"a": {}}},
         {"arms": {"a": {}, "A": {}}},
         {"protocol": "selfplay", "prompt": None, "branch": {"at": 3}},
     ],
@@ -142,11 +141,13 @@ def test_what_does_not_go_together_is_for_the_loader_alone(changes: dict[str, An
 
 
 def test_a_run_folders_copy_of_its_job_is_valid_too() -> None:
-    from edgen.config import resolved
+    from edgen.config import resolved_values
 
     noted = {"edgen": "1", "space": "s", "space_sha256": "0", "template_sha256": "0", "fingerprint": "0"}
     for path in FOLDERS["job"].glob("*.yaml"):
-        plain = msgspec.json.decode(msgspec.json.encode(resolved(load_job(path)) | {"resolved": noted}))
+        plain = msgspec.json.decode(
+            msgspec.json.encode(resolved_values(load_job(path)) | {"resolved": noted})
+        )
         assert errors("job", plain) == []
 
 

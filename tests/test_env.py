@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from edgen.core.errors import CallError, JobError, UsageError
 from edgen.env import EducationEnv
-from edgen.errors import CallError, JobError, UsageError
 
 SECRET = ("student_preference", "student_reaction")
 SAID = [
@@ -58,14 +58,14 @@ async def test_a_random_policy_for_twenty_episodes_twice_the_same(tmp_path: Path
         scenario = env.scenario(index)
         text = json.dumps(seen)
         for name in SECRET:
-            known = getattr(scenario, name) in (scenario.teacher_preference, scenario.teacher_reaction)
-            assert known or getattr(scenario, name) not in text
-        assert scenario.topic in messages[0]["content"]
+            known = scenario[name] in (scenario["teacher_preference"], scenario["teacher_reaction"])
+            assert known or scenario[name] not in text
+        assert scenario["topic"] in messages[0]["content"]
     assert {seen[-1][2]["ended_by"] for seen in one} >= {"Teacher", "Student"}
 
 
 async def test_scenarios_are_those_of_the_data(tmp_path: Path) -> None:
-    from edgen.engine.load import load_plan
+    from edgen.planning.load import load_plan
 
     path = job(tmp_path)
     async with EducationEnv.from_job(path) as env:

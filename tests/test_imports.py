@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests import ROOT
+
+pytestmark = pytest.mark.integration
+
 HEAVY = {
     "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa", "torch", "pandas", "pydantic",
 }  # fmt: skip

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
-from edgen.extras import DISTRIBUTION
-
-ROOT = Path(__file__).resolve().parents[1]
+from edgen.core.extras import DISTRIBUTION
+from tests import ROOT
 
 
 def locked() -> dict[str, str]:

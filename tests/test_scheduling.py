@@ -19,6 +19,8 @@ import yaml
 
 from tests.readme import ROOT
 
+pytestmark = pytest.mark.integration
+
 TEXT = (ROOT / "docs" / "scheduling.md").read_text()
 # What cron gives a command, and nothing else (crontab(5)).
 CRON = {"LOGNAME": "edgen", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}

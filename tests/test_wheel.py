@@ -8,7 +8,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import pytest
+
+from tests import ROOT
+
+pytestmark = pytest.mark.integration
 
 
 def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
@@ -26,7 +30,7 @@ def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
         "_data/preference_space/broad.yaml",
         "_data/validators/conversation.schema.json",
         "_data/jobs/quickstart.yaml",
-        "backends/simulator/phrases.txt",
+        "simulator/phrases.txt",
         "py.typed",
     } <= names
     script = (

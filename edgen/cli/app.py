@@ -1,4 +1,4 @@
-"""The commands, mounted. Commands compose objects and print; they hold no logic."""
+"""The commands, mounted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-import typer.core
+from typer.core import TyperCommand, TyperGroup
 
-from edgen import __version__
 from edgen.cli import (
     batch,
     compare,
@@ -21,6 +20,7 @@ from edgen.cli import (
     merge,
     pairs,
     parse,
+    plugins,
     preview,
     prompts,
     report,
@@ -32,23 +32,24 @@ from edgen.cli import (
     status,
     validate,
 )
-from edgen.cli.output import safe
+from edgen.core.safe_text import safe
+from edgen.core.version import __version__
 
 
-class _Root(typer.core.TyperGroup):
+class _Root(TyperGroup):
     """The command line, whose complaints are safe to print: a shell's * may have put any file's name into it."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _worded():
+        with _safe_complaints():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with _worded():
+        with _safe_complaints():
             return super().invoke(ctx)
 
 
 @contextlib.contextmanager
-def _worded() -> Iterator[None]:
+def _safe_complaints() -> Iterator[None]:
     try:
         yield
     except _Complaint as error:
@@ -87,33 +88,32 @@ def _main(
     pass
 
 
-app.command("init", short_help="Make a folder with a job, a template and a space.")(init.command)
-app.command("preview", short_help="Show scenarios and rendered prompts; calls nothing.")(preview.command)
-app.command("prompts", short_help="List templates, shipped and local, and what each expects.")(
-    prompts.command
-)
-app.command("estimate", short_help="Say what a job will cost, before it is started; calls nothing.")(
-    estimate.command
-)
-app.command("generate", short_help="Make the conversations that a job asks for.")(generate.command)
-app.command("status", short_help="Show how a run stands.")(status.command)
-app.command("runs", short_help="List the runs in a folder: state, counts, cost, age.")(runs.command)
-app.command("show", short_help="Show a conversation of a run, and what became of it.")(show.command)
-app.command("merge", short_help="Make one run of pieces of a job, or of several runs of it.")(merge.command)
-app.command("pairs", short_help="Make preference pairs of a run, and report on their bias.")(pairs.command)
-app.command("compare", cls=compare.SeveralArms, short_help="Compare a run's arms, or runs, with intervals.")(
-    compare.command
-)
-app.command("export", short_help="Write a run as a data set, or in a trainer's format.")(export.command)
-app.command("stats", cls=stats.SeveralMeasures, short_help="Measure what a run or anybody's files are like.")(
-    stats.command
-)
-app.command("report", short_help="Write one page about a run: counts, pictures, examples.")(report.command)
-app.command("parse", short_help="Read raw replies to turns and a probability.")(parse.command)
-app.command("validate", short_help="Check a run, shards or ED files; --fix repairs copies.")(validate.command)
-app.add_typer(batch.app, name="batch")
-app.add_typer(space.app, name="space")
-app.command("doctor", short_help="Check keys, endpoint and model; say what to do.")(doctor.command)
-app.command("simulator", short_help="Serve the simulator in OpenAI's and Gemini's formats.")(
-    simulator.command
-)
+for module, short_help in (
+    (init, "Make a folder with a job, a template and a space."),
+    (preview, "Show scenarios and rendered prompts; calls nothing."),
+    (prompts, "List templates, shipped and local, and what each expects."),
+    (estimate, "Say what a job will cost, before it is started; calls nothing."),
+    (generate, "Make the conversations that a job asks for."),
+    (status, "Show how a run stands."),
+    (runs, "List the runs in a folder: state, counts, cost, age."),
+    (show, "Show a conversation of a run, and what became of it."),
+    (merge, "Make one run of pieces of a job, or of several runs of it."),
+    (pairs, "Make preference pairs of a run, and report on their bias."),
+    (compare, "Compare a run's arms, or runs, with intervals."),
+    (export, "Write a run as a data set, or in a trainer's format."),
+    (stats, "Measure what a run or anybody's files are like."),
+    (report, "Write one page about a run: counts, pictures, examples."),
+    (parse, "Read raw replies to turns and a probability."),
+    (validate, "Check a run, shards or ED files; --fix repairs copies."),
+    (batch, ""),
+    (space, ""),
+    (plugins, "List providers, protocols, families, formats, measures."),
+    (doctor, "Check keys, endpoint and model; say what to do."),
+    (simulator, "Serve the simulator in OpenAI's and Gemini's formats."),
+):
+    name = module.__name__.rpartition(".")[2]
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name)
+    else:
+        kind = getattr(module, "Command", TyperCommand)
+        app.command(name, cls=kind, short_help=short_help)(module.command)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from edgen.cli.options import JsonOption, SeveralWords
-from edgen.cli.output import print_json, print_line
-from edgen.cli.progress import Stages
-from edgen.cli.work import worded
-from edgen.errors import UsageError
+from edgen.cli.options.common import JsonOption
+from edgen.cli.options.several_words import SeveralArms as Command
+from edgen.cli.output import print_value
 
-if TYPE_CHECKING:
-    from edgen.comparison.model import Comparison
-
-
-class SeveralArms(SeveralWords):
-    option = "--arms"
+__all__ = ["Command", "command"]
 
 
 def command(
@@ -55,31 +47,9 @@ def command(
 
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
-    from edgen.engine.comparing import comparing, store
+    from edgen.api.comparing import compare_runs
+    from edgen.cli.control import make_control
+    from edgen.cli.render.comparison import render_comparison
 
-    if not runs:
-        raise UsageError(
-            "name a run, before the options: edgen compare RUN --arms A B (every word behind --arms is an arm)."
-        )
-    with (
-        Stages() as stages,
-        comparing(runs, arms or [], prompts=prompts, tell=stages) as comparison,
-        worded(output or runs[0]),
-    ):
-        path = store(comparison, runs[0], output)
-    if json:
-        print_json(comparison)
-        return
-    for line in _lines(comparison):
-        print_line(line)
-    if prompts and not comparison.prompts:
-        print_line("prompts    those of the first scenario are the same in all arms")
-    print_line(f"stored     {path}")
-
-
-def _lines(comparison: Comparison) -> Iterator[str]:
-    import shutil
-
-    from edgen.comparison.render import rendered
-
-    return rendered(comparison, max(80, min(120, shutil.get_terminal_size().columns)))
+    found = compare_runs(runs or [], make_control(), arms=arms or [], prompts=prompts, output=output)
+    print_value(found.comparison, render_comparison(found, prompts=prompts), json=json)

@@ -9,14 +9,25 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 
-from edgen.cli.ending import ended
-from edgen.cli.output import note, safe
-from edgen.errors import EdgenError, SignalError
+from edgen.cli.output import note
+from edgen.core.errors import EdgenError, SignalError
+from edgen.core.safe_text import safe
+
+# An exit code, the sentence that goes with it, and the traceback of a bug.
+# Whether it has said so, in place of a line on stderr.
+Ending = Callable[[int, str | None, str | None], bool]
+
+_endings: list[Ending] = []
 
 
-def guarded(run: Callable[[], object]) -> int:
+def at_end(tell: Ending) -> None:
+    """Have `tell` called once, when the command that runs now has ended. It must not raise."""
+    _endings.append(tell)
+
+
+def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
-    before = {number: signal.signal(number, _terminated) for number in ending_signals()}
+    before = {number: signal.signal(number, _end_on_signal) for number in ending_signals()}
     code, text, trace = 0, None, None
     try:
         run()
@@ -40,8 +51,8 @@ def guarded(run: Callable[[], object]) -> int:
         code, trace = 1, traceback.format_exc()
         text = "this is a bug in edgen, not in what you did. What was answered is stored."
     finally:
-        with _undisturbed():
-            _tell(code, text, trace)
+        with _ignore_signals():
+            _say_how_it_ended(code, text, trace)
         for number, handler in before.items():
             signal.signal(number, handler)
     return code
@@ -54,9 +65,12 @@ def ending_signals() -> list[signal.Signals]:
     return [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
 
 
-def _tell(code: int, text: str | None, trace: str | None) -> None:
+def _say_how_it_ended(code: int, text: str | None, trace: str | None) -> None:
     """Say how it ended, where a log does not say so already."""
-    if ended(code, text, trace):
+    endings = _endings[:]
+    _endings.clear()
+    said = [tell(code, text, trace) for tell in endings]  # all of them are told
+    if any(said):
         return
     if trace is not None:
         with contextlib.suppress(OSError, ValueError):
@@ -66,7 +80,7 @@ def _tell(code: int, text: str | None, trace: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def _ignore_signals() -> Iterator[None]:
     """Ignore signals: it ends in a moment anyway, and who waits for it is to be told how."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
@@ -77,7 +91,7 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _terminated(number: int, _frame: object) -> None:
+def _end_on_signal(number: int, _frame: object) -> None:
     for each in ending_signals():  # one is enough: the next would be raised where this one is being told
         signal.signal(each, signal.SIG_IGN)
     raise SignalError(number, "terminated; what was finished before is there, and nothing is half written.")

@@ -10,59 +10,13 @@ import contextlib
 import os
 import re
 import sys
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from edgen.errors import UsageError
-
-
-def safe(text: str) -> str:
-    """`text` with what a terminal would obey or hide written out: `\\x1b`, `\\u202e`.
-
-    That is: control characters (escape sequences, C1), marks and overrides of direction, characters without a width but
-    for the two joiners that scripts and emoji need, separators of lines, halves of characters. Line feeds and tabs stay.
-    """
-    return _UNUSUAL.sub(lambda found: _written_out(found.group()), text)
-
-
-def safe_json(text: str) -> str:
-    """JSON text whose value is the same and which `safe` would not change: what is hidden is escaped as JSON does it."""
-    return _UNUSUAL.sub(lambda found: _escaped_in_json(found.group()), text)
-
-
-# Everything but what needs no second look: quick, as most of most texts is ASCII.
-_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]+")
-
-
-def _written_out(run: str) -> str:
-    return run if run.isprintable() else "".join(_escaped(c) if _hidden(c) else c for c in run)
-
-
-def _escaped_in_json(run: str) -> str:
-    return run if run.isprintable() else "".join(_units(c) if _hidden(c) else c for c in run)
-
-
-def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in _HIDDEN and char not in "\u200c\u200d"
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _units(char: str) -> str:
-    """A character as JSON escapes it, in one or two units of UTF-16."""
-    units = char.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+from edgen.core.errors import UsageError
+from edgen.core.safe_text import safe, safe_json
 
 
 def json_text(value: Any) -> str:
@@ -71,20 +25,29 @@ def json_text(value: Any) -> str:
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_whole(msgspec.to_builtins(value)))
+        encoded = msgspec.json.encode(_replace_halves(msgspec.to_builtins(value)))
     return safe_json(encoded.decode())
 
 
-def _whole(value: Any) -> Any:
+def _replace_halves(value: Any) -> Any:
     """Plain values without halves of characters."""
     if isinstance(value, dict):
-        return {_whole(key): _whole(child) for key, child in value.items()}
+        return {_replace_halves(key): _replace_halves(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(child) for child in value]
+        return [_replace_halves(child) for child in value]
     return _HALVES.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 _HALVES = re.compile("[\ud800-\udfff]")
+
+
+def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
+    """A result: as JSON, or the lines that say the same to a person."""
+    if json:
+        print_json(value)
+        return
+    for line in lines:
+        print_line(line)
 
 
 def print_json(value: Any) -> None:
@@ -97,9 +60,15 @@ def print_json_line(value: Any) -> None:
     print_raw(json_text(value) + "\n")
 
 
+class SafeText(str):
+    """Text that is safe already: what a terminal obeys in it is edgen's own."""
+
+    __slots__ = ()
+
+
 def print_line(text: str = "") -> None:
     """One line of a result, on stdout."""
-    print_raw(safe(text) + "\n")
+    print_raw((text if isinstance(text, SafeText) else safe(text)) + "\n")
 
 
 def print_raw(text: str) -> None:
@@ -113,20 +82,8 @@ def print_raw(text: str) -> None:
         raise UsageError(f"standard output cannot be written ({problem.strerror}).") from None
 
 
-_notes: Callable[[str], None] | None = None
-
-
-def send_notes(to: Callable[[str], None] | None) -> None:
-    """Have remarks go there, where stderr is a log for a machine; None: to stderr as lines again."""
-    global _notes
-    _notes = to
-
-
 def note(text: str) -> None:
     """A remark to the person, on stderr. Where nobody can read it, the work goes on all the same."""
-    if _notes is not None:
-        _notes(text)
-        return
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(safe(text) + "\n")
         sys.stderr.flush()

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from edgen.cli.output import note, print_line
-from edgen.cli.progress import Stages
+from edgen.cli.options.common import RunArgument
+from edgen.cli.output import print_line
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    run: RunArgument,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Where to write it.  [default: RUN/report.html]")
     ] = None,
@@ -23,20 +23,8 @@ def command(
 
     Example: edgen report outputs/quickstart
     """
-    from edgen.report import write
+    from edgen.api.reporting import write_report
+    from edgen.cli.control import make_control
 
-    with Stages() as stages:
-        written = write(run, output, tell=stages)
+    written = write_report(run, make_control(), output)
     print_line(f"{written.path} is ready ({written.size / 1e6:.1f} MB): open it in a browser.")
-    if not written.accepted:
-        note(
-            f"no conversation was accepted ({written.refused:,} were rejected or failed), so there is nothing to "
-            "measure; the report says why they were."
-        )
-    if written.pending:
-        pending = "1 conversation is" if written.pending == 1 else f"{written.pending:,} conversations are"
-        note(f"{pending} pending; the report is about what is there.")
-    if written.missing:
-        note(f"nothing is settled in {', '.join(written.missing)}; the report is about the other arms.")
-    if written.uncompared:
-        note(f"the arms are not compared: {written.uncompared}")

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
 
-import typer
+from edgen.cli.options import simulator as o
+from edgen.cli.output import note, print_line
 
 
 def command(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8377,
-    latency_ms: Annotated[
-        float, typer.Option(min=0, max=600_000, help="Milliseconds before each answer.")
-    ] = 0.0,
-    faults: Annotated[
-        str, typer.Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
-    ] = "",
-    seed: Annotated[int, typer.Option(help="Another seed, other answers to the same requests.")] = 0,
-    batch_seconds: Annotated[
-        float,
-        typer.Option(min=0, max=604_800, help="Seconds that a batch takes, its requests evenly spread."),
-    ] = 2.0,
-    batch_window: Annotated[
-        float, typer.Option(min=0.01, max=604_800, help="Seconds after which a batch expires.")
-    ] = 86_400.0,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A host name that requests may be for, beside localhost and --host; can be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    list_faults: Annotated[
-        bool, typer.Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
-    ] = False,
+    host: o.HostOption = "127.0.0.1",
+    port: o.PortOption = 8377,
+    latency_ms: o.LatencyOption = 0.0,
+    faults: o.FaultsOption = "",
+    seed: o.SeedOption = 0,
+    batch_seconds: o.BatchSecondsOption = 2.0,
+    batch_window: o.BatchWindowOption = 86_400.0,
+    allow_host: o.AllowHostOption = None,
+    list_faults: o.ListFaultsOption = False,
 ) -> None:
     """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
 
@@ -52,15 +35,12 @@ def command(
 
     Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
     """
-    import asyncio
-
-    from edgen.backends.simulator.faults import described
-    from edgen.cli.output import note, print_line
+    from edgen.simulator.faults import describe_faults
 
     if list_faults:
-        print_line(described())
+        print_line(describe_faults())
         return
-    from edgen.backends.simulator.server import Options, serve
+    from edgen.simulator.server import Options, serve
 
     def announce(address: str) -> None:
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")

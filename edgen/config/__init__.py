@@ -9,42 +9,35 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from edgen.config.backends import (
-    BackendConfig,
-    GeminiConfig,
-    GoogleGenerativeAIConfig,
-    OpenAIConfig,
-    Price,
-    Sampling,
-    SimulatorConfig,
-)
-from edgen.config.checks import problems, role_word_problems
+from edgen.config.backends import BackendConfig, Price
+from edgen.config.checks import problems, role_problems, role_word_problems
 from edgen.config.job import (
-    ARM_STRIDE,
     Batch,
     Branch,
+    CallSettings,
     Job,
     Limits,
     Pairs,
-    Selfplay,
     Shards,
     Split,
     backend_name,
     own_words,
-    prompt_names,
+    protocol_of,
     roles_asked,
+    settings_of,
 )
-from edgen.errors import FileError, JobError, Problem, UsageError
-from edgen.loading import build, nearest, read_text, read_yaml
-from edgen.prices import list_price
-from edgen.resources import shipped
+from edgen.core.errors import FileError, JobError, Problem, UsageError
+from edgen.core.registry import PluginError, find, names
+from edgen.core.resources import shipped
+from edgen.core.values import Role
+from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
@@ -62,11 +55,9 @@ KNOBS = (
 )
 # What an arm cannot change: its scenarios would not be the others' any more, or its files. A space of its own
 # may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
-_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "split", "limits", "batch", "shards",
+_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "strength", "split", "limits", "batch", "shards",
                 "pairs", "arms", "resolved")  # fmt: skip
-_KEYS = Job.__struct_fields__
-_BACKEND_KEYS = {key for kind in (SimulatorConfig, OpenAIConfig, GeminiConfig, GoogleGenerativeAIConfig)
-                 for key in kind.__struct_fields__}  # fmt: skip
+_KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -101,13 +92,13 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
     for override in overrides:
         _override(value, override)
     if "name" in value:
-        value = {**value, "name": _dated(value["name"], source)}
-    job = _checked(value, source)
+        value = {**value, "name": _fill_in_date(value["name"], source)}
+    job = _check_job(value, source)
     arm_jobs(job, source)
     return job
 
 
-def _dated(name: Any, source: str) -> Any:
+def _fill_in_date(name: Any, source: str) -> Any:
     """A job's name with today's date, local, in the place of `{date}`; anything that is no text as it is."""
     wrong = None
     if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own meaning of braces
@@ -121,15 +112,65 @@ def _dated(name: Any, source: str) -> Any:
     return name.replace("{date}", datetime.now().astimezone().date().isoformat())
 
 
-def _checked(value: Any, source: str) -> Job:
-    job = _with_list_prices(build(value, Job, source, JobError))
+def _check_job(value: dict[str, Any], source: str) -> Job:
+    found: list[Problem] = []
+    settings = {}
+    for key in [key for key in value if key not in _KEYS]:
+        protocol = _protocol_named(str(key))
+        if protocol is None:
+            found.append(
+                Problem(f"$.{shortened(str(key))}", f"unknown key{nearest(str(key), _known_keys())}")
+            )
+        else:
+            settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
+    plain = {key: given for key, given in value.items() if key in _KEYS}
+    job = convert(plain, Job, "$", found)
+    if isinstance(job, Job):
+        if (protocol := _protocol_named(job.protocol)) is None:
+            found.append(Problem("$.protocol", _unusable_protocol(job.protocol)))
+        else:
+            settings.setdefault(job.protocol, protocol.Config())
+    if found:
+        raise JobError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+    job = _with_list_prices(msgspec.structs.replace(job, protocol_settings=settings))
     check(job, source)
     return job
 
 
+def _protocol_named(name: str) -> Any:
+    """The protocol of conversations that has the name; None where there is none that can be used."""
+    if name not in names("protocol"):
+        return None
+    try:
+        protocol = find("protocol", name)
+    except PluginError:
+        return None
+    return protocol if hasattr(protocol, "Config") else None
+
+
+def _conversation_protocols() -> list[str]:
+    return [name for name in names("protocol") if _protocol_named(name) is not None]
+
+
+def _known_keys() -> list[str]:
+    return [*_KEYS, *_conversation_protocols()]
+
+
+def _unusable_protocol(name: str) -> str:
+    """Why a job cannot name this protocol."""
+    if name in names("protocol"):
+        try:
+            find("protocol", name)
+        except PluginError as error:
+            return str(error)
+    return f"unknown protocol {shortened(repr(name))}{nearest(name, _conversation_protocols())}"
+
+
 def _with_list_prices(job: Job) -> Job:
     """The job with the list's price for each backend that has none of its own, where there is one."""
-    listed = {name: _listed(backend) for name, backend in job.backends.items() if backend.price is None}
+    listed = {
+        name: _find_list_price(backend) for name, backend in job.backends.items() if backend.price is None
+    }
     filled = {
         name: msgspec.structs.replace(job.backends[name], price=price)
         for name, price in listed.items()
@@ -138,25 +179,10 @@ def _with_list_prices(job: Job) -> Job:
     return msgspec.structs.replace(job, backends={**job.backends, **filled}) if filled else job
 
 
-def _listed(backend: BackendConfig) -> Price | None:
+def _find_list_price(backend: BackendConfig) -> Price | None:
     """What the provider's list says of a backend's model, at the provider's own host; None elsewhere."""
-    if isinstance(backend, SimulatorConfig):
-        return None
-    if isinstance(backend, GoogleGenerativeAIConfig):
-        host = backend.endpoint
-        address = host if host is None or "//" in host else f"//{host}"
-    else:
-        address = backend.base_url
-    found = list_price(str(backend.__struct_config__.tag), backend.model, address)
-    if found is None:
-        return None
-    return Price(
-        prompt=found.prompt,
-        completion=found.completion,
-        batch=found.batch,
-        date=found.date,
-        source=found.source,
-    )
+    price: Price | None = find("provider", backend.provider).list_price(backend)
+    return price
 
 
 def check(job: Job, source: str) -> None:
@@ -165,20 +191,35 @@ def check(job: Job, source: str) -> None:
         raise JobError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
 
 
+def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
+    """The job of a space with these roles. Raises JobError where it names others."""
+    job = msgspec.structs.replace(job, speakers=tuple(speakers))
+    if found := role_problems(job):
+        raise JobError(job.name, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+    return job
+
+
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:
-    """The job of each arm, by name: the job itself with the arm's keys laid over it; empty without arms.
+    """The job of each arm, by name: the job itself with the arm's keys laid over it. Without `arms:`, the job
+    itself is the only one, "".
 
     Raises JobError as `load_job` does.
     """
-    plain = msgspec.json.decode(msgspec.json.encode(resolved(job)))
+    if not job.arms:
+        return {"": job}
+    plain = msgspec.json.decode(msgspec.json.encode(resolved_values(job)))
     for name, backend in job.backends.items():
-        if backend.price == _listed(backend):  # an arm's model has a price of its own
+        if backend.price == _find_list_price(backend):  # an arm's model has a price of its own
             plain["backends"][name]["price"] = None
     arms = plain.pop("arms")
     jobs = {}
     for name, changes in arms.items():
         where = f"{source}, arm {name}"
-        if unknown := [Problem(f"$.arms.{name}.{key}", _unknown(key)) for key in changes if key not in _KEYS]:
+        if unknown := [
+            Problem(f"$.arms.{name}.{key}", _unknown(key))
+            for key in changes
+            if key not in _KEYS and _protocol_named(key) is None
+        ]:
             raise JobError(source, f"{len(unknown)} problem{'s' if len(unknown) > 1 else ''}:", unknown)
         if refused := sorted(set(changes) & set(_NOT_IN_ARMS)):
             raise JobError(
@@ -186,16 +227,16 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
                 "1 problem:",
                 (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
             )
-        if changes.get("space", job.space) != job.space and job.design == "balanced":
+        if changes.get("space", job.space) != job.space and job.design != "random":
             problem = Problem(
                 f"$.arms.{name}.space",
-                "an arm's space may differ in its weights alone, and these do nothing in a balanced design; "
+                "an arm's space may differ in its weights alone, and these do nothing where the design is not random; "
                 "the job needs `design: random`",
             )
             raise JobError(where, "1 problem:", (problem,))
         try:
-            jobs[name] = _checked(
-                {**_laid_over(_inherited(plain, changes), changes), "name": f"{job.name}.{name}"}, where
+            jobs[name] = _check_job(
+                {**_laid_over(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
             )
         except JobError as error:
             own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
@@ -205,12 +246,12 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
 def _unknown(key: str) -> str:
     """About a key that an arm cannot have, with what may be meant."""
-    if key in _BACKEND_KEYS:
+    if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return f"unknown key{nearest(str(key), [known for known in _KEYS if known not in _NOT_IN_ARMS])}"
+    return f"unknown key{nearest(str(key), [known for known in _known_keys() if known not in _NOT_IN_ARMS])}"
 
 
-def _inherited(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """What an arm has from the job: without what goes with the job's protocol alone, where the arm has
     another."""
     if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
@@ -267,34 +308,36 @@ class _SetError(FileError):
     what = "option"
 
 
-def resolved(job: Job) -> dict[str, Any]:
+def resolved_values(job: Job) -> dict[str, Any]:
     """The job as plain values, every default written out."""
     plain: dict[str, Any] = msgspec.to_builtins(job)
     del plain["resolved"]
-    return plain
+    del plain["speakers"]
+    settings = plain.pop("protocol_settings")
+    return plain | {name: given for name, given in settings.items() if given}
 
 
-def shaping(job: Job) -> dict[str, Any]:
+def shaping_values(job: Job) -> dict[str, Any]:
     """What of the job shapes answers, as plain values."""
-    plain = {key: value for key, value in resolved(job).items() if key not in KNOBS}
+    plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
     # What a protocol does not use shapes nothing.
-    if job.protocol != "selfplay":
-        del plain["selfplay"]
+    for name in job.protocol_settings:
+        if name != job.protocol:
+            plain.pop(name, None)
     if job.branch is None:
         del plain["branch"]
     if not job.role_words:
         del plain["role_words"]
-    for backend in plain["backends"].values():
-        backend.pop("price", None)
-        backend.pop("tokenizer", None)
-        backend.pop("api_key_env", None)
-        backend.pop("latency_ms", None)
+    for name, backend in job.backends.items():
+        for knob in backend.KNOBS:
+            plain["backends"][name].pop(knob, None)
     return plain
 
 
 __all__ = [
-    "ARM_STRIDE", "KNOBS", "BackendConfig", "Batch", "Branch", "GeminiConfig", "GoogleGenerativeAIConfig", "Job", "Limits",
-    "OpenAIConfig", "Pairs", "Price", "Sampling", "Selfplay", "Shards", "SimulatorConfig", "Split", "arm_jobs",
-    "backend_name", "check", "load_job", "own_words", "parse_job", "prompt_names", "resolved", "role_word_problems",
-    "roles_asked", "shaping", "texts_of",
+    "KNOBS", "BackendConfig", "Batch", "Branch", "CallSettings", "GeminiConfig",
+    "GoogleGenerativeAIConfig", "Job", "Limits", "OpenAIConfig", "Pairs", "Price", "Sampling", "Shards",
+    "SimulatorConfig", "Split", "arm_jobs", "backend_name", "check", "load_job", "own_words", "parse_job",
+    "protocol_of", "resolved_values", "role_word_problems", "roles_asked", "settings_of", "shaping_values",
+    "texts_of", "with_speakers",
 ]  # fmt: skip

@@ -1,11 +1,16 @@
-"""The backends that a job can name, one type a kind."""
+"""What every backend of a job can be told, and the types of keys that several providers have.
+
+Each provider has its own struct of these, its `Config`, which is found by the key `type`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+
+from edgen.core.registry import find, names
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -34,8 +39,13 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Where the figures are from."""
 
 
-class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """What every backend can be told about how to answer. None: the service's own default."""
+class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What every backend can be told about how to answer. None: the service's own default.
+
+    A provider's own struct has `tag_field="type"` and its name as the tag. KNOBS are the keys that shape no answer.
+    """
+
+    KNOBS: ClassVar[frozenset[str]] = frozenset({"price"})
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's own default."""
@@ -49,70 +59,21 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """`auto` sends a seed made from the job's and the call's place; a number is sent as it is."""
     price: Price | None = None
     """What this model costs, where the shipped list does not know it or this host takes another price."""
-
-
-class OpenAIConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="openai"):
-    """Any Chat Completions server."""
-
     model: Text
     """The model's name at the service."""
-    base_url: Url = "https://api.openai.com/v1"
-    """Where the service is, without /chat/completions."""
-    api_key_env: EnvName = "OPENAI_API_KEY"
-    """The NAME of the environment variable that holds the key, never the key."""
-    tokenizer: Text | None = None
-    """A tokenizer.json, for `edgen estimate` to count with."""
-    frequency_penalty: Penalty | None = None
-    """How much a token is held back for each time that it was said."""
-    presence_penalty: Penalty | None = None
-    """How much a token is held back once it was said."""
-    extra_body: dict[str, Any] = {}
-    """Other fields of the request, as they are; they are kept in the run, so no key belongs here."""
 
+    @property
+    def provider(self) -> str:
+        """The name of what answers: the key `type`."""
+        return str(self.__struct_config__.tag)
 
-class GeminiConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
-    """The Gemini API over HTTP. With no `api_key_env`: GOOGLE_API_KEY, then GEMINI_API_KEY."""
+    @classmethod
+    def variants(cls) -> list[str]:
+        """The types that a job can name."""
+        return names("provider")
 
-    model: Text
-    """The model's name at the service."""
-    base_url: Url = "https://generativelanguage.googleapis.com"
-    """Where the service is."""
-    api_key_env: EnvName | None = None
-    """The NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
-    top_k: Positive | None = None
-    """From how many of the likeliest tokens one is drawn; null: the service's own default."""
-    safety_settings: dict[str, str] = {}
-    """Thresholds by category, in Gemini's own names."""
-    extra_body: dict[str, Any] = {}
-    """Other fields of the request, as they are; they are kept in the run, so no key belongs here."""
-
-
-class GoogleGenerativeAIConfig(
-    Sampling, frozen=True, kw_only=True, tag_field="type", tag="google-generativeai"
-):
-    """The Gemini API through the google-generativeai SDK, which is past its end of life."""
-
-    model: Text
-    """The model's name at the service."""
-    endpoint: str | None = None
-    """Another host of the service."""
-    api_key_env: EnvName | None = None
-    """The NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
-    top_k: Positive | None = None
-    """From how many of the likeliest tokens one is drawn; null: the service's own default."""
-    safety_settings: dict[str, str] = {}
-    """Thresholds by category, in Gemini's own names."""
-
-
-class SimulatorConfig(Sampling, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
-    """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
-
-    model: Text = "edgen-simulator"
-    """What records call it."""
-    faults: str = ""
-    """Troubles and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
-    latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
-    """Milliseconds before each answer."""
-
-
-BackendConfig = OpenAIConfig | GeminiConfig | GoogleGenerativeAIConfig | SimulatorConfig
+    @classmethod
+    def variant(cls, name: str) -> type[BackendConfig]:
+        """The struct of one of them. Raises PluginError."""
+        found: type[BackendConfig] = find("provider", name).Config
+        return found

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import (
-    ARM_STRIDE,
-    BACKEND_ROLES,
     MAX_ARMS,
-    PROMPT_ROLES,
     Job,
     backend_name,
+    protocol_of,
     roles_asked,
 )
-from edgen.errors import Problem
-from edgen.model import ROLES
-from edgen.prices import nearest_price
+from edgen.core.errors import Problem
+from edgen.core.registry import find
+from edgen.core.values import ROLES
 
 # What would let an answer be longer, or more than one, behind the budget's back.
 _ROOM_KEYS = {
@@ -36,32 +34,55 @@ def _keys(body: dict[str, Any]) -> set[str]:
 
 def problems(job: Job) -> list[Problem]:
     """Every problem, with its path; empty where there is none."""
-    return [*_protocol_problems(job), *_word_problems(job), *_arm_problems(job), *_backend_problems(job)]
+    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job)]
+
+
+def role_problems(job: Job) -> list[Problem]:
+    """What does not fit the roles of the space, which a job's file alone does not tell."""
+    protocol = protocol_of(job)
+    asked, templates = roles_asked(job), protocol.templates(job, None)
+    backends = list(dict.fromkeys(("default", *map(str.lower, job.speakers), *asked, "judge")))
+    prompts = list(dict.fromkeys((*map(str.lower, job.speakers), *templates, "closing", "oracle")))
+    missing = [role for role in asked if backend_name(job, role) not in job.backends]
+    found = [
+        *_unknown("backends", job.backends, "role", backends),
+        *_unknown("prompts", job.prompts, "prompt", prompts),
+    ]
+    found += _unknown("role_words", job.role_words, "role", job.speakers)
+    if missing:
+        key = missing[0] if len(missing) < len(asked) else "default"
+        found.append(
+            Problem(f"$.backends.{key}", "this key is missing; `default` answers where no other role does")
+        )
+    found += [
+        Problem(f"$.role_words.{path}", message)
+        for path, message in role_word_problems(job.role_words, job.speakers)
+    ]
+    return [*found, *protocol.role_problems(job)]
+
+
+def _unknown(key: str, named: Iterable[str], what: str, known: Sequence[str]) -> list[Problem]:
+    listed = ", ".join(known)
+    return [
+        Problem(f"$.{key}.{name}", f"unknown {what} (known: {listed})") for name in named if name not in known
+    ]
 
 
 def _protocol_problems(job: Job) -> list[Problem]:
+    protocol = protocol_of(job)
     problems = [
-        Problem(f"$.prompts.{role}", f"unknown prompt (known: {', '.join(PROMPT_ROLES)})")
-        for role in job.prompts
-        if role not in PROMPT_ROLES
+        Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
+        for template in protocol.templates(job, None).values()
+        if template.name is None and template.file is None
     ]
-    if job.protocol == "oneshot" and job.prompt is None:
-        problems.append(Problem("$.prompt", "this key is missing; the oneshot protocol asks with it"))
-    if job.protocol == "selfplay" and job.prompt is not None:
+    if job.branch is not None and not protocol.branches:
         problems.append(
-            Problem("$.prompt", "selfplay has a prompt for each side: `prompts: {teacher: …, student: …}`")
-        )
-    if job.branch is not None and job.protocol != "selfplay":
-        problems.append(Problem("$.branch", "only selfplay can branch: `protocol: selfplay`"))
-    if job.branch is not None and isinstance(job.branch.at, int):
-        opens = job.branch.role == job.selfplay.first
-        turn = 2 * job.branch.at - (1 if opens else 0)  # counted from 1
-        if turn > job.selfplay.max_turns:
-            problems.append(
-                Problem(
-                    "$.branch.at", f"that is turn {turn}, and selfplay.max_turns is {job.selfplay.max_turns}"
-                )
+            Problem(
+                "$.branch",
+                f"the {job.protocol} protocol does not branch; selfplay does: `protocol: selfplay`",
             )
+        )
+    problems += protocol.problems(job)
     if job.branch is not None and job.replicates < 2:
         problems.append(
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
@@ -69,21 +90,13 @@ def _protocol_problems(job: Job) -> list[Problem]:
     return problems
 
 
-def _word_problems(job: Job) -> list[Problem]:
-    unknown = [
-        Problem(f"$.role_words.{role}", f"unknown role (known: {', '.join(ROLES)})")
-        for role in job.role_words
-        if role not in ROLES
-    ]
-    found = role_word_problems(job.role_words)
-    return unknown + [Problem(f"$.role_words.{path}", message) for path, message in found]
-
-
-def role_word_problems(words: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """What is wrong with words for the sides: (which one, a sentence)."""
+def role_word_problems(
+    words: Mapping[str, Sequence[str]], roles: Sequence[str] = ROLES
+) -> list[tuple[str, str]]:
+    """What is wrong with words for the roles: (which one, a sentence)."""
     found = []
-    taken = {role.lower(): role for role in ROLES}
-    for role in ROLES:
+    taken = {role.lower(): role for role in roles}
+    for role in roles:
         for number, word in enumerate(words.get(role, ())):
             path, plain = f"{role}[{number}]", " ".join(word.split()).lower()
             if word != word.strip() or not word[:1].isalnum() or re.search(r"[\n\r:：]", word):
@@ -110,8 +123,6 @@ def _arm_problems(job: Job) -> list[Problem]:
     ]
     if len(job.arms) > MAX_ARMS:
         problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
-    if job.arms and job.replicates > ARM_STRIDE:
-        problems.append(Problem("$.replicates", f"with arms {ARM_STRIDE} are the most"))
     if job.arms and job.top_up:
         problems.append(Problem("$.top_up", "arms share their scenarios, so none of them can plan more"))
     return problems
@@ -119,17 +130,11 @@ def _arm_problems(job: Job) -> list[Problem]:
 
 def _backend_problems(job: Job) -> list[Problem]:
     problems = []
-    missing = [role for role in roles_asked(job) if backend_name(job, role) not in job.backends]
-    if missing:
-        key = missing[0] if len(missing) < len(roles_asked(job)) else "default"
+    if not job.backends:
         problems.append(
-            Problem(f"$.backends.{key}", "this key is missing; `default` answers where no other role does")
+            Problem("$.backends.default", "this key is missing; `default` answers where no other role does")
         )
     for role, backend in job.backends.items():
-        if role not in BACKEND_ROLES:
-            problems.append(
-                Problem(f"$.backends.{role}", f"unknown role (known: {', '.join(BACKEND_ROLES)})")
-            )
         capped = job.limits.max_cost is not None or job.limits.max_tokens is not None
         if capped and backend.max_tokens is None:
             problems.append(
@@ -144,6 +149,8 @@ def _backend_problems(job: Job) -> list[Problem]:
                     "use the backend's max_tokens",
                 )
             )
+        own: list[Problem] = find("provider", backend.provider).problems(backend)
+        problems += [Problem(f"$.backends.{role}.{problem.path}", problem.message) for problem in own]
         problems += _price_problems(f"$.backends.{role}.price", backend.price)
         if job.limits.max_cost is not None and backend.price is None:
             problems.append(Problem(f"$.backends.{role}.price", _price_needed(backend)))
@@ -170,20 +177,21 @@ def _price_needed(backend: BackendConfig) -> str:
         f"a run under max_cost needs the price of {backend.model}, in US dollars per million tokens; add this line to "
         "the backend"
     )
-    near = nearest_price(str(backend.__struct_config__.tag), backend.model)
-    if near is None:
+    found: tuple[str, Price] | None = find("provider", backend.provider).nearest_price(backend.model)
+    if found is None:
         # Refused until it is filled in: with a price of 0, the cap would bind nothing.
         return (
             f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` is the "
             "share of them that a batch job costs, 0.5 at most providers): "
             "price: {prompt: DOLLARS, completion: DOLLARS, batch: 1}"
         )
+    model, near = found
     line = (
         f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, "
         f'batch: {near.batch:g}, date: {near.date}, source: "{near.source}"}}'
     )
-    what = f"{near.model}, the nearest name on the list"
-    if near.model == backend.model:
+    what = f"{model}, the nearest name on the list"
+    if model == backend.model:
         what = "its provider; this host may take another price"
     return f"{needed}, with its figures (these are those of {what}): {line}"
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
-from edgen.model import ROLES, Role
+from edgen.core.registry import find
+from edgen.core.values import ROLES, Role
 
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
@@ -53,8 +54,13 @@ class Split(msgspec.Struct, frozen=True):
 
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
     """The share of accepted conversations that goes to the test side."""
-    by: Literal["scenario", "topic", "persona"] = "scenario"
-    """What is never on both sides: a scenario's conversations, a topic's, or those of one student and teacher."""
+    by: Text | tuple[Text, ...] = "scenario"
+    """What is never on both sides: `scenario`, `persona` (all preferences and reactions), a dimension, or a list of dimensions."""
+
+    @property
+    def words(self) -> str:
+        """What it is split by, as people read it."""
+        return self.by if isinstance(self.by, str) else " with ".join(self.by)
 
 
 class Shards(msgspec.Struct, frozen=True):
@@ -66,30 +72,14 @@ class Shards(msgspec.Struct, frozen=True):
     """Files of the test side."""
 
 
-class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
-    """How two agents talk. `closing` is who is asked for the probability of understanding at the end.
-    A detector that rejects has the turn asked for again; one that flags lets it stand, and says so."""
-
-    first: Literal["teacher", "student"] = "teacher"
-    """Who speaks first."""
-    max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
-    """Turns after which a conversation ends by itself."""
-    closing: Literal["student", "judge"] | None = None
-    """Who says at the end how probable it is that the student understood; null: nobody is asked."""
-    leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
-    """What becomes of a turn that tells a secret of its brief: asked for again, or kept with a flag."""
-    loop: Literal["reject", "flag"] = "reject"
-    """What becomes of a turn that repeats an earlier one: asked for again, or kept with a flag."""
-
-
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """Replicates beyond the first leave replicate 0 at one of the turns of `role`: its `at`-th, counted
     from 1, or one drawn from those it has."""
 
     at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
     """At which of the role's turns the others leave replicate 0, counted from 1; `sampled` draws it."""
-    role: Literal["teacher", "student"] = "teacher"
-    """Whose turn it is that differs."""
+    role: Text | None = None
+    """Whose turn it is that differs; null: the first role's."""
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,20 +138,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Conversations of each scenario."""
     space: Text
     """What scenarios are drawn from: the name of a shipped space, or the path of a file."""
-    design: Literal["balanced", "random"] = "balanced"
-    """`balanced` uses every combination of values equally often, `random` draws by weight."""
-    protocol: Literal["oneshot", "selfplay"] = "oneshot"
+    design: Literal["balanced", "random", "pairwise"] = "balanced"
+    """`balanced` uses every combination of values equally often, `random` draws by weight, `pairwise` begins with few scenarios in which every pair of values occurs, and goes on balanced."""
+    strength: Annotated[int, Meta(ge=2, le=3)] = 2
+    """Of `pairwise`: 2 for every pair of values, 3 for every triple."""
+    protocol: Text = "oneshot"
     """`oneshot`: one prompt plays both sides. `selfplay`: two agents talk turn by turn."""
+    family: Text | None = None
+    """What kind of conversations these are, which says how records look; null: the first that fits the space."""
     prompt: Text | None = None
     """The template of `oneshot`: the name of a shipped one, or the path of a file."""
     prompts: dict[str, Text] = {}
     """The templates of `selfplay` and of the judge, by what they are for."""
-    selfplay: Selfplay = Selfplay()
-    """How two agents talk."""
     branch: Branch | None = None
     """Replicates beyond the first leave replicate 0 at a turn and go on by themselves (`selfplay`)."""
     role_words: dict[str, list[RoleWord]] = {}
-    """What replies call Teacher and Student besides these, as in `{Teacher: [Tutor], Student: [Learner]}`."""
+    """What replies call the roles besides their names, as in `{Teacher: [Tutor], Student: [Learner]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     """How often a scenario is asked for before its answer counts as rejected."""
     backends: dict[str, BackendConfig]
@@ -180,24 +172,40 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """How many files each side is written to."""
     resolved: Resolved | None = None
     """What a run notes in its own copy of the job; read back, it means nothing."""
+    # No keys of a file: the keys that are named after a protocol, each as the protocol's own Config; and the roles of
+    # the space, which planning fills in.
+    protocol_settings: dict[str, Any] = {}
+    speakers: tuple[Role, ...] = ROLES
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """The names of its arms: at least one. The only arm of a job without `arms:` is ""."""
+        return tuple(self.arms) or ("",)
 
 
-BACKEND_ROLES = ("default", "teacher", "student", "judge")
-PROMPT_ROLES = ("teacher", "student", "closing", "oracle")  # what `prompts` may name
-ARM_STRIDE = 64  # replicates of one arm, at most, where there are arms
+class CallSettings(msgspec.Struct, frozen=True):
+    """What of a job a scheduler has to know."""
+
+    name: str
+    limits: Limits
+    batch: Batch
+    backends: dict[str, BackendConfig]
+
+    @classmethod
+    def of(cls, job: Job) -> CallSettings:
+        return cls(job.name, job.limits, job.batch, job.backends)
+
+    def backend_name(self, role: str) -> str:
+        """Which of the backends answers for a role: its own, else the default one."""
+        return role if role in self.backends else "default"
+
+
 MAX_ARMS = 20
 
 
-def roles_asked(job: Job) -> tuple[str, ...]:
-    """The roles that the job's conversations ask."""
-    if job.protocol == "oneshot":
-        return ("default",)
-    return ("teacher", "student", "judge") if job.selfplay.closing == "judge" else ("teacher", "student")
-
-
 def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
-    """What the job's replies may call each side besides its role, in the order of the roles."""
-    return tuple((role, tuple(job.role_words[role])) for role in ROLES if job.role_words.get(role))
+    """What the job's replies may call each role besides its name, in the order of the roles."""
+    return tuple((role, tuple(job.role_words[role])) for role in job.speakers if job.role_words.get(role))
 
 
 def backend_name(job: Job, role: str) -> str:
@@ -205,11 +213,18 @@ def backend_name(job: Job, role: str) -> str:
     return role if role in job.backends else "default"
 
 
-def prompt_names(job: Job) -> dict[str, str]:
-    """The templates that the job's conversations are asked with, by what they are for."""
-    if job.protocol == "oneshot":
-        return {"default": job.prompt or ""}
-    names = {role: job.prompts.get(role, f"selfplay_{role}") for role in ("teacher", "student")}
-    if job.selfplay.closing is not None:
-        names["closing"] = job.prompts.get("closing", f"closing_{job.selfplay.closing}")
-    return names
+def protocol_of(job: Job) -> Any:
+    """The protocol that the job names (`edgen.protocols.base.ConversationProtocol`)."""
+    return find("protocol", job.protocol)
+
+
+def settings_of(job: Job) -> Any:
+    """The settings of the job's protocol: its Config."""
+    given = job.protocol_settings.get(job.protocol)
+    return protocol_of(job).Config() if given is None else given
+
+
+def roles_asked(job: Job) -> tuple[str, ...]:
+    """The roles that the job's conversations ask."""
+    roles: tuple[str, ...] = protocol_of(job).roles(job)
+    return roles

@@ -7,14 +7,13 @@ Everything wrong with a template is a TemplateError that names the file and the 
 
 from __future__ import annotations
 
-from edgen.prompting.front import EXPECTED, Expects, Front
-from edgen.prompting.prompt import SCENARIO_VARIABLES, Prompt, load_prompt, scenario_variables
+from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter
+from edgen.prompting.prompt import Prompt, load_prompt, scenario_variables
 
 __all__ = [
     "EXPECTED",
-    "SCENARIO_VARIABLES",
     "Expects",
-    "Front",
+    "FrontMatter",
     "Prompt",
     "load_prompt",
     "scenario_variables",

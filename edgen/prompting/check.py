@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 from jinja2 import TemplateSyntaxError, meta, nodes
 
-from edgen.errors import Problem
-from edgen.loading import nearest, shortened
-from edgen.prompting.sandbox import FILTERS, TESTS, Sandbox
+from edgen.core.errors import Problem
+from edgen.core.yaml_values import nearest, shortened
+from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox
 
 Block = Literal["system", "user"]
 BLOCKS: tuple[Block, ...] = ("system", "user")
@@ -56,8 +56,11 @@ def check_size(text: str, sandbox: Sandbox) -> None:
             raise TemplateSyntaxError(f"the number {value} is too large", line)
 
 
-def checked(
-    template: nodes.Template, sandbox: Sandbox, available: Collection[str]
+def check_template(
+    template: nodes.Template,
+    sandbox: Sandbox,
+    available: Collection[str],
+    fields: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[list[Problem], frozenset[str]]:
     """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
     handed to it: used in it, not set in it.
@@ -69,6 +72,7 @@ def checked(
     if not found:
         used = frozenset(meta.find_undeclared_variables(template) - sandbox.globals.keys())
         found = _unknown_names(template, used - set(available), available)
+        found += _unknown_fields(template, fields or {})
     return [Problem(f"line {line}", message) for line, message in sorted(found)], used
 
 
@@ -159,6 +163,22 @@ def _unknown_names(
         )
         for i, (name, line) in enumerate(sorted(lines.items(), key=lambda item: (item[1], item[0])))
     ]
+
+
+def _unknown_fields(
+    template: nodes.Template, fields: Mapping[str, Collection[str]]
+) -> Iterator[tuple[int, str]]:
+    """Fields of a variable's values that none of them has."""
+    for node in template.find_all((nodes.Getattr, nodes.Getitem)):
+        assert isinstance(node, nodes.Getattr | nodes.Getitem)
+        name = node.node.name if isinstance(node.node, nodes.Name) else ""
+        arg = nodes.Const(node.attr) if isinstance(node, nodes.Getattr) else node.arg
+        field = arg.value if isinstance(arg, nodes.Const) else None
+        known = fields.get(name)
+        if known is None or not isinstance(field, str) or field in known or field in TEXT_METHODS:
+            continue
+        near = _near(field, sorted(known)) if known else f"; {name} says nothing besides its values"
+        yield node.lineno, f"no value of {name} has a '{shortened(field)}'{near}"
 
 
 def _near(name: str, known: Collection[str]) -> str:

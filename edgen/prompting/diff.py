@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from edgen.model import Message
+from edgen.core.values import Message
 
 MOST_LINES = 1_000  # of one text
 MOST_WORDS = 400  # of one line
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\s+|[^\W_]+|.")
 Pieces = tuple[tuple[str, bool], ...]
 
 
-class Row(msgspec.Struct, frozen=True):
+class DiffRow(msgspec.Struct, frozen=True):
     """A line of each side, None where a side has no such line."""
 
     left: Pieces | None
@@ -37,12 +37,12 @@ class Row(msgspec.Struct, frozen=True):
         return self.left != self.right
 
 
-def whole(messages: Sequence[Message]) -> str:
+def join_messages(messages: Sequence[Message]) -> str:
     """The messages of a request as one text, each under its role."""
     return "\n".join([f"[{message.role}]\n{message.content}" for message in messages])
 
 
-def unified(left: str, right: str, left_name: str, right_name: str) -> str:
+def unified_diff(left: str, right: str, left_name: str, right_name: str) -> str:
     """A unified diff, as patch(1) reads it; "" where the texts are the same."""
     if left == right:
         return ""
@@ -53,37 +53,37 @@ def unified(left: str, right: str, left_name: str, right_name: str) -> str:
     return "\n".join(difflib.unified_diff(old, new, left_name, right_name, lineterm=""))
 
 
-def rows(left: str, right: str) -> Iterator[Row]:
+def compare_rows(left: str, right: str) -> Iterator[DiffRow]:
     """The texts side by side, every line of both, what differs in words marked."""
     old, new = left.split("\n"), right.split("\n")
     pairs = 0
     for tag, a, b, c, d in _steps(old, new, MOST_LINES):
         if tag == "equal":
-            yield from (Row(((line, False),), ((line, False),)) for line in old[a:b])
+            yield from (DiffRow(((line, False),), ((line, False),)) for line in old[a:b])
             continue
         for number in range(max(b - a, d - c)):
             one = old[a + number] if a + number < b else None
             other = new[c + number] if c + number < d else None
             if one is None or other is None:
-                yield Row(_all(one), _all(other))
+                yield DiffRow(_all(one), _all(other))
                 continue
             words = _WORD.findall(one), _WORD.findall(other)
             pairs += len(words[0]) * len(words[1])
-            yield _row(*words) if pairs <= MOST_PAIRS else Row(_all(one), _all(other))
+            yield _row(*words) if pairs <= MOST_PAIRS else DiffRow(_all(one), _all(other))
 
 
 def _all(line: str | None) -> Pieces | None:
     return None if line is None else ((line, True),)
 
 
-def _row(old: list[str], new: list[str]) -> Row:
+def _row(old: list[str], new: list[str]) -> DiffRow:
     """Two lines that differ, word by word."""
     marked: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
     for tag, a, b, c, d in _steps(old, new, MOST_WORDS):
         for pieces, part in zip(marked, (old[a:b], new[c:d]), strict=True):
             if part:
                 pieces.append(("".join(part), tag != "equal"))
-    return Row(tuple(marked[0]), tuple(marked[1]))
+    return DiffRow(tuple(marked[0]), tuple(marked[1]))
 
 
 def _steps(old: list[str], new: list[str], most: int) -> list[tuple[str, int, int, int, int]]:

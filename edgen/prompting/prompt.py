@@ -8,7 +8,7 @@ of the message; everything else is, to the letter.
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +16,17 @@ from types import TracebackType
 from typing import Any
 
 import jinja2
-import msgspec
 from jinja2.runtime import Context
 
-from edgen.errors import Problem, TemplateError
-from edgen.loading import read_text
-from edgen.model import Message, Scenario
-from edgen.prompting.check import BLOCKS, Block, check_size, checked
-from edgen.prompting.front import EXPECTED, Expects, Front, read_front
-from edgen.prompting.sandbox import MAX_TEXT, Sandbox, metered
+from edgen.core.digest import sha256
+from edgen.core.errors import Problem, TemplateError
+from edgen.core.values import Message, Scenario
+from edgen.core.yaml_values import read_text
+from edgen.prompting.check import BLOCKS, Block, check_size, check_template
+from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter, read_front
+from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields, count_work
 
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
-SCENARIO_VARIABLES: tuple[str, ...] = Scenario.__struct_fields__
 
 # What a template that is wrong can raise while it runs; anything else is a bug of edgen's.
 _RENDERING = (
@@ -43,8 +42,20 @@ _RENDERING = (
 
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
-    """What a template can use of a scenario: SCENARIO_VARIABLES, with their values."""
-    return msgspec.structs.asdict(scenario)
+    """What a template can use of a scenario: its index and its values, each with the fields of its entry.
+
+    `subject` and `level` are the topic's, unless the space has dimensions of these names.
+    """
+    variables: dict[str, str | int | None] = {"index": scenario.index, "subject": None, "level": None}
+    if "topic" in scenario.fields:
+        variables |= {name: scenario.field("topic", name) for name in ("subject", "level")}
+    variables |= scenario.values
+    for name, fields in scenario.fields.items():
+        variables[name] = ValueWithFields(scenario[name], fields)
+    return variables
+
+
+_NO_FIELD = re.compile(r"^'str object' has no attribute '(\w+)'$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +71,7 @@ class Prompt:
     text: str
     sha256: str
     variables_used: frozenset[str]
-    front: Front
+    front: FrontMatter
     _template: jinja2.Template
     _sandbox: Sandbox
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
@@ -74,7 +85,7 @@ class Prompt:
         except _RENDERING as error:
             raise self._worded(error) from None
 
-    def unused(self, available: Collection[str] = SCENARIO_VARIABLES) -> list[str]:
+    def unused(self, available: Collection[str]) -> list[str]:
         """The available variables that this template never reads, in their order."""
         return [name for name in available if name not in self.variables_used]
 
@@ -105,6 +116,11 @@ class Prompt:
         message = str(error)
         if isinstance(error, RecursionError):
             message = "a macro calls itself without end"
+        elif found := _NO_FIELD.search(message):
+            message = (
+                f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask first, as in "
+                f"{{% if topic.{found[1]} is defined %}}"
+            )
         elif isinstance(error, MemoryError) or not message:
             message = f"it cannot be computed ({type(error).__name__})"
         problem = (Problem(f"line {line}", message),) if line else ()
@@ -113,10 +129,14 @@ class Prompt:
 
 
 def load_prompt(
-    path: Path, available: Collection[str] = SCENARIO_VARIABLES, *, expects: Expects | None = None
+    path: Path,
+    available: Collection[str],
+    *,
+    expects: Expects | None = None,
+    fields: Mapping[str, Collection[str]] | None = None,
 ) -> Prompt:
     """The template in the file at `path`, which may use the variables named in `available`; `expects` is
-    what its answer will be read as.
+    what its answer will be read as, `fields` what the values of a variable say of themselves, None where nobody knows.
 
     Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that
     cannot be read or that expects something else, for a syntax error, a variable, filter or test that does
@@ -141,10 +161,10 @@ def load_prompt(
     try:
         check_size(text, sandbox)
         tree = sandbox.parse(text, filename=source)
-        found, used = checked(tree, sandbox, available)
+        found, used = check_template(tree, sandbox, available, fields)
         if found:
             raise TemplateError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
-        tree = metered(tree)
+        tree = count_work(tree)
         tree.set_environment(sandbox)
         code = sandbox.compile(tree, filename=source)
         template = jinja2.Template.from_code(sandbox, code, sandbox.globals)
@@ -158,7 +178,7 @@ def load_prompt(
         raise TemplateError(source, f"it cannot be compiled: {what}.") from None
     blocks = template.blocks or {"user": template.root_render_func}
     parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = sha256(text)
     return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts)
 
 

@@ -10,7 +10,7 @@ pass through filters of this environment whose names templates cannot use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, MappingView
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
 from typing import Any
 
 from jinja2 import StrictUndefined, nodes, pass_context
@@ -33,11 +33,23 @@ TESTS = (
     *("number", "odd", "string", "true", "undefined"),
 )
 # No method that can make a long text from a short one, or read Python's attributes (format).
-_TEXT_METHODS = frozenset(
+TEXT_METHODS = frozenset(
     {"capitalize", "endswith", "lower", "split", "splitlines", "startswith", "title", "upper"}
 )
 _DICT_METHODS = frozenset({"get", "items", "keys", "values"})
 _CONTAINERS = (list, tuple, dict, range, MappingView)
+
+
+class ValueWithFields(str):
+    """A value of a scenario that a template prints, with what its entry says of itself as attributes."""
+
+    __slots__ = ("fields",)
+    fields: Mapping[str, Any]
+
+    def __new__(cls, value: str, fields: Mapping[str, Any]) -> ValueWithFields:
+        new = super().__new__(cls, value)
+        new.fields = fields
+        return new
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -84,9 +96,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def text(self, value: Any) -> str:
         """What printing `value` gives. Raises where printing it would be a mistake."""
-        if type(value) is str:
+        if type(value) is str or type(value) is ValueWithFields:
             self.spend(1 + (len(value) >> 6))
-            return value
+            return str(value)
         if isinstance(value, float) and not math.isfinite(value):
             raise SecurityError("this number is too large to be printed, or is none")
         if isinstance(value, str | int | float | Undefined):
@@ -102,14 +114,21 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         self.spend(1 + _weight(obj))
+        if isinstance(obj, ValueWithFields) and attribute not in TEXT_METHODS:
+            return obj.fields.get(attribute)
         return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, ValueWithFields) and isinstance(argument, str):
+            return self.getattr(obj, argument)
+        return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> None:
         """No wrapper, so that `format` meets is_safe_attribute, which refuses it: '{:999999999}'."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if isinstance(obj, str):
-            return attr in _TEXT_METHODS
+            return attr in TEXT_METHODS
         if isinstance(obj, dict):
             return attr in _DICT_METHODS
         if isinstance(obj, LoopContext):
@@ -211,7 +230,7 @@ def _weight(value: Any) -> int:
     return len(value) if isinstance(value, _CONTAINERS) else 0
 
 
-def metered(template: nodes.Template) -> nodes.Template:
+def count_work(template: nodes.Template) -> nodes.Template:
     """The parsed template with everything that repeats or grows put under the sandbox's count."""
     _Metering().visit(template)
     return template

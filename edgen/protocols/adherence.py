@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from edgen.model import Address, Rejection, RejectionReason, Reply, Request, Scenario, Turn
-from edgen.prompting import SCENARIO_VARIABLES, scenario_variables
-from edgen.protocols.base import Prompting, Rules, ask, transcript_of
-from edgen.quality.cues import MEASURES, Verdicts
-from edgen.transcript.thinking import without_thinking
+from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.families.education.cues import MEASURES, Verdicts
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
+from edgen.reading.text.thinking import drop_thinking
+from edgen.space.variables import EDUCATION_VARIABLES
 
-VARIABLES = (*SCENARIO_VARIABLES, "conversation")
+VARIABLES = (*EDUCATION_VARIABLES, "conversation")
 _SHOWN = 80  # characters of an answer that could not be read
 
 _LINE = re.compile(
@@ -32,15 +33,30 @@ _ANSWERS = {
 }
 
 
+class Adherence(Protocol):
+    """A judge of how well one conversation keeps to its scenario."""
+
+    name = "adherence"
+    precedence = 10
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The answers to the five questions."""
+        return request.sheet()
+
+
+ADHERENCE = Adherence()
+
+
 def adherence(
-    scenario: Scenario, number: int, turns: Sequence[Turn], prompt: Prompting, rules: Rules
+    scenario: Scenario, task: TaskId, turns: Sequence[Turn], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, Verdicts | Rejection]:
     """Yields a request per ask; returns the answers to all five questions, or why there are none.
 
-    `number` is the conversation's among those of its scenario."""
+    `task` names the conversation among those of its scenario."""
     variables = {**scenario_variables(scenario), "conversation": transcript_of(turns)}
-    address = Address(scenario.index, number)
-    return (yield from ask(address, prompt.messages(variables), rules, _read, "judge"))
+    address = Address(scenario.index, task)
+    question = Question(address, prompt.messages(variables), ADHERENCE.name, "judge")
+    return (yield from ask(question, rules, _read))
 
 
 def _read(reply: Reply) -> Verdicts | Rejection:
@@ -56,7 +72,7 @@ def _read(reply: Reply) -> Verdicts | Rejection:
 def read_sheet(text: str) -> Verdicts | None:
     """The five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
     found: dict[str, bool | None] = {}
-    for line in _LINE.finditer(without_thinking(text.replace("\r\n", "\n"), [])):
+    for line in _LINE.finditer(drop_thinking(text.replace("\r\n", "\n"), [])):
         name, said = line[1].lower().replace(" ", "_"), line[2]
         answer = _BARE.sub("", said).lower().replace("’", "'") if len(said) <= _LONGEST else ""
         if answer not in _ANSWERS or found.get(name, _ANSWERS[answer]) is not _ANSWERS[answer]:

@@ -3,19 +3,27 @@
 It does no I/O and reads no clock, so whoever drives it is exchangeable: the online engine, a
 provider's batch API, a test that replays a list. A call that failed for good is thrown into it as
 CallError; a protocol that has no use for that lets it through.
+
+Whatever asks is a `Protocol`: a judge, an annotator, a space's growth. One that makes conversations is a
+`ConversationProtocol`; a job names it, and all that the rest of edgen has to know of it stands on the object.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Protocol as Face
 
 import msgspec
 
-from edgen.config import Branch, Selfplay
-from edgen.errors import CallError, FailureKind
-from edgen.model import (
+from edgen.config import Branch, Job
+from edgen.core.errors import CallError, FailureKind, Problem
+from edgen.core.values import (
     Address,
     Conversation,
     Message,
@@ -26,7 +34,13 @@ from edgen.model import (
     Scenario,
     Turn,
 )
-from edgen.transcript.abroad import NO_WORDS, OwnWords
+from edgen.space.education import ROLES
+from edgen.space.model import Space, SpaceRole
+
+if TYPE_CHECKING:
+    from edgen.prompting import Expects
+    from edgen.protocols.stage import Stage
+    from edgen.reading.roles import OwnWords, RoleWords
 
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
@@ -35,52 +49,213 @@ T = TypeVar("T")
 _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 
 
-class Prompting(Protocol):
+class Prompting(Face):
     """What a protocol needs of a template: variables in, messages out."""
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """`asks`: how often one answer is asked for before the last one counts as rejected. `words`: a job's own for
-    the two sides, by which replies are read."""
+    """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected. `settings`:
+    the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`: the space's."""
 
     asks: int
     seed: int
-    selfplay: Selfplay = Selfplay()
+    settings: Any = None
     branch: Branch | None = None
-    words: OwnWords = NO_WORDS
+    words: OwnWords = ()
+    roles: tuple[SpaceRole, ...] = ROLES
+
+    @property
+    def role_words(self) -> RoleWords:
+        """What the readers know of the roles."""
+        return role_words(tuple(role.name for role in self.roles))
 
 
-# Scenario, replicate, the templates by what they are for, the rules.
-Start = Callable[[Scenario, int, Mapping[str, Prompting], Rules], Conversing]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A template that a protocol asks with.
+
+    `name`: the job's, else a shipped one's; None: the job names none. `file`: the one that a package brings for a job
+    that names none; without it, the job has to name one. `key`: the job's key that names it.
+    `variables`: what it may use. `reports`: those of them that a person is told of where it never uses them.
+    `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role that is asked with it.
+    """
+
+    name: str | None
+    key: str
+    expects: Expects
+    variables: tuple[str, ...]
+    file: Path | None = None
+    reports: tuple[str, ...] = ()
+    shows: tuple[tuple[str, ...], ...] = ()
+    why: str = ""
+    asked: str = "default"
+
+
+class ExpectedCall(NamedTuple):
+    """A call that a conversation is expected to make, for an estimate.
+
+    `tokens`: of its answer: low, expected, high. `hears`: its prompt holds what was said before. `heard`: what it
+    says is in later prompts. `own`: a replicate that leaves another one makes it for itself all the same.
+    """
+
+    role: str
+    use: str
+    tokens: tuple[float, float, float]
+    hears: bool = False
+    heard: bool = False
+    own: bool = False
+
+
+class Starter(NamedTuple):
+    """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role whose
+    backend the job's first lines show, and a sentence for the help text."""
+
+    job: str
+    templates: Mapping[str, str]
+    role: str
+    help: str
+
+
+class Simulation(Face):
+    """What the simulator offers to a protocol that answers its own prompts.
+
+    `messages` are those of the request, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed.
+    `say` speaks a rule of the phrase book. The others answer what edgen's own protocols ask: each returns None where
+    the messages ask something else.
+    """
+
+    messages: Sequence[Message]
+    fault: str | None
+
+    def random(self) -> float: ...
+    def say(self, rule: str, **slots: str) -> str: ...
+    def conversation(self) -> str | None: ...
+    def turn(self) -> str | None: ...
+    def probability(self) -> str | None: ...
+    def verdict(self) -> str | None: ...
+    def sheet(self) -> str | None: ...
+    def values(self) -> str | None: ...
+
+
+class Protocol:
+    """Whatever asks models. `name` is that of its entry point.
+
+    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest.
+    """
+
+    name: ClassVar[str]
+    precedence: ClassVar[int] = 0
+
+    def simulated(self, request: Simulation) -> str | None:
+        """What the simulator answers; None where the prompt is none of this protocol's."""
+        return None
+
+
+class ConversationProtocol(Protocol):
+    """How a scenario becomes a conversation. `Config` is the job's key of the protocol's name, as a typed struct.
+
+    `about_leaks` tells a reader of a report what a leak means under this protocol; `about_probability`, what to do
+    where conversations have no probability.
+    """
+
+    Config: ClassVar[type[msgspec.Struct]]
+    starter: ClassVar[Starter | None] = None
+    branches: ClassVar[bool] = False
+    about_leaks: ClassVar[str] = ""
+    about_probability: ClassVar[str] = ""
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """What of a job does not go together, as far as its file tells."""
+        yield from ()
+
+    def role_problems(self, job: Job) -> Iterator[Problem]:
+        """What of a job does not fit its `speakers`, the roles of its space."""
+        yield from ()
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """The roles that conversations ask, as `backends` names them; the one that a record names comes first."""
+        return ("default",)
+
+    @abstractmethod
+    def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
+        """The templates that conversations are asked with, by what they are for. Without a space, nobody asks what
+        they may use."""
+
+    @abstractmethod
+    def start(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> Conversing:
+        """The work on one conversation."""
+
+    @abstractmethod
+    def opening(
+        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> dict[str, tuple[Message, ...]]:
+        """The messages of each template as the conversation begins."""
+
+    @abstractmethod
+    def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+        """The calls of one conversation: few (0), as many as expected (1), or the most (2)."""
+
+    def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
+        """At which of so many calls a replicate may leave the first one, where the job branches."""
+        return (0,)
+
+    def role_of(self, job: Job, step: int) -> str:
+        """The role that is asked at a step, most likely."""
+        return "default"
+
+    def probability_by(self, settings: Any) -> str:
+        """Who says how probable it is that the student understood: runs that differ in it cannot be compared in it."""
+        return self.name
+
+    def caveats(self, settings: Any) -> Iterator[str]:
+        """What a card has to say of conversations that were made so."""
+        yield f"The conversations were made under the protocol {self.name}."
+
+    def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage | None:
+        """The agents of a scenario, turn by turn; None where no single one of them can be played by others."""
+        return None
 
 
 def call_seed(seed: int, address: Address) -> int:
     """The seed of one call, in [0, 2**31): a pure function of the job's seed and the address."""
-    place = f"{seed}/{address.scenario}/{address.replicate}/{address.step}/{address.attempt}"
+    place = f"{seed}/{address.scenario}/{address.task}/{address.step}/{address.attempt}"
     return int.from_bytes(hashlib.blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
 
 
+class Question(NamedTuple):
+    """One thing to be asked: where, with what, by which protocol, and which role of the job answers."""
+
+    address: Address
+    messages: tuple[Message, ...]
+    protocol: str
+    role: str = "default"
+
+
 def ask(
-    first: Address,
-    messages: tuple[Message, ...],
-    rules: Rules,
-    read: Callable[[Reply], T | Rejection],
-    role: str = "default",
+    question: Question, rules: Rules, read: Callable[[Reply], T | Rejection]
 ) -> Generator[Request, Reply, T | Rejection]:
     """Ask until `read` makes something of an answer; the last rejection if it never does.
 
     Every ask starts afresh, never with the wreck in the prompt; an answer that was cut off is asked
     for with twice the room.
     """
+    first = question.address
     scale = 1
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
     for attempt in range(rules.asks):
-        address = Address(first.scenario, first.replicate, first.step, attempt)
+        address = Address(first.scenario, first.task, first.step, attempt)
         try:
             reply = yield Request(
-                address, messages, seed=call_seed(rules.seed, address), role=role, max_tokens_scale=scale
+                address,
+                question.messages,
+                seed=call_seed(rules.seed, address),
+                role=question.role,
+                max_tokens_scale=scale,
+                protocol=question.protocol,
             )
         except CallError as failure:
             if scale > 1 and failure.kind in _NO_MORE_ROOM:
@@ -97,3 +272,11 @@ def ask(
 def transcript_of(turns: Iterable[Turn]) -> str:
     """A conversation as a judge is shown it: a line a turn, no end marker."""
     return "\n".join([f"{turn.role}: {turn.text}" for turn in turns])
+
+
+@functools.cache
+def role_words(names: tuple[str, ...]) -> RoleWords:
+    """What the readers know of a space's roles."""
+    from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+
+    return TEACHER_STUDENT if {*names} == {*TEACHER_STUDENT.names} else RoleWords(names)

@@ -12,12 +12,34 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
-from edgen.model import Address, Rejection, RejectionReason, Reply, Request, Scenario, Turn
-from edgen.pairing.model import Candidate, Compare, Order, SideName, Verdict
-from edgen.pairing.verdict import read_verdict
+from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
+from edgen.core.values import (
+    Address,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+    TaskId,
+    Turn,
+)
 from edgen.prompting import scenario_variables
-from edgen.protocols.base import Prompting, Rules, ask, transcript_of
-from edgen.protocols.guarded import GUARDED, fenced, guarded_lines, mark
+from edgen.protocols.base import (
+    Prompting,
+    Protocol,
+    Question,
+    Rules,
+    Simulation,
+    Template,
+    ask,
+    transcript_of,
+)
+from edgen.protocols.guarded_text import GUARDED, fence_text, guarded_lines, make_mark
+from edgen.reading.answers.verdict import read_verdict
+from edgen.space import Space
+from edgen.space.education import is_education
+from edgen.space.variables import template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {
@@ -26,6 +48,8 @@ PLAIN: dict[Compare, tuple[str, ...]] = {
 }
 # What a judge's template is given, besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
+# What it is given of the space: the roles, the scenario's values with their labels, and what the space says it is for.
+OF_SPACE: tuple[str, ...] = ("space_roles", "space_goal", "scenario_lines", "next_speaker")
 # A judge's template has to show both texts: plain, or guarded.
 SHOWN: dict[Compare, tuple[tuple[str, ...], ...]] = {
     compare: (names[-2:], ("guarded_1", "guarded_2")) for compare, names in PLAIN.items()
@@ -34,11 +58,43 @@ ORDERS: tuple[Order, Order] = ("ab", "ba")
 _SHOWN = 200  # characters of an answer that could not be read
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """Two candidates of a scenario; `slot` numbers them among all pairs that the scenario can have."""
+class Oracle(Protocol):
+    """A judge of two conversations."""
 
+    name = "oracle"
+    precedence = 20
+
+    def template(self, name: str, compare: Compare, space: Space) -> Template:
+        """The judge's template, of which a run keeps a copy where its job names one."""
+        return Template(
+            name=name,
+            key="prompts.oracle",
+            expects="verdict",
+            variables=(*template_variables(space), *COMPARED[compare], *OF_SPACE),
+            shows=SHOWN[compare],
+            why=f"pairs.compare: {compare}",
+            asked="judge",
+        )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The number of the better one."""
+        return request.verdict()
+
+
+ORACLE = Oracle()
+
+
+def usual_template(space: Space) -> str:
+    """The template that a judge is asked with where nothing else is said."""
+    return "oracle_guarded" if is_education(space) else "oracle_roles"
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Two candidates of a scenario of a space; `task` names them among all pairs that the scenario can have."""
+
+    space: Space
     scenario: Scenario
-    slot: int
+    task: TaskId
     a: Candidate
     b: Candidate
 
@@ -58,41 +114,32 @@ def oracle(
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yields a request per vote and order (and per further ask); returns every verdict, in both orders as
     often, or why there is none."""
-    a, b = comparison.a, comparison.b
-    if a.turns == b.turns:
+    if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
-    shown = _shown(a, b, compare)
+    shown = _select_turns(comparison, compare)
     if isinstance(shown, Rejection):
         return shown
-    scenario = scenario_variables(comparison.scenario)
-    guarded = [guarded_lines(turns) for turns in shown]
-    fence = mark(rules.seed, comparison.scenario.index, comparison.slot, guarded)
-    messages = {
-        order: prompt.messages(
-            {**scenario, **_plain(shown, compare, order), **_guarded(guarded, compare, order, fence)}
-        )
-        for order in ORDERS
-    }
+    messages = _messages(comparison, shown, prompt, compare, rules)
     verdicts = []
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
-            address = Address(comparison.scenario.index, comparison.slot, step=2 * vote + step)
-            unread: list[str] = []
-
-            def read(reply: Reply, unread: list[str] = unread) -> int | Rejection:
-                said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
-                if said is not None:
-                    return said
-                unread.append((reply.refusal or reply.text)[:_SHOWN])
-                cut = reply.finish_reason == "length"
-                reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
-                return Rejection(reason, "the answer names neither side")
-
-            said = yield from ask(address, messages[order], rules, read, "judge")
-            choice = None if isinstance(said, Rejection) else _side(said, order)
-            text = unread[-1] if choice is None else None
-            verdicts.append(Verdict(order=order, vote=vote, choice=choice, text=text))
+            address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
+            said = yield from ask(Question(address, messages[order], ORACLE.name, "judge"), rules, _read)
+            if isinstance(said, Rejection):
+                verdicts.append(Verdict(order=order, vote=vote, choice=None, text=said.detail))
+            else:
+                verdicts.append(Verdict(order=order, vote=vote, choice=_side(said, order)))
     return verdicts
+
+
+def _read(reply: Reply) -> int | Rejection:
+    """Which text is the better one, 1 or 2; the detail of a rejection is the beginning of the answer."""
+    said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
+    if said is not None:
+        return said
+    cut = reply.finish_reason == "length"
+    reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
+    return Rejection(reason, (reply.refusal or reply.text)[:_SHOWN])
 
 
 def _side(said: int, order: Order) -> SideName:
@@ -100,11 +147,12 @@ def _side(said: int, order: Order) -> SideName:
 
 
 # What both share, and what each side has of its own.
-_Shown = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
+_ShownTurns = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
 
 
-def _shown(a: Candidate, b: Candidate, compare: Compare) -> _Shown | Rejection:
+def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rejection:
     """The turns that a judge is shown."""
+    a, b = comparison.a, comparison.b
     if compare == "conversation":
         return (), a.turns, b.turns
     prefix = shared_prefix(a, b)
@@ -112,7 +160,7 @@ def _shown(a: Candidate, b: Candidate, compare: Compare) -> _Shown | Rejection:
         return Rejection(
             RejectionReason.NO_RESPONSES, "one of them ends where they part: there is no response to judge"
         )
-    if a.turns[prefix].role != "Teacher":
+    if is_education(comparison.space) and a.turns[prefix].role != "Teacher":
         return Rejection(
             RejectionReason.NO_RESPONSES,
             "they part at a turn of the student, and the judge compares teachers",
@@ -120,7 +168,37 @@ def _shown(a: Candidate, b: Candidate, compare: Compare) -> _Shown | Rejection:
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _plain(shown: _Shown, compare: Compare, order: Order) -> dict[str, str]:
+def _messages(
+    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
+) -> dict[Order, tuple[Message, ...]]:
+    """What the judge is asked with in each order."""
+    scenario = {**_about(comparison, shown), **scenario_variables(comparison.scenario)}
+    guarded = [guarded_lines(turns) for turns in shown]
+    fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
+    return {
+        order: prompt.messages(
+            {**scenario, **_plain(shown, compare, order), **_guard_texts(guarded, compare, order, fence)}
+        )
+        for order in ORDERS
+    }
+
+
+def _about(comparison: Comparison, shown: _ShownTurns) -> dict[str, str]:
+    """What a template may say of the space, by the names of OF_SPACE."""
+    space, responses = comparison.space, shown[1]
+    names = [role.name for role in space.roles]
+    return {
+        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
+        "space_goal": space.description or "",
+        "scenario_lines": "\n".join(
+            f"- {one.label or one.name.replace('_', ' ')}: {comparison.scenario[one.name]}"
+            for one in space.dimensions
+        ),
+        "next_speaker": responses[0].role,
+    }
+
+
+def _plain(shown: _ShownTurns, compare: Compare, order: Order) -> dict[str, str]:
     """The texts as the published templates take them, by the names of PLAIN."""
     sides = shown[1:] if order == "ab" else shown[:0:-1]
     if compare == "conversation":
@@ -130,7 +208,7 @@ def _plain(shown: _Shown, compare: Compare, order: Order) -> dict[str, str]:
     return dict(zip(PLAIN[compare], texts, strict=True))
 
 
-def _guarded(lines: Sequence[str], compare: Compare, order: Order, fence: str) -> dict[str, str]:
+def _guard_texts(lines: Sequence[str], compare: Compare, order: Order, fence: str) -> dict[str, str]:
     """The same texts by the names of GUARDED, each within its fence."""
     common, *sides = lines
     one, other = sides if order == "ab" else reversed(sides)
@@ -138,7 +216,7 @@ def _guarded(lines: Sequence[str], compare: Compare, order: Order, fence: str) -
     return {
         "compare": compare,
         "fence": fence,
-        "guarded": fenced("Interaction", common, fence),
-        "guarded_1": fenced(f"{noun} 1", one, fence),
-        "guarded_2": fenced(f"{noun} 2", other, fence),
+        "guarded": fence_text("Interaction", common, fence),
+        "guarded_1": fence_text(f"{noun} 1", one, fence),
+        "guarded_2": fence_text(f"{noun} 2", other, fence),
     }

@@ -1,84 +1,273 @@
-"""Two agents talk, turn by turn, each blind to the other's secrets.
+"""Agents talk, turn by turn, each blind to what its role does not see.
 
-A turn that is none, or that a detector rejects, is asked for again. Replicates beyond the first may
-leave replicate 0 at a turn: they ask its requests, which the ledger answers, up to there, and their own
-from there on.
+What the protocol is to the rest of edgen; how a conversation is played is in `play` and `stage`.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from edgen.config import Branch
-from edgen.model import Conversation, Rejection, RejectionReason, Scenario
-from edgen.protocols.base import Conversing, Prompting, Rules
-from edgen.protocols.stage import Entry, Played, Stage
+import msgspec
+from msgspec import Meta
+
+from edgen.config import Job, settings_of
+from edgen.config.backends import Text
+from edgen.core.errors import Problem
+from edgen.core.values import Message, Role, Scenario, Turn
+from edgen.protocols.base import (
+    ConversationProtocol,
+    Conversing,
+    ExpectedCall,
+    Prompting,
+    Rules,
+    Simulation,
+    Starter,
+    Template,
+)
+from edgen.space.education import ROLES, TOPIC_FIELDS
+from edgen.space.model import Space
+from edgen.space.variables import EDUCATION_VARIABLES, template_variables
+
+if TYPE_CHECKING:
+    from edgen.protocols.stage import Stage
+
+CLOSING_STEP = 1000  # behind the last step that a turn can have
+MOST_TURNS = 2_000  # in which a turn to branch at is looked for
+# What a template may use of Education Dialogue's scenarios, by what it is for.
+VARIABLES = {
+    "teacher": ("index", *ROLES[0].sees, *TOPIC_FIELDS),
+    "student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
+    "closing_student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
+    "closing_judge": (*EDUCATION_VARIABLES, "conversation"),
+}
+# Low, expected and high, of one answer each: tokens.
+_TURN = (10.0, 40.0, 150.0)
+_CLOSING = (1.0, 10.0, 60.0)
+_TURNS = (4, 12)  # of a conversation; at most the job's max_turns
 
 
-def selfplay(
-    scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-) -> Conversing:
-    """Yields a turn's request at a time; returns the conversation, or why it is none."""
-    stage = Stage(scenario, prompts, rules)
-    start: list[Entry] = []
-    branch = None
-    if replicate > 0 and rules.branch is not None:
-        chosen = _chosen(rules.branch, stage)
-        base = yield from stage.play(0, [], until=chosen)
-        branch = _drawn(rules, scenario, base) if chosen is None else _reached(chosen, base, rules)
-        if branch is None:
-            if base.rejection is not None:
-                return base.rejection
-            detail = f"replicate 0 has {len(base.entries)} turns, and ended before the one to branch at"
-            return Rejection(RejectionReason.NO_BRANCH, detail)
-        start = base.entries[:branch]
-    played = yield from stage.play(replicate, start)
-    if played.rejection is not None:
-        return played.rejection
-    if (none := _no_conversation(played)) is not None:
-        return none
-    probability = yield from stage.close(replicate, played)
-    return Conversation(
-        tuple(played.turns),
-        probability,
-        played.ended_by,
-        repairs=_names(entry.repairs for entry in played.entries),
-        flags=_names(entry.flags for entry in played.entries),
-        branch=branch,
+Weight = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+
+class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
+    """How agents talk. `closing` is who is asked for the probability of understanding at the end.
+    A detector that rejects has the turn asked for again; one that flags lets it stand, and says so."""
+
+    first: Text | None = None
+    """Who speaks first; null: the first of the space's roles."""
+    order: tuple[Text, ...] | dict[str, Weight] | None = None
+    """Who speaks when: null: the roles in turn; a list: as listed, over and over; weights by role: drawn anew for each
+    turn, and nobody speaks twice in a row."""
+    max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
+    """Turns after which a conversation ends by itself."""
+    closing: Text | None = None
+    """Who says at the end how probable it is that the student understood: a role, or `judge`; null: nobody is asked."""
+    leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
+    """What becomes of a turn that tells a secret of its brief: asked for again, or kept with a flag."""
+    loop: Literal["reject", "flag"] = "reject"
+    """What becomes of a turn that repeats an earlier one: asked for again, or kept with a flag."""
+
+    def speakers(self, roles: Sequence[Role], seed: int = 0, scenario: int = 0) -> Iterator[Role]:
+        """The roles in the order in which they speak, without end: the same for all replicates of a scenario."""
+        named = {role.lower(): role for role in roles}
+        first = named.get((self.first or "").lower())
+        if isinstance(self.order, dict):
+            weights = {named[role.lower()]: weight for role, weight in self.order.items()}
+            yield from _draw_speakers(weights, first, f"{seed}/{scenario}/order")
+            return
+        order = [named[role.lower()] for role in self.order or roles]
+        start = order.index(first) if first else 0
+        yield from itertools.cycle(order[start:] + order[:start])
+
+
+def _draw_speakers(weights: Mapping[Role, float], first: Role | None, seed: str) -> Iterator[Role]:
+    last = None
+    for number in itertools.count():
+        others = {role: weight for role, weight in weights.items() if role != last}
+        rng = random.Random(f"{seed}/{number}")  # noqa: S311 - reproducible, not secret
+        last = first if first and not number else rng.choices([*others], [*others.values()])[0]
+        yield last
+
+
+class SelfplayProtocol(ConversationProtocol):
+    """Each side is asked for its own turns."""
+
+    name = "selfplay"
+    precedence = 40
+    Config = Selfplay
+    branches = True
+    starter = Starter(
+        "selfplay",
+        {
+            "teacher.j2": "selfplay_teacher",
+            "student.j2": "selfplay_student",
+            "closing.j2": "closing_student",
+            "oracle.j2": "oracle_guarded",
+        },
+        "teacher",
+        "two agents, and pairs of what they say",
     )
+    about_leaks = (
+        "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: look for "
+        "any leak, which is a guess or a prompt that says too much."
+    )
+    about_probability = "`closing: student` under `selfplay` asks for it"
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """A prompt for the whole conversation."""
+        if job.prompt is not None:
+            yield Problem(
+                "$.prompt", "selfplay has a prompt for each side: `prompts: {teacher: …, student: …}`"
+            )
+
+    def role_problems(self, job: Job) -> Iterator[Problem]:
+        """Roles that the space has not, an order that leaves nobody to answer, a branch behind the last turn."""
+        settings: Selfplay = settings_of(job)
+        roles = [role.lower() for role in job.speakers]
+        order = [role.lower() for role in settings.order or roles]
+        named = {
+            "selfplay.first": [settings.first] if settings.first else [],
+            "selfplay.order": [*(settings.order or ())],
+            "selfplay.closing": [settings.closing] if settings.closing not in (None, "judge") else [],
+            "branch.role": [job.branch.role] if job.branch and job.branch.role else [],
+        }
+        unknown = [(key, name) for key, names in named.items() for name in names if name.lower() not in roles]
+        yield from (
+            Problem(f"$.{key}", f"the space has no role {name!r} (known: {', '.join(roles)})")
+            for key, name in unknown
+        )
+        if len({*order}) < 2:
+            yield Problem("$.selfplay.order", "a conversation needs two roles at least")
+        elif not unknown and settings.first and settings.first.lower() not in order:
+            yield Problem("$.selfplay.first", f"{settings.first} is not in selfplay.order")
+        elif not unknown and job.branch is not None:
+            yield from self._branch_problems(job, settings)
+
+    def _branch_problems(self, job: Job, settings: Selfplay) -> Iterator[Problem]:
+        assert job.branch is not None
+        turns = _turns_of(job, MOST_TURNS)
+        if not turns:
+            yield Problem("$.branch.role", f"{job.branch.role} is not in selfplay.order")
+        elif isinstance(job.branch.at, int):
+            turn = turns[job.branch.at - 1] + 1 if job.branch.at <= len(turns) else MOST_TURNS
+            if turn > settings.max_turns:
+                yield Problem(
+                    "$.branch.at", f"that is turn {turn}, and selfplay.max_turns is {settings.max_turns}"
+                )
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """Each speaker, and the judge where it is asked at the end."""
+        roles = tuple(role.lower() for role in job.speakers)
+        return (*roles, "judge") if settings_of(job).closing == "judge" else roles
+
+    def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
+        """A template for each role, and one for the closing question where it is asked."""
+        templates = {}
+        sees = {} if space is None else {role.name: role.sees for role in space.roles}
+        for role in job.speakers:
+            use = role.lower()
+            variables = () if space is None else template_variables(space, sees[role])
+            templates[use] = Template(
+                name=job.prompts.get(use, f"selfplay_{use}"),
+                key=f"prompts.{use}",
+                expects="turn",
+                variables=variables,
+                reports=variables[1:],  # the index says nothing to a model
+                asked=use,
+            )
+        if closing := (settings_of(job).closing or "").lower():
+            judge = closing == "judge"
+            variables = () if space is None else (*template_variables(space), "conversation")
+            templates["closing"] = Template(
+                name=job.prompts.get("closing", "closing_judge" if judge else "closing_student"),
+                key="prompts.closing",
+                expects="probability",
+                variables=variables if judge or closing not in templates else templates[closing].variables,
+                shows=(("conversation",),) if judge else (),
+                why="closing: judge",
+                asked=closing,
+            )
+        return templates
+
+    def start(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> Conversing:
+        """Yields a turn's request at a time; returns the conversation, or why it is none."""
+        from edgen.protocols.play import play
+
+        return play(self.stage(scenario, prompts, rules), replicate)
+
+    def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage:
+        """Both agents of a scenario."""
+        from edgen.protocols.stage import Stage
+
+        return Stage(scenario, prompts, rules)
+
+    def opening(
+        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> dict[str, tuple[Message, ...]]:
+        """Each side's brief, and the closing question."""
+        stage = self.stage(scenario, prompts, rules)
+        names = [role.name for role in rules.roles]
+        opening = {name.lower(): stage.messages(name, []) for name in names}
+        if "closing" in prompts:
+            opening["closing"] = stage.closing([Turn(name, "…") for name in names])
+        return opening
+
+    def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+        """A call a turn, and one for the closing question."""
+        settings: Selfplay = settings_of(job)
+        turns = settings.max_turns if level == 2 else min(_TURNS[level], settings.max_turns)
+        calls = [
+            ExpectedCall(role.lower(), role.lower(), _TURN, hears=True, heard=True)
+            for role in itertools.islice(settings.speakers(job.speakers), turns)
+        ]
+        if settings.closing is not None:
+            calls.append(ExpectedCall(settings.closing.lower(), "closing", _CLOSING, hears=True, own=True))
+        return tuple(calls)
+
+    def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
+        """The turn that the job names; else the last one for what is low, the first one for what is high, all of the
+        role's for what is expected."""
+        assert job.branch is not None
+        turns = _turns_of(job, MOST_TURNS)
+        if job.branch.at != "sampled":
+            return [min(turns[job.branch.at - 1], calls - 1)]
+        turns = [turn for turn in turns if turn < calls] or [0]
+        return {0: turns[-1:], 2: turns[:1]}.get(level, turns)
+
+    def role_of(self, job: Job, step: int) -> str:
+        """Who speaks at a step, or is asked the closing question."""
+        settings: Selfplay = settings_of(job)
+        if step >= CLOSING_STEP:
+            return (settings.closing or job.speakers[-1]).lower()
+        return next(itertools.islice(settings.speakers(job.speakers), step, None)).lower()
+
+    def probability_by(self, settings: Selfplay) -> str:
+        """Who is asked at the end."""
+        return f"{self.name}, {settings.closing}"
+
+    def caveats(self, settings: Selfplay) -> Iterator[str]:
+        """What the agents knew."""
+        yield (
+            "An agent plays each role and is told only what that role sees. What agents give away of it by themselves "
+            "is in the text."
+        )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The closing question's number, or a turn."""
+        return request.probability() or request.turn()
 
 
-def _names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in lists for name in names))
+def _turns_of(job: Job, most: int) -> list[int]:
+    """The turns, from 0, of the role at whose turns a job branches."""
+    assert job.branch is not None
+    role = (job.branch.role or job.speakers[0]).lower()
+    order = itertools.islice(settings_of(job).speakers(job.speakers), most)
+    return [turn for turn, speaker in enumerate(order) if speaker.lower() == role]
 
 
-def _no_conversation(played: Played) -> Rejection | None:
-    roles = {entry.turn.role for entry in played.entries}
-    if len(played.entries) < 2:
-        return Rejection(RejectionReason.TOO_SHORT, f"it has {len(played.entries)} turns")
-    return Rejection(RejectionReason.ONE_SPEAKER, "only one side speaks") if len(roles) < 2 else None
-
-
-def _chosen(branch: Branch, stage: Stage) -> int | None:
-    """The turn, from 0, at which the job has replicate 0 left; None if it is to be drawn."""
-    if branch.at == "sampled":
-        return None
-    opens = stage.first == branch.role.capitalize()
-    return 2 * (branch.at - 1) + (0 if opens else 1)
-
-
-def _reached(turn: int, base: Played, rules: Rules) -> int | None:
-    """The turn, if replicate 0 came to it."""
-    goes_on = base.ended_by is None and base.rejection is None
-    return turn if goes_on and turn == len(base.entries) < rules.selfplay.max_turns else None
-
-
-def _drawn(rules: Rules, scenario: Scenario, base: Played) -> int | None:
-    """One of the turns that replicate 0 has, None if it has none of that role: the same for all
-    replicates of a scenario, so that each can be compared with each."""
-    assert rules.branch is not None
-    role = rules.branch.role.capitalize()
-    turns = [i for i, entry in enumerate(base.entries) if entry.turn.role == role]
-    rng = random.Random(f"{rules.seed}/{scenario.index}/branch")  # noqa: S311 - reproducible, not secret
-    return rng.choice(turns) if turns else None
+SELFPLAY = SelfplayProtocol()

@@ -1,41 +1,38 @@
-"""Two agents on a stage: what each knows, how each is asked, and what is made of what they say.
+"""Agents on a stage: what each knows, how each is asked, and what is made of what they say.
 
-A side's brief is rendered from its own values alone; what one knows of the other is what the other
+A role's brief is rendered from the dimensions that it sees; what it knows of the others is what they
 said. `Stage` yields requests, as protocols do; selfplay and the environment for online methods drive it.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Generator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Collection, Generator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from edgen.model import Address, Message, Rejection, RejectionReason, Reply, Request, Role, Scenario, Turn
-from edgen.protocols.base import Prompting, Rules, ask, transcript_of
-from edgen.transcript.detect import leaked, loops
-from edgen.transcript.probability import read_probability
-from edgen.transcript.turn import Said, read_turn
-
-CLOSING_STEP = 1000  # behind the last step that a turn can have
-OTHER: dict[Role, Role] = {"Teacher": "Student", "Student": "Teacher"}
-BACKEND_ROLE: dict[Role, str] = {"Teacher": "teacher", "Student": "student"}
-COMMON = ("index", "topic", "subject", "level")
-SECRETS: dict[Role, tuple[str, str]] = {
-    "Teacher": ("teacher_preference", "teacher_reaction"),
-    "Student": ("student_preference", "student_reaction"),
-}
-# What a template may use of the scenario, by what it is for.
-VARIABLES = {
-    "teacher": (*COMMON, *SECRETS["Teacher"]),
-    "student": (*COMMON, *SECRETS["Student"]),
-    "closing_student": (*COMMON, *SECRETS["Student"]),
-    "closing_judge": (*COMMON, *SECRETS["Student"], *SECRETS["Teacher"], "conversation"),
-}
+from edgen.core.values import (
+    Address,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Role,
+    Scenario,
+    Turn,
+)
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Prompting, Question, Rules, ask, transcript_of
+from edgen.protocols.selfplay import CLOSING_STEP, SELFPLAY, Selfplay
+from edgen.reading.answers.probability import read_probability
+from edgen.reading.detect import find_leak, loops
+from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.space.education import TOPIC_FIELDS
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PlayedTurn(msgspec.Struct, frozen=True):
     """A turn, with what was mended and what was found in it. `ended`: with it the side closes the
     conversation; its text is "" if it says nothing else."""
 
@@ -48,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Played(msgspec.Struct, frozen=True):
     """How far a conversation came. `rejection`: the turn behind the last one could not be had."""
 
-    entries: list[Entry]
+    entries: list[PlayedTurn]
     ended_by: Role | None = None
     rejection: Rejection | None = None
 
@@ -58,32 +55,49 @@ class Played(msgspec.Struct, frozen=True):
 
 
 class Stage:
-    """What both agents know when the lesson begins, and how they are asked."""
+    """What each agent knows when the conversation begins, and how it is asked."""
 
     def __init__(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> None:
-        self._scenario = scenario
-        self._rules = rules
+        self.scenario = scenario
+        self.rules = rules
+        self.settings: Selfplay = rules.settings
         self._prompts = prompts
-        self.first: Role = "Teacher" if rules.selfplay.first == "teacher" else "Student"
+        self._names = {role.name.lower(): role.name for role in rules.roles}
+        self._speakers = self.settings.speakers([*self._names.values()], rules.seed, scenario.index)
+        self._order: list[Role] = []
+        self._sees = {role.name: role.sees for role in rules.roles}
+        self._known = scenario_variables(scenario)
         self._brief: dict[Role, tuple[Message, ...]] = {}
         self._secret: dict[Role, list[str]] = {}
-        for role in OTHER:
-            mine = prompts[BACKEND_ROLE[role]].messages(self._variables(BACKEND_ROLE[role]))
-            self._brief[role] = mine if role == self.first else _listening(mine)
-            known = _folded(" ".join([message.content for message in mine]))
-            theirs = [getattr(scenario, name) for name in SECRETS[OTHER[role]]]
-            self._secret[role] = [text for text in theirs if _folded(text) not in known]
+        seen_by_any = {name for role in rules.roles for name in role.sees}
+        for role, sees in self._sees.items():
+            brief = prompts[role.lower()].messages(self._variables(sees))
+            self._brief[role] = brief if role == self.speaker(0) else _in_one_message(brief)
+            known = _fold(" ".join([message.content for message in brief]))
+            hidden = [
+                value for name, value in scenario.values.items() if name in seen_by_any and name not in sees
+            ]
+            self._secret[role] = [text for text in hidden if _fold(text) not in known]
 
-    def _variables(self, use: str, **more: str) -> dict[str, str | int | None]:
-        known = {name: getattr(self._scenario, name, None) for name in VARIABLES[use]}
-        return {**known, **more}
+    def _variables(self, sees: Collection[str]) -> dict[str, Any]:
+        """What a template may be told of the scenario by whoever knows these dimensions."""
+        known = {name: value for name, value in self._known.items() if name == "index" or name in sees}
+        if "topic" in sees:  # its subject and level go by names of their own
+            known |= {name: self._known[name] for name in TOPIC_FIELDS if name not in self.scenario.values}
+        return known
+
+    @property
+    def branch_role(self) -> str:
+        """The role, as `backends` names it, at whose turns other replicates leave the first one."""
+        branch = self.rules.branch
+        return ((branch and branch.role) or next(iter(self._names))).lower()
 
     def play(
-        self, replicate: int, start: list[Entry], until: int | None = None
+        self, replicate: int, start: list[PlayedTurn], until: int | None = None
     ) -> Generator[Request, Reply, Played]:
         """The conversation from `start` on, to its end or until it has so many turns."""
         entries = list(start)
-        most = self._rules.selfplay.max_turns
+        most = self.settings.max_turns
         while len(entries) < (most if until is None else min(most, until)):
             said = yield from self.speak(replicate, entries)
             if isinstance(said, Rejection):
@@ -96,31 +110,37 @@ class Stage:
 
     def speaker(self, number: int) -> Role:
         """Who speaks turn `number`, counted from 0."""
-        return self.first if number % 2 == 0 else OTHER[self.first]
+        while number >= len(self._order):
+            self._order.append(next(self._speakers))
+        return self._order[number]
 
-    def speak(self, replicate: int, entries: Sequence[Entry]) -> Generator[Request, Reply, Entry | Rejection]:
+    def speak(
+        self, replicate: int, entries: Sequence[PlayedTurn]
+    ) -> Generator[Request, Reply, PlayedTurn | Rejection]:
         """The turn behind `entries`, by the side whose turn it is."""
         role = self.speaker(len(entries))
 
-        def heard(reply: Reply) -> Entry | Rejection:
+        def read_reply(reply: Reply) -> PlayedTurn | Rejection:
             said = read_turn(
                 reply.text,
                 role,
                 finish_reason=reply.finish_reason,
                 refusal=reply.refusal,
-                words=self._rules.words,
+                words=self.rules.words,
+                roles=self.rules.role_words,
             )
             return said if isinstance(said, Rejection) else self.hear(role, entries, said)
 
-        address = Address(self._scenario.index, replicate, step=len(entries))
-        return (yield from ask(address, self.messages(role, entries), self._rules, heard, BACKEND_ROLE[role]))
+        address = Address(self.scenario.index, replicate, step=len(entries))
+        question = Question(address, self.messages(role, entries), SELFPLAY.name, role.lower())
+        return (yield from ask(question, self.rules, read_reply))
 
-    def hear(self, role: Role, entries: Sequence[Entry], said: Said) -> Entry | Rejection:
+    def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """A turn as it stands in the conversation, with what the detectors found; or why it cannot stand."""
         side = role.lower()
         found: list[tuple[RejectionReason, Literal["reject", "flag"], str]] = []
-        secret = leaked(said.text, self._secret[role], [entry.turn.text for entry in entries])
-        policy = self._rules.selfplay
+        secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
+        policy = self.settings
         if secret is not None:
             detail = f"the {side} says “{secret}”, and cannot know it"
             found.append((RejectionReason.LEAKED_SECRET, policy.leaked_secret, detail))
@@ -130,41 +150,44 @@ class Stage:
             if action == "reject":
                 return Rejection(reason, detail)
         flags = tuple(str(reason) for reason, _, _ in found)
-        return Entry(Turn(role, said.text), said.repairs, flags, said.ended)
+        return PlayedTurn(Turn(role, said.text), said.repairs, flags, said.ended)
 
-    def messages(self, role: Role, entries: Sequence[Entry]) -> tuple[Message, ...]:
-        """What a side is asked with: its brief, what it said as assistant, what it heard as user."""
+    def messages(self, role: Role, entries: Sequence[PlayedTurn]) -> tuple[Message, ...]:
+        """What a role is asked with: its brief, what it said as assistant, what it heard as user. Where it hears more
+        than one other, each turn begins with the name of who speaks."""
         messages = list(self._brief[role])
+        named = len(self._names) > 2
         for entry in entries:
-            _append(messages, Message("assistant" if entry.turn.role == role else "user", entry.turn.text))
+            own, text = entry.turn.role == role, entry.turn.text
+            heard = f"{entry.turn.role}: {text}" if named and not own else text
+            _append(messages, Message("assistant" if own else "user", heard))
         return tuple(messages)
 
     def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
-        """What the closing question is asked with: the judge's prompt, or the student's history and the
-        question behind it."""
+        """What the closing question is asked with: the judge's prompt, or the history of the role that is asked and
+        the question behind it."""
         prompt = self._prompts["closing"]
-        if self._rules.selfplay.closing == "judge":
-            shown = transcript_of(turns)
-            return prompt.messages(self._variables("closing_judge", conversation=shown))
-        history = list(self.messages("Student", [Entry(turn) for turn in turns]))
-        asked = prompt.messages(self._variables("closing_student"))
-        _append(history, Message("user", "\n\n".join([message.content for message in asked])))
+        asked = self._names.get((self.settings.closing or "").lower())
+        if asked is None:
+            return prompt.messages({**self._known, "conversation": transcript_of(turns)})
+        history = list(self.messages(asked, [PlayedTurn(turn) for turn in turns]))
+        question = prompt.messages(self._variables(self._sees[asked]))
+        _append(history, Message("user", "\n\n".join([message.content for message in question])))
         return tuple(history)
 
     def close(self, replicate: int, played: Played) -> Generator[Request, Reply, float | None]:
         """The answer to the closing question, None where none is asked or none can be read."""
-        asked = self._rules.selfplay.closing
+        asked = self.settings.closing
         if asked is None:
             return None
-        messages = self.closing(played.turns)
-        address = Address(self._scenario.index, replicate, step=CLOSING_STEP)
-        answer = yield from ask(address, messages, self._rules, _probability, asked)
+        address = Address(self.scenario.index, replicate, step=CLOSING_STEP)
+        question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower())
+        answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer
 
 
-def _listening(brief: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The brief of the side that does not open: all of it in one message, so that what it hears comes
-    first from the other."""
+def _in_one_message(brief: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The brief of a role that does not open, so that what it hears comes first from another."""
     text = "\n\n".join([message.content for message in brief])
     return (Message(brief[0].role, text),)
 
@@ -176,11 +199,11 @@ def _append(messages: list[Message], message: Message) -> None:
     messages.append(message)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _probability(reply: Reply) -> float | Rejection:
+def _read_probability(reply: Reply) -> float | Rejection:
     value = None if reply.refusal else read_probability(reply.text)
     if value is None:
         reason = RejectionReason.TRUNCATED if reply.finish_reason == "length" else RejectionReason.UNREAD

@@ -1,7 +1,5 @@
 """A finished run as one self-contained page."""
 
-from __future__ import annotations
+from edgen.core.extras import require_extra
 
-from edgen.report.write import Written, write
-
-__all__ = ["Written", "write"]
+require_extra("analysis", "Reports")

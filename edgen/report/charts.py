@@ -1,19 +1,32 @@
 """The kinds of picture: bars, stacked bars, intervals, distributions, curves, cells.
 
 Most have a line of words above each mark, with the number at its right end, so that labels of any length
-can be read on a narrow screen. Each function returns the `<svg>`; `name` begins the names within it and
-`label` is its text alternative. To be called within `pictures.drawing()`.
+can be read on a narrow screen. To be called within `canvas.drawing()`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from edgen.quality.results import Bin, Distribution
-from edgen.report.pictures import LEVELS, WIDTH, Canvas, colour, set_ticks, ticks
-from edgen.report.text import number, shortened
+from edgen.core.text import number, shorten
+from edgen.evaluation.figures import (
+    LEVELS,
+    Axis,
+    Bars,
+    Cells,
+    Curves,
+    Histogram,
+    Histograms,
+    Intervals,
+    Picture,
+    Stack,
+    Stacks,
+    shade_of,
+)
+from edgen.report.canvas import WIDTH, Canvas, colour, set_ticks, ticks
+from edgen.stats.distributions import Bin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,66 +40,30 @@ _PANEL = 92  # of one histogram among several
 _BEYOND = 0.02  # of the axis, left free at both ends
 
 
-class Axis(NamedTuple):
-    """An x axis. `low` and `high` None: as the data have it. `log`: the values are logarithms to base 10."""
-
-    title: str
-    tick: Callable[[float], str] = number
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-    log: bool = False
-
-
-class Bar(NamedTuple):
-    """One value from 0 on, with the words beside it."""
-
-    label: str
-    value: float
-    said: str
-    colour: str = "blue"
-
-
-class Piece(NamedTuple):
-    """A piece of a stacked bar."""
-
-    colour: str
-    amount: int
+def draw(picture: Picture) -> str:
+    """The `<svg>` of a picture."""
+    chart = picture.chart
+    match chart:
+        case Bars():
+            canvas = _bars(chart)
+        case Stacks():
+            canvas = _stacks(chart.rows)
+        case Intervals():
+            canvas = _intervals(chart)
+        case Histograms():
+            canvas = _distributions(chart)
+        case Curves():
+            canvas = _curves(chart)
+        case Cells():
+            canvas = _cells(chart)
+    return canvas.svg(picture.name, picture.alternative)
 
 
-class Span(NamedTuple):
-    """A value with its interval, either end of which may be unknown. `hollow`: drawn as an open mark."""
-
-    label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    said: str
-    colour: str = "blue"
-    hollow: bool = False
-
-
-class Shape(NamedTuple):
-    """A distribution with a name."""
-
-    label: str
-    distribution: Distribution
-    colour: str = "blue"
-
-
-class Curve(NamedTuple):
-    """Points joined by a line; `dashed` for what is fitted, not measured."""
-
-    x: Sequence[float]
-    y: Sequence[float]
-    colour: str = "blue"
-    dashed: bool = False
-
-
-def bars(name: str, label: str, rows: Sequence[Bar], top: float | None = None) -> str:
-    """Horizontal bars from 0 to `top` (None: the largest), the number at the end of the words."""
+def _bars(chart: Bars) -> Canvas:
+    """The number stands at the end of the words."""
+    rows = chart.rows
     canvas, axes = _rows(len(rows), foot=4, margin=_EDGE)
-    top = top or max((row.value for row in rows), default=0) or 1
+    top = chart.top or max((row.value for row in rows), default=0) or 1
     axes.set_xlim(0, top)
     axes.spines["bottom"].set_visible(False)
     axes.set_xticks([])
@@ -94,44 +71,43 @@ def bars(name: str, label: str, rows: Sequence[Bar], top: float | None = None) -
         _line(canvas, place, row.label, row.said)
         axes.barh(place, top, height=0.2, color=colour("rule"), alpha=0.6)
         axes.barh(place, row.value, height=0.2, color=colour(row.colour))
-    return canvas.svg(name, label)
+    return canvas
 
 
-def stacks(name: str, label: str, rows: Sequence[tuple[str, str, Sequence[Piece]]]) -> str:
-    """For each (words, number, parts) a bar as long as the picture, cut in its parts; a count stands in its
-    part where there is room."""
+def _stacks(rows: Sequence[Stack]) -> Canvas:
+    """A count stands in its piece where there is room."""
     canvas = Canvas(len(rows) * 56 + 8)
     axes = canvas.axes(_EDGE, 0, _EDGE, 8)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, 1)
     axes.set_axis_off()
     room = WIDTH - 2 * _EDGE
-    for place, (words, said, parts) in enumerate(rows):
+    for place, (words, said, pieces) in enumerate(rows):
         canvas.text(_EDGE, place * 56 + 15, words, limit=36, weight="bold")
         canvas.text(WIDTH - _EDGE, place * 56 + 15, said, ha="right", color=colour("muted"))
-        total = sum(part.amount for part in parts) or 1
+        total = sum(count for _, count in pieces) or 1
         left = 0.0
-        for part in parts:
-            if not part.amount:
+        for shade, count in pieces:
+            if not count:
                 continue
-            width = part.amount / total
+            width = count / total
             # a sliver is at least three units wide: what is there is seen
             axes.barh(
                 place + 0.64, max(width, 3 / room), left=min(left, 1 - 3 / room), height=0.5,
-                color=colour(part.colour), edgecolor=colour("paper"), linewidth=0.8,
+                color=colour(shade), edgecolor=colour("paper"), linewidth=0.8,
             )  # fmt: skip
-            text = number(part.amount)
+            text = number(count)
             if width * room > 8 * len(text) + 8:
                 axes.text(
                     left + width / 2, place + 0.64, text, ha="center", va="center_baseline",
                     color=colour("paper"), weight="bold",
                 )  # fmt: skip
             left += width
-    return canvas.svg(name, label)
+    return canvas
 
 
-def spans(name: str, label: str, rows: Sequence[Span], axis: Axis, reference: float | None = None) -> str:
-    """Values as dots on their intervals; `reference` is a line to compare them with."""
+def _intervals(chart: Intervals) -> Canvas:
+    rows, axis, reference = chart
     canvas, axes = _rows(len(rows), foot=_foot(axis))
     known = [v for row in rows for v in (row.value, row.low, row.high) if v is not None]
     _scale(axes, axis, [*known, *([] if reference is None else [reference])])
@@ -152,14 +128,14 @@ def spans(name: str, label: str, rows: Sequence[Span], axis: Axis, reference: fl
                 [row.value], [place], "o", markersize=7.5, markerfacecolor=face, markeredgewidth=1.8,
                 markeredgecolor=colour(row.colour), clip_on=False,
             )  # fmt: skip
-    return canvas.svg(name, label)
+    return canvas
 
 
-def distributions(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
+def _distributions(chart: Histograms) -> Canvas:
     """Up to three as histograms above one another, more as strips of their quantiles."""
-    rows = [row for row in rows if row.distribution.n]
+    rows, axis = chart
     if len(rows) <= 3 and all(row.distribution.bins for row in rows):
-        return _histograms(name, label, rows, axis)
+        return _histograms(rows, axis)
     canvas, axes = _rows(len(rows), foot=_foot(axis))
     found = [row.distribution for row in rows]
     _scale(axes, axis, [v for d in found for v in (d.p5, d.p95) if v is not None])
@@ -172,10 +148,10 @@ def distributions(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> s
         axes.plot([d.p5, d.p95], [place] * 2, color=shade, linewidth=1.6, alpha=0.6)
         axes.plot([d.p25, d.p75], [place] * 2, color=shade, linewidth=7, alpha=0.6, solid_capstyle="butt")
         axes.plot([d.median], [place], "o", markersize=8, color=shade, markeredgecolor=colour("paper"))
-    return canvas.svg(name, label)
+    return canvas
 
 
-def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str:
+def _histograms(rows: Sequence[Histogram], axis: Axis) -> Canvas:
     single = len(rows) == 1
     tall = 190 if single else _PANEL
     canvas = Canvas(tall * len(rows) + _foot(axis))
@@ -198,10 +174,10 @@ def _histograms(name: str, label: str, rows: Sequence[Shape], axis: Axis) -> str
         words = "" if single else row.label
         canvas.text(_EDGE, top + 16, words, color=colour(row.colour), weight="bold", limit=34)
         canvas.text(WIDTH - _EDGE, top + 16, said, ha="right", color=colour("muted"))
-    return canvas.svg(name, label)
+    return canvas
 
 
-def _bins(axes: Axes, row: Shape, shift: float) -> None:
+def _bins(axes: Axes, row: Histogram, shift: float) -> None:
     axes.set_yticks([])
     bins: Sequence[Bin] = row.distribution.bins
     axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)
@@ -211,8 +187,8 @@ def _bins(axes: Axes, row: Shape, shift: float) -> None:
     )  # fmt: skip
 
 
-def curves(name: str, label: str, rows: Sequence[Curve], x: str, y: str, *, log: bool = True) -> str:
-    """Lines over one another, on logarithmic axes or within the unit square."""
+def _curves(chart: Curves) -> Canvas:
+    rows, x, y, log = chart
     canvas = Canvas(270)
     axes = canvas.axes(52, 14, 16, _FOOT)
     axes.spines["left"].set_visible(True)
@@ -232,7 +208,7 @@ def curves(name: str, label: str, rows: Sequence[Curve], x: str, y: str, *, log:
     axes.grid(visible=True, color=colour("rule"), linewidth=0.7)
     axes.set_xlabel(x, color=colour("muted"))
     canvas.text(_EDGE, 10, y, color=colour("muted"))
-    return canvas.svg(name, label)
+    return canvas
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -252,14 +228,11 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def cells(
-    name: str, label: str, rows: Sequence[str], columns: int, planned: Sequence[Sequence[int]],
-    accepted: Sequence[Sequence[int]],
-) -> str:  # fmt: skip
-    """Counts of accepted over two dimensions: the more, the stronger. Rows and columns are numbered from 1; a cell
-    that was planned and has nothing is crossed."""
+def _cells(chart: Cells) -> Canvas:
+    """The more, the stronger. Rows and columns are numbered from 1."""
     from matplotlib.collections import PolyCollection
 
+    rows, columns, planned, accepted = chart
     side = min((WIDTH - 168 - _EDGE) / max(columns, 1), 30)
     left = WIDTH - side * columns - _EDGE  # what the cells leave is for the rows' names
     tall = max(min(side, 26.0), 13.0)
@@ -274,12 +247,12 @@ def cells(
         canvas.text(
             left - 7,
             24 + tall * (i + 0.5) + 4,
-            f"{shortened(rows[i], int(left / 6.6) - 4)}  {i + 1}",
+            f"{shorten(rows[i], int(left / 6.6) - 4)}  {i + 1}",
             ha="right",
             size=_fitting(tall),
         )
         for j, count in enumerate(row):
-            level = level_of(count, most)
+            level = shade_of(count, most)
             squares.setdefault(level, []).append([(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1)])
             _mark(axes, i, j, count, planned[i][j], level, side, tall)
     for level, shapes in sorted(squares.items()):
@@ -296,7 +269,7 @@ def cells(
     for j in range(columns):
         if (j + 1) % every == 0 or j == 0:
             canvas.text(left + side * (j + 0.5), 17, str(j + 1), ha="center", color=colour("muted"), size=11)
-    return canvas.svg(name, label)
+    return canvas
 
 
 def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side: float, tall: float) -> None:
@@ -316,11 +289,6 @@ def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side
         size=min(11, tall - 3),
         zorder=5,
     )
-
-
-def level_of(count: int, most: int) -> int:
-    """The step of the scale for a count, 0 for none, the last one for `most`."""
-    return 0 if count <= 0 or most <= 0 else max(1, math.ceil(count / most * (LEVELS - 1)))
 
 
 def _fitting(tall: float) -> float:
@@ -347,11 +315,11 @@ def _line(canvas: Canvas, place: int, words: str, said: str) -> None:
     # of two names, what is measured and an arm's, the second has the room that the first leaves, or a third
     room = max(12, 60 - len(said))
     head, dot, arm = words.rpartition(" · ")
-    tail = dot + shortened(arm, max(room // 3, room - len(head) - 3)) if dot else ""
+    tail = dot + shorten(arm, max(room // 3, room - len(head) - 3)) if dot else ""
     canvas.text(
         _EDGE,
         place * _ROW + 16,
-        shortened(head if dot else words, room - len(tail)) + tail,
+        shorten(head if dot else words, room - len(tail)) + tail,
         limit=80,
         bbox=behind,
     )
@@ -376,10 +344,3 @@ def _scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
         places = ticks(low, high, 5, whole=axis.whole)
     set_ticks(axes, places, [axis.tick(place) for place in places])
     axes.set_xlabel(axis.title, color=colour("muted"))
-
-
-def read(rows: Sequence[Shape]) -> str:
-    """How to read what `distributions` draws of these."""
-    if sum(1 for row in rows if row.distribution.n) <= 3:
-        return "The dashed line is the median."
-    return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."

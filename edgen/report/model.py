@@ -1,4 +1,4 @@
-"""What a report holds, as values: gathered from a run, drawn, and laid out as a page."""
+"""What a report holds, as values: gathered from a run, then laid out as a page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import Any
 
 import msgspec
 
-from edgen.comparison.model import Comparison
-from edgen.model import Scenario, Turn
-from edgen.quality.results import Distribution, Quality
+from edgen.core.text import readable_name
+from edgen.core.values import Scenario, Turn
+from edgen.evaluation.comparison.result import Comparison
+from edgen.evaluation.measuring import Quality
+from edgen.stats.distributions import Distribution
+from edgen.store.ledger import RunStatus
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """One that was not accepted. `reply` is the last raw reply, cut to `gather.CUT` characters of `length`;
-    None where nothing was answered."""
+class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation that was not accepted. `reply` is the last raw reply, cut to `gather.CUT` characters of
+    `length`; None where nothing was answered."""
 
     id: str
     detail: str | None
@@ -21,52 +24,43 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     length: int
 
 
-class Reason(msgspec.Struct, frozen=True, kw_only=True):
+class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
     """All that was not accepted for one reason. `status` is rejected or failed; `examples` are the first."""
 
     status: str
     reason: str
     count: int
-    examples: tuple[Refused, ...]
+    examples: tuple[RejectedExample, ...]
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """One session of a run: when (seconds since the epoch; an end that nobody noted is None), what it made."""
-
-    started: float
-    ended: float | None
-    state: str
-    made: int
-    retried: int
-    tokens: int
-    cost_usd: float | None
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, or one arm of it; `label` is the arm's name, "" without arms. `latency`: decimal logarithms of the
-    seconds that each stored answer took. `job` is as resolved."""
+class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, or one arm of it; `label` is the arm's name, "" without arms. `job` is as resolved. `sessions` are those
+    of the ledger. `latency`: decimal logarithms of the seconds that each stored answer took."""
 
     label: str
+    name: str  # the arm's, or the run's without arms
     job: dict[str, Any]
-    planned: int
-    accepted: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    asked: int
-    state: str
-    message: str | None
+    status: RunStatus
     simulated: bool
-    made: int
-    replayed: int
-    retried: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
-    visits: tuple[Visit, ...]
+    sessions: tuple[dict[str, Any], ...]
     latency: Distribution
     quality: Quality
-    reasons: tuple[Reason, ...]
+    reasons: tuple[RejectionGroup, ...]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Planned conversations by what became of them: they add up to all that was planned."""
+        return {
+            "accepted": self.status.accepted,
+            "rejected": sum(self.status.rejected.values()),
+            "failed": sum(self.status.failed.values()),
+            "pending": self.status.pending,
+        }
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and completions."""
+        return self.status.counts.prompt_tokens + self.status.counts.completion_tokens
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,19 +70,35 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
     why: tuple[str, ...]
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the page shows it: its first turns, of all that were `said`. `arm` is "" where there are none."""
+class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as the page shows it: its first turns, of `all_turns`. `arm` is "" without arms."""
 
     id: str
     arm: str
     why: tuple[str, ...]
     scenario: Scenario
     turns: tuple[Turn, ...]
-    said: int
+    all_turns: int
     words: int
     probability: float | None
     ended_by: str | None
     repairs: tuple[str, ...]
+    roles: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The value of the first dimension."""
+        return next(iter(self.scenario.values.values()), "")
+
+    @property
+    def about(self) -> list[tuple[str, str]]:
+        """What the scenario holds besides, for a table of two columns."""
+        row = {key: str(said) for key, said in self.scenario.as_row().items() if key != "index"}
+        row.pop(next(iter(self.scenario.values), ""), None)
+        for role in ("student", "teacher"):  # of Education Dialogue a preference and its reaction read as one
+            if {f"{role}_preference", f"{role}_reaction"} <= row.keys():
+                row[f"{role}_prefers"] = f"{row.pop(f'{role}_preference')} {row.pop(f'{role}_reaction')}"
+        return [(readable_name(key).replace(".", ", ").capitalize(), said) for key, said in row.items()]
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,29 +109,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     edgen: str
     job: str
     inputs: dict[str, str] | None
-    parts: tuple[Part, ...]
+    arms: tuple[ArmReport, ...]
     missing: tuple[str, ...]
-    chosen: tuple[Shown, ...]
+    chosen: tuple[ShownConversation, ...]
     comparison: Comparison | None
     uncompared: str | None = None  # why arms are not compared
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """The data behind a picture. The first column names the row."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture and all that goes with it: what to look for, a text alternative, its data as tables. `legend` is
-    (colour, words); `key` says what numbered rows and columns are: (which, their names)."""
-
-    name: str
-    title: str
-    svg: str
-    caption: str
-    label: str
-    tables: tuple[Table, ...]
-    legend: tuple[tuple[str, str], ...] = ()
-    key: tuple[tuple[str, tuple[str, ...]], ...] = ()

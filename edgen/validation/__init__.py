@@ -8,12 +8,12 @@ words into training that nobody said; a "warning" reads right but is unusual.
 
 from __future__ import annotations
 
-from edgen.validation.checking import Checker, FileReport, decode, problems
+from edgen.validation.checker import Checker, FileReport, decode, problems
 from edgen.validation.findings import KINDS, Finding, Vocabulary
-from edgen.validation.fixing import Change, Clean, Fixed, Fixer, LeftOut, fix
 from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
+from edgen.validation.repair import Change, Clean, Fixed, Fixer, LeftOut, fix
 from edgen.validation.schema import conforms, is_valid
-from edgen.validation.speech import Said, said
+from edgen.validation.speech import Speech, read_speech
 
 __all__ = [
     "KINDS",
@@ -26,7 +26,7 @@ __all__ = [
     "Fixer",
     "Inputs",
     "LeftOut",
-    "Said",
+    "Speech",
     "Vocabulary",
     "conforms",
     "decode",
@@ -35,6 +35,6 @@ __all__ = [
     "is_valid",
     "problems",
     "read_records",
+    "read_speech",
     "runs_at",
-    "said",
 ]

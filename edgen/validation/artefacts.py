@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from edgen.model import END_MARKER
-from edgen.validation.findings import shown
+from edgen.core.values import END_MARKER
+from edgen.validation.findings import quote
 
 # In any brackets and wording; only END_MARKER itself is spelled as it should be.
 _MARKER = re.compile(
@@ -46,13 +46,13 @@ def read_turn(text: str) -> TurnText:
     body = _without_tail(_without_tag(text.strip(), notes), notes)
     if _doubled_start(body):
         notes.append(("doubled_quotes", "the text starts with doubled quotation marks"))
-    elif not notes and _unpaired(body):
+    elif not notes and _is_unpaired(body):
         notes.append(("stray_quote", "a quotation mark has no partner"))
     markers = list(_MARKER.finditer(body))
     rest = _MARKER.sub(" ", body) if markers else body
     says = not _SILENCE.issuperset(rest)
     if odd := next((m.group() for m in markers if m.group() != END_MARKER), None):
-        notes.append(("marker_spelling", f"the end marker is spelled {shown(odd)}"))
+        notes.append(("marker_spelling", f"the end marker is spelled {quote(odd)}"))
     if not says:
         notes.append(_silence(rest, bool(markers)))
     last = bool(markers) and _SILENCE.issuperset(body[markers[-1].end() :])
@@ -67,7 +67,7 @@ def _silence(rest: str, marked: bool) -> tuple[str, str]:
     return "empty_turn", "the turn holds no text"
 
 
-def _unpaired(body: str) -> bool:
+def _is_unpaired(body: str) -> bool:
     return body.count('"') % 2 == 1 or body.count("”") > body.count("“")
 
 
@@ -82,11 +82,11 @@ def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
     if start < 0 or body.find(")", start) != len(body) - 1:
         return body
     said = body[:start].rstrip()
-    closed = said.endswith(tuple(_CLOSING)) and _unpaired(said)
+    closed = said.endswith(tuple(_CLOSING)) and _is_unpaired(said)
     if not closed or _MARKER.fullmatch(body, start):
         return body
     notes.append(
-        ("stage_tag", f"the stage tag {shown(body[start:])} stands behind the closing quotation mark")
+        ("stage_tag", f"the stage tag {quote(body[start:])} stands behind the closing quotation mark")
     )
     return said[:-1].rstrip()
 
@@ -98,7 +98,7 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
     said = quoted.rstrip(_CLOSING)
     marks = len(quoted) - len(said)
     doubled = marks > 1 and said != "" and not said[-1].isspace()
-    if not marks or not (doubled or _unpaired(quoted)):
+    if not marks or not (doubled or _is_unpaired(quoted)):
         if marks and comma and quoted[0] in '"“':
             notes.append(("stray_quote", "the text stands in quotation marks, with a comma behind"))
         return body

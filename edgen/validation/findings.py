@@ -64,11 +64,11 @@ def json_path(parts: Iterable[str | int]) -> str:
         elif part.isidentifier():
             path += f".{part}"
         else:
-            path += f"[{shown(part)}]"
+            path += f"[{quote(part)}]"
     return path
 
 
-def shown(value: Any, limit: int = 60) -> str:
+def quote(value: Any, limit: int = 60) -> str:
     """`value` as JSON, shortened to about `limit` characters."""
     if isinstance(value, str) and len(value) > limit:
         return json.dumps(value[:limit], ensure_ascii=False)[:-1] + '…"'

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from edgen.errors import DataError
+from edgen.core.errors import DataError
 
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
@@ -54,12 +54,12 @@ def find_inputs(path: Path) -> Inputs:
     Raises DataError if there is nothing, or if it cannot be looked at.
     """
     try:
-        return _found(path)
+        return _find_inputs(path)
     except OSError as problem:
         raise DataError(str(path), f"it cannot be read: {problem.strerror}.") from None
 
 
-def _found(path: Path) -> Inputs:
+def _find_inputs(path: Path) -> Inputs:
     if not path.is_dir():
         return Inputs((path,))
     shards = path / "shards"

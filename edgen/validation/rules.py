@@ -6,12 +6,12 @@ schema's to report, and the rules look only at what is well formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.model import ROLES
+from edgen.core.values import ROLES
 from edgen.validation.artefacts import TurnText, read_turn
-from edgen.validation.findings import Finding, Vocabulary, shown
+from edgen.validation.findings import Finding, Vocabulary, quote
 
 Found = tuple[str, str, str]  # kind, path, problem
 
@@ -22,7 +22,7 @@ def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None
         return []
     found: list[Found] = []
     if vocabulary is not None:
-        found += _vocabulary(record.get("background_info"), vocabulary)
+        found += _vocabulary(record, vocabulary)
     turns = record.get("conversation")
     if isinstance(turns, list):
         found += _conversation(turns, record)
@@ -30,23 +30,36 @@ def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None
     return [Finding(number, path, problem, kind) for kind, path, problem in found]
 
 
-def _vocabulary(background: Any, vocabulary: Vocabulary) -> Iterator[Found]:
+def _vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Found]:
+    place = "background_info" if "background_info" in record else "scenario"
+    background = record.get(place)
     if not isinstance(background, dict):
         return
     for key, known in vocabulary.items():
         value = background.get(key)
+        if isinstance(value, dict):
+            value = value.get("value")
         if isinstance(value, str) and value not in known:
-            yield "vocabulary", f"$.background_info.{key}", f"{shown(value)} is not in the preference space"
+            yield "vocabulary", f"$.{place}.{key}", f"{quote(value)} is not in the preference space"
+
+
+def _roles(record: dict[str, Any]) -> Sequence[str]:
+    """Who may speak: the roles that a record lists, else those of Education Dialogue."""
+    roles = record.get("roles")
+    return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else ROLES
 
 
 def _conversation(turns: list[Any], record: dict[str, Any]) -> Iterator[Found]:
+    roles = _roles(record)
     read: list[tuple[str, TurnText]] = []
     previous = None
     for i, turn in enumerate(turns):
         role, text = (turn.get("role"), turn.get("text")) if isinstance(turn, dict) else (None, None)
+        if roles is not ROLES and isinstance(role, str) and role not in roles:
+            yield "schema", f"$.conversation[{i}].role", f"{quote(role)} is none of the roles of this record"
         if role is not None and role == previous:
             yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
-        previous = role if role in ROLES else None
+        previous = role if role in roles else None
         # "" is the schema's to report
         if isinstance(text, str) and text:
             what = read_turn(text)
@@ -55,7 +68,7 @@ def _conversation(turns: list[Any], record: dict[str, Any]) -> Iterator[Found]:
                 yield kind, path, problem
             if what.markers > (what.marker_last and i == len(turns) - 1):
                 yield "marker_place", path, "an end marker stands before the end of the conversation"
-            if role in ROLES:
+            if isinstance(role, str) and role in roles:
                 read.append((role, what))
     if len(read) == len(turns):
         yield from _speakers(read)
@@ -70,6 +83,14 @@ def _speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
 
 def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
     marked = any(what.markers for _, what in read)
+    if "roles" in record:  # such a record has no marker; whoever ended it is named
+        if marked:
+            yield (
+                "marker_place",
+                "$.conversation",
+                "an end marker stands in a text; `ended_by` says who ended it",
+            )
+        return
     if "ended_by" not in record:
         if not marked:
             yield "no_marker", "$.conversation", "nobody speaks the end marker; it may have been cut off"
@@ -78,7 +99,7 @@ def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterato
     if ended_by is None and marked:
         yield "ended_by", "$.ended_by", "it is null, but the conversation holds an end marker"
     elif ended_by in ROLES and not marked:
-        yield "ended_by", "$.ended_by", f"it is {shown(ended_by)}, but the conversation holds no end marker"
+        yield "ended_by", "$.ended_by", f"it is {quote(ended_by)}, but the conversation holds no end marker"
 
 
 def _identity(record: dict[str, Any]) -> Iterator[Found]:
@@ -93,5 +114,5 @@ def _identity(record: dict[str, Any]) -> Iterator[Found]:
         yield (
             "id_mismatch",
             "$.id",
-            f"{shown(identifier)} does not end with {ending}, as its provenance has it",
+            f"{quote(identifier)} does not end with {ending}, as its provenance has it",
         )

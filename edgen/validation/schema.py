@@ -1,4 +1,4 @@
-"""`validators/conversation.schema.json` applied to one decoded record, twice over.
+"""A JSON Schema of `validators/` applied to one decoded record, twice over.
 
 jsonschema-rs answers yes or no (3 µs, and as much for decoding); jsonschema, the reference, is asked only about records
 that failed, and its errors are put into plain words here. Both are imported at the first use.
@@ -12,58 +12,71 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from edgen import resources
-from edgen.validation.findings import Finding, json_path, shown
+from edgen.core import resources
+from edgen.validation.findings import Finding, json_path, quote
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 
+EDUCATION = "conversation"  # the file in which Education Dialogue's layout is
+DIALOGUE = "dialogue"  # the one of any roles and dimensions
+
+
 @functools.cache
-def schema() -> dict[str, Any]:
-    """The shipped schema, decoded."""
-    decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", "conversation").read_bytes())
+def schema(name: str = EDUCATION) -> dict[str, Any]:
+    """A shipped schema by its name, or one in the file of that path, decoded."""
+    decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
 
 
-def is_valid(data: bytes) -> bool:
+def schema_of(record: Any) -> str:
+    """The schema of the layout that a decoded record has: Education Dialogue's, or that of any roles and dimensions."""
+    if isinstance(record, dict) and "background_info" not in record and {"roles", "scenario"} & {*record}:
+        return DIALOGUE
+    return EDUCATION
+
+
+def is_valid(data: bytes, schema: str = EDUCATION) -> bool:
     """Whether the bytes are one record, as JSON, that satisfies the schema. Never raises."""
     try:
-        return conforms(msgspec.json.decode(data))
+        return conforms(msgspec.json.decode(data), schema)
     except (ValueError, RecursionError):
         return False
 
 
-def conforms(record: Any) -> bool:
+def conforms(record: Any, schema: str = EDUCATION) -> bool:
     """Whether a decoded JSON value satisfies the schema."""
-    return _compiled()(record)
+    return _compile(schema)(record)
 
 
 @functools.cache
-def _compiled() -> Callable[[Any], bool]:
+def _compile(name: str) -> Callable[[Any], bool]:
     import jsonschema_rs
 
-    return jsonschema_rs.Draft202012Validator(schema()).is_valid
+    return jsonschema_rs.Draft202012Validator(schema(name)).is_valid
 
 
 @functools.cache
-def _reference() -> Draft202012Validator:
+def _reference(name: str) -> Draft202012Validator:
     import jsonschema
 
-    return jsonschema.Draft202012Validator(schema())
+    return jsonschema.Draft202012Validator(schema(name))
 
 
-def schema_findings(record: Any, number: int | None = None) -> list[Finding]:
+def schema_findings(record: Any, number: int | None = None, schema: str = EDUCATION) -> list[Finding]:
     """What in a decoded record breaks the schema, by the reference implementation, in order of path."""
-    errors = sorted(_reference().iter_errors(record), key=lambda error: list(map(str, error.absolute_path)))
+    errors = sorted(
+        _reference(schema).iter_errors(record), key=lambda error: list(map(str, error.absolute_path))
+    )
     found: dict[tuple[str, str], Finding] = {}
     for error in errors:
-        for path, problem in _worded(error):
+        for path, problem in _word_error(error):
             found.setdefault((path, problem), Finding(number, path, problem, "schema"))
     return list(found.values())
 
 
-def _worded(error: ValidationError) -> Iterator[tuple[str, str]]:
+def _word_error(error: ValidationError) -> Iterator[tuple[str, str]]:
     """(path, problem) for one error; several where it is about several keys."""
     where = list(error.absolute_path)
     value: Any = error.instance
@@ -84,16 +97,17 @@ def _worded(error: ValidationError) -> Iterator[tuple[str, str]]:
 
 
 _WORDING: dict[str, Callable[[Any, Any], str]] = {
-    "type": lambda value, wanted: f"expected {_expected(wanted)}, got {_name(value)}",
-    "enum": lambda value, wanted: f"expected {_choice(map(shown, wanted))}, got {shown(value)}",
+    "type": lambda value, wanted: f"expected {_name_types(wanted)}, got {_name(value)}",
+    "enum": lambda value, wanted: f"expected {_choice(map(quote, wanted))}, got {quote(value)}",
     "contains": lambda _, wanted: f"no turn is spoken by the {wanted['properties']['role']['const']}",
     "minItems": lambda value, wanted: f"expected at least {wanted} turns, got {len(value)}",
+    "minProperties": lambda _value, _wanted: "this mapping is empty",
     "uniqueItems": lambda _value, _wanted: "an element occurs more than once",
     "minLength": lambda _value, _wanted: "this text is empty",
     "maxLength": lambda value, wanted: f"expected at most {wanted} characters, got {len(value)}",
-    "pattern": lambda value, _: f"expected 64 lower-case hexadecimal digits, got {shown(value)}",
-    "minimum": lambda value, wanted: f"expected {wanted} or more, got {shown(value)}",
-    "maximum": lambda value, wanted: f"expected {wanted} or less, got {shown(value)}",
+    "pattern": lambda value, _: f"expected 64 lower-case hexadecimal digits, got {quote(value)}",
+    "minimum": lambda value, wanted: f"expected {wanted} or more, got {quote(value)}",
+    "maximum": lambda value, wanted: f"expected {wanted} or less, got {quote(value)}",
 }
 
 _TYPES = {
@@ -107,7 +121,7 @@ _TYPES = {
 }
 
 
-def _expected(wanted: str | list[str]) -> str:
+def _name_types(wanted: str | list[str]) -> str:
     return _TYPES[wanted] if isinstance(wanted, str) else _choice(_TYPES[name] for name in wanted)
 
 
@@ -124,8 +138,8 @@ def _name(value: Any) -> str:
         case list():
             return "a list"
         case str():
-            return f"the text {shown(value)}"
+            return f"the text {quote(value)}"
         case None | bool():
-            return shown(value)
+            return quote(value)
         case _:
-            return f"the number {shown(value)}"
+            return f"the number {quote(value)}"

@@ -10,12 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from edgen.model import Role, Turn
+from edgen.core.values import Role, Turn
 from edgen.validation.artefacts import read_turn
-from edgen.validation.fixing import Clean, settled
+from edgen.validation.repair import Clean, clean_fully
 
 
-class Said(msgspec.Struct, frozen=True):
+class Speech(msgspec.Struct, frozen=True):
     """`marker`: where the end marker stands (`inside`: something is said behind it, which is left out of
     `turns`); `ended_by`: who spoke it. `defects` are the kinds of debris found, each once."""
 
@@ -25,9 +25,9 @@ class Said(msgspec.Struct, frozen=True):
     defects: tuple[str, ...]
 
 
-def said(
+def read_speech(
     turns: Sequence[tuple[Role, str]], clean: Clean, plain: Callable[[str], bool] = lambda _: False
-) -> Said:
+) -> Speech:
     """What was said in these turns, (role, text) each. Raises on no text. `plain` tells of a text that holds
     letters and nothing to clean; where it says no, the text is looked at closely."""
     kept: list[Turn] = []
@@ -44,7 +44,7 @@ def said(
         if marker != "absent":
             marker = "inside" if what.says else marker
             continue
-        text, marked, repairs = settled(raw, clean)
+        text, marked, repairs = clean_fully(raw, clean)
         if text:
             kept.append(Turn(role, text))
         if marked:
@@ -53,4 +53,4 @@ def said(
             if "after_end_marker" in repairs:
                 marker = "inside"
     defects.pop("marker_turn", None)  # `marker` tells
-    return Said(tuple(kept), marker, ended_by, tuple(defects))
+    return Speech(tuple(kept), marker, ended_by, tuple(defects))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgen.cli.app import app
-from edgen.cli.errors import guarded
+from edgen.cli.errors import run_guarded
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Command:
     def __call__(self, *arguments: str | Path) -> Ended:
         self._capsys.readouterr()
         try:
-            code = guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
+            code = run_guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
         except SystemExit as end:
             code = int(end.code or 0)
         sys.stdout.flush()

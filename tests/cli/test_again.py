@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edgen.rundir import RunDir
+from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 from tests.cli.test_runs import contents
@@ -275,7 +275,7 @@ def test_a_kill_between_the_noted_job_and_the_work_sets_nothing_aside_twice(
     path, run = job(tmp_path), tmp_path / "run"
     assert command("generate", path, "-o", run).code == 0
     assert command("generate", path, "-o", tmp_path / "second", "--set", "seed=8").code == 0
-    assert RunDir(run).set_aside() == run / "previous" / "1"
+    assert RunFolder(run).set_aside() == run / "previous" / "1"
     for name in ("job.yaml", "inputs/space.yaml"):  # as far as the killed start came
         (run / name).parent.mkdir(exist_ok=True)
         shutil.copy(tmp_path / "second" / name, run / name)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from edgen.errors import RunError
-from edgen.ledger import Batch, batches_at
-from tests.engine.service import ROOT, edgen, end, files, start
-from tests.engine.test_batch_kill import simulator, tokens, write_job
+from edgen.core.errors import RunError
+from edgen.store.ledger import Batch, batches_at
+from tests.execution.batch.test_batch_kill import simulator, tokens, write_job
+from tests.execution.service import ROOT, edgen, end, files, start
 
 SLOW = ("--batch-seconds", "600")
 
@@ -159,8 +159,12 @@ async def test_a_batch_gone_at_the_provider(tmp_path: Path, monkeypatch: pytest.
         assert (ended.code, ended.facts["accepted"]) == (0, 24)
 
 
+FOUR_ROUNDS = {"max_turns": 3, "closing": "student"}
+
+
 def job_for_files(tmp_path: Path, kind: str = "openai") -> Path:
-    return write_job(tmp_path / "job.yaml", kind, "http://127.0.0.1:9", "selfplay")
+    """A job of four rounds."""
+    return write_job(tmp_path / "job.yaml", kind, "http://127.0.0.1:9", "selfplay", selfplay=FOUR_ROUNDS)
 
 
 async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
@@ -207,7 +211,7 @@ async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path
         else:
             raise AssertionError("it never came to an end")
         # The same job online: only the address differs, which no record holds.
-        online = write_job(tmp_path / "online.yaml", kind, url, "selfplay")
+        online = write_job(tmp_path / "online.yaml", kind, url, "selfplay", selfplay=FOUR_ROUNDS)
         calm = await edgen("generate", online, "-o", tmp_path / "calm", "--json")
     assert calm.code == wrote.code
     shards = {name: text for name, text in files(folder).items() if name != "manifest.json"}
@@ -263,7 +267,7 @@ async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     async with simulator() as url:
         await answer(requests, other, "openai", url)
     with other.open("ab") as file:
-        file.write(b'{"custom_id": "0-0-0-0-' + b"0" * 32 + b'", "response": null, "error": {"code": "x"}}\n')
+        file.write(b'{"custom_id": "0-0-0-' + b"0" * 32 + b'", "response": null, "error": {"code": "x"}}\n')
     mixed = await edgen("batch", "read", folder, other, "--json")
     assert mixed.code == 3
     assert mixed.facts["files"][0]["answered"] == 8

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from edgen.engine.comparing import comparing, store
-from edgen.errors import LockedError
-from edgen.rundir import RunDir
+from edgen.core.errors import LockedError
+from edgen.evaluation.comparison.run_arms import open_comparison, store
+from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 
 SIMULATOR = {"type": "simulator"}
@@ -280,11 +280,11 @@ class TestMistakes:
 
     def test_nobody_makes_the_run_anew_before_it_is_stored(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
-        with comparing([run]) as comparison:
-            with pytest.raises(LockedError), RunDir(run).held():
+        with open_comparison([run]) as comparison:
+            with pytest.raises(LockedError), RunFolder(run).held():
                 pass
             store(comparison, run)
-        with RunDir(run).held():
+        with RunFolder(run).held():
             pass
 
     def test_nothing_to_compare_with(self, command: Command, tmp_path: Path) -> None:
@@ -322,10 +322,10 @@ class TestMistakes:
 
     def test_a_run_still_going(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
-        with RunDir(run).held():
+        with RunFolder(run).held():
             ended = command("compare", run)
         assert ended.code == 6
-        assert "another process works on this run" in ended.err
+        assert "works on this run" in ended.err
 
     def test_an_arm_left_behind_by_a_changed_job(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)

@@ -13,8 +13,8 @@ import pytest
 
 from edgen.cli.app import app
 from tests.cli.command import Command, Ended
-from tests.engine.service import files
-from tests.ledger.hostile import VALUES, flip, put, tables
+from tests.execution.service import files
+from tests.store.ledger.hostile import VALUES, flip, put, tables
 
 JOB = """
 name: run
@@ -39,8 +39,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         connection.execute(
             "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'edgen-t', 1, 9, 'run.batches/1', 'f', 'b', 1, 2, NULL)"
         )
-        connection.execute("INSERT INTO outstanding VALUES (1, NULL, 3, 0, 0, x'00', 100, 0.25)")
-        connection.execute("INSERT INTO returned VALUES (5, 0, 0, x'00', 'timeout', 'late', 2)")
+        connection.execute("INSERT INTO outstanding VALUES (1, NULL, 3, 0, 0, 0, x'00', 100, 0.25)")
+        connection.execute("INSERT INTO returned VALUES (5, 0, 0, 0, x'00', 'timeout', 'late', 2)")
     return folder
 
 
@@ -59,7 +59,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 def commands(folder: Path) -> list[tuple[str | Path, ...]]:
     """All that read a ledger, the quickest first."""
     job, run, results = folder / "job.yaml", folder / "run", folder / "results.jsonl"
-    results.write_text('{"custom_id": "0-0-0-0-00000000000000000000000000000000", "response": {}}\n')
+    results.write_text('{"custom_id": "0-0-0-00000000000000000000000000000000", "response": {}}\n')
     return [
         ("status", run),
         ("runs", folder),
@@ -123,15 +123,17 @@ def test_a_flipped_bit_in_a_record_never_reaches_the_shards(command: Command, fo
     job, run = folder / "job.yaml", folder / "run"
     before = files(run)
     with change(run) as connection:
-        data = bytearray(connection.execute("SELECT data FROM records WHERE unit = 2 << 20").fetchone()[0])
+        data = bytearray(
+            connection.execute("SELECT data FROM records WHERE scenario = 2 AND task = 0").fetchone()[0]
+        )
         data[data.index(b'"conversation"') + 60] ^= 1
-        connection.execute("UPDATE records SET data = ? WHERE unit = 2 << 20", (bytes(data),))
+        connection.execute("UPDATE records SET data = ? WHERE scenario = 2 AND task = 0", (bytes(data),))
         connection.execute("DELETE FROM outstanding")
     for words in (("export", run, "--to", "ed", "-o", folder / "ed"), ("stats", run), ("report", run),
                   ("merge", run, "-o", folder / "merged")):  # fmt: skip
         ended = command(*words)
         assert ended.code == 2
-        assert "scenario 2 (replicate 0) is damaged" in ended.err
+        assert "scenario 2 (task 0) is damaged" in ended.err
         assert "`edgen generate`" in ended.err
     ended = command("generate", job, "-o", run, "--json")
     assert ended.code == 0, ended.err
@@ -149,8 +151,10 @@ def test_a_flipped_bit_in_an_outcome_is_mended_from_the_answers(
     job, run = folder / "job.yaml", folder / "run"
     before = files(run)
     with change(run) as connection:
-        connection.execute(f"UPDATE outcomes SET {column} = CAST(x'e1' AS TEXT) WHERE unit = 2 << 20")
-        connection.execute("UPDATE outcomes SET status = 'abcepted' WHERE unit = 1 << 20")
+        connection.execute(
+            f"UPDATE outcomes SET {column} = CAST(x'e1' AS TEXT) WHERE scenario = 2 AND task = 0"
+        )
+        connection.execute("UPDATE outcomes SET status = 'abcepted' WHERE scenario = 1 AND task = 0")
         connection.execute("DELETE FROM outstanding")
     facts = json.loads(command("status", run, "--json").out)
     assert (facts["planned"], facts["accepted"], facts["pending"]) == (12, 10, 2)
@@ -163,11 +167,11 @@ def test_a_flipped_bit_in_an_outcome_is_mended_from_the_answers(
 def test_a_flipped_bit_in_an_answer_is_told_before_it_is_read(command: Command, folder: Path) -> None:
     job, run = folder / "job.yaml", folder / "run"
     with change(run) as connection:
-        connection.execute("DELETE FROM outcomes WHERE unit = (2 << 20) + 1")
-        connection.execute("UPDATE replies SET text = text || '.' WHERE unit = (2 << 20) + 1")
+        connection.execute("DELETE FROM outcomes WHERE scenario = 2 AND task = 1")
+        connection.execute("UPDATE replies SET text = text || '.' WHERE scenario = 2 AND task = 1")
     ended = command("generate", job, "-o", run)
     assert ended.code == 2
-    assert "scenario 2 (replicate 1, step 0, attempt 0) is damaged" in ended.err
+    assert "scenario 2 (task 1, step 0, attempt 0) is damaged" in ended.err
     assert "DELETE FROM replies WHERE" in ended.err
 
 
@@ -184,7 +188,7 @@ def test_others_are_listed_beside_a_damaged_one(command: Command, folder: Path) 
 def test_an_estimate_names_the_run_that_it_passes_over(command: Command, folder: Path) -> None:
     shutil.copytree(folder / "run", folder / "other")
     with change(folder / "run") as connection:
-        connection.execute("UPDATE outcomes SET status = 'no such' WHERE unit = 0")
+        connection.execute("UPDATE outcomes SET status = 'no such' WHERE scenario = 0 AND task = 0")
     ended = command("estimate", folder / "job.yaml", "--runs", folder, "-o", folder / "new", "--json")
     assert ended.code == 0, ended.err
     basis = json.loads(ended.out)["basis"]

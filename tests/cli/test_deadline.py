@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-import edgen.engine.finish
-from edgen.cli.deadline import Deadline
-from edgen.errors import StoppedError, UsageError
+import edgen.execution.finish
+from edgen.api.supervision.deadline import Deadline
+from edgen.core.errors import StoppedError, UsageError
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 
@@ -136,13 +136,13 @@ def test_all_arms_share_the_deadline(command: Command, tmp_path: Path) -> None:
 
 
 def test_writing_files_is_not_cut(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writing = edgen.engine.finish.write_shards
+    writing = edgen.execution.finish.write_shards
 
     def slow(*arguments: Any) -> None:
         time.sleep(1.5)
         writing(*arguments)
 
-    monkeypatch.setattr(edgen.engine.finish, "write_shards", slow)
+    monkeypatch.setattr(edgen.execution.finish, "write_shards", slow)
     ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--for", "1s")
     assert ended.code == 0, ended.err
     assert command("validate", tmp_path / "run").code == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen import resources
-from edgen.prompting.front import body_sha256, edited_from, read_front
+from edgen.core import resources
+from edgen.prompting.front_matter import body_sha256, edited_from, read_front
 from tests.cli.command import Command
 
 

@@ -7,12 +7,12 @@ import signal
 
 import pytest
 
-from edgen.cli.ending import at_end
-from edgen.cli.errors import guarded
-from edgen.errors import SignalError
+from edgen.cli.errors import at_end, run_guarded
+from edgen.core.errors import SignalError
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.crash
 def test_a_signal_while_it_is_told_how_it_ended_changes_nothing(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     told: list[int] = []
@@ -26,11 +26,12 @@ def test_a_signal_while_it_is_told_how_it_ended_changes_nothing(number: signal.S
         at_end(tell)
         raise SignalError(15, "terminated")
 
-    assert guarded(work) == 143
+    assert run_guarded(work) == 143
     assert told == [143]
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+@pytest.mark.crash
 def test_a_second_one_while_the_first_is_heeded_does_not_break_that_off() -> None:
     done: list[bool] = []
 
@@ -41,5 +42,5 @@ def test_a_second_one_while_the_first_is_heeded_does_not_break_that_off() -> Non
             os.kill(os.getpid(), signal.SIGTERM)
             done.append(True)
 
-    assert guarded(work) == 143
+    assert run_guarded(work) == 143
     assert done == [True]

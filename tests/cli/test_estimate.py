@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen import resources
-from edgen.cli.estimate import _labelled
+from edgen.cli.render.estimate import label_text
+from edgen.core import resources
 from tests.cli.command import Command
 from tests.cli.test_batch import begun
-from tests.engine.service import edgen
-from tests.engine.test_batch_kill import simulator, write_job
+from tests.execution.batch.test_batch_kill import simulator, write_job
+from tests.execution.service import edgen
 from tests.test_imports import imported
 
 PRICED = {
@@ -219,7 +219,7 @@ def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path:
 
 def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> None:
     """Calls that are lost are charged at their most, and tried again, which `at most` leaves out."""
-    backend = {**PRICED, "max_tokens": 900, "faults": "timeout=0.5"}
+    backend = {**PRICED, "max_tokens": 900, "faults": "hang=0.5"}
     cap = ("--set", "limits={max_cost: 5.0, timeout: 0.05, attempts: 5, give_up_after: 5}")
     path = job(tmp_path, "lost", backends={"default": backend}, conversations=8, asks=2)
     facts = estimated(command, path, "--runs", tmp_path, *cap)
@@ -398,7 +398,7 @@ def test_earlier_runs_tell_and_batches_have_no_time(command: Command, tmp_path: 
 
 def test_a_command_to_copy_stays_on_one_line() -> None:
     command = "`/a/long/way/to/python -m pip install 'one>=1' 'two>=2'`"
-    lines = _labelled(
+    lines = label_text(
         "rests on", f"prompts are counted exactly after what follows, once it is run here: {command}"
     )
     assert len(lines) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.doctor import _listed as listed
+from edgen.api.doctor import find_model as listed
 from tests.cli.command import Command
 
 

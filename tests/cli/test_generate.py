@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.cli.command import Command
 
-ROOT = Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "jobs" / "quickstart.yaml"
 
 
@@ -147,7 +147,7 @@ def test_a_topic_that_is_a_template_or_an_escape_code(command: Command, tmp_path
 
 
 def test_model_text_cannot_drive_the_terminal(command: Command, tmp_path: Path) -> None:
-    from edgen.cli.output import safe
+    from edgen.core.safe_text import safe
 
     assert safe("a\x1b[2Jb\u202ec\ttab\nline") == "a\\x1b[2Jb\\u202ec\ttab\nline"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from edgen import resources
-from edgen.errors import JobError
-from edgen.loading import read_yaml
+from edgen.core import resources
+from edgen.core.errors import JobError
+from edgen.core.yaml_values import read_yaml
 from edgen.space import content_sha256, load_space
 from tests.cli.command import Command
 

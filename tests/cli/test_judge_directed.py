@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen import resources
+from edgen.core import resources
 from tests.cli.command import Command
 from tests.cli.test_pairs import facts, job, pairs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
-from tests.engine.test_merging import job
+from tests.execution.test_merge import job
 
 # Where a link could stand, by what edgen would do with it. With these every command is tried ...
 PLACES = ["job.yaml", "run.lock", "run.db", "inputs/zzz.j2", "shards", "previous/1"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.service import ROOT, Ended, Service, job_text, serve
+from tests.execution.service import ROOT, Ended, Service, job_text, serve
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.cli.output import json_text, safe, safe_json
+from edgen.cli.output import json_text
+from edgen.core.safe_text import safe, safe_json
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
 HIDDEN = "\x00\x07\x0d\x1b\x7f\x80\x85\x9b\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufeff\ufff9\ufffb\U000e0041"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgen import resources
-from edgen.runreader import RunReader
+from edgen.core import resources
+from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
 SECRET = "the-words-of-another-file"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen.runreader import RunReader
+from edgen.store.run_reader import RunReader
 from tests.cli.command import Command, Ended
 
 
@@ -137,7 +137,7 @@ class TestOracle:
     ) -> None:
         command("pairs", run, "--by", "oracle")
         with RunReader(run) as reader:
-            shards = {lesson.candidate.id: lesson.split for lesson in reader.lessons()}
+            shards = {one.candidate.id: one.split for one in reader.conversations()}
         eval_ids = {r["id"] for r in json.loads((run / "shards" / "conversations_eval.json").read_text())}
         assert {identity for identity, side in shards.items() if side == "test"} == eval_ids
         for line in pairs(run):
@@ -179,9 +179,9 @@ class TestJudgesThatAreNone:
     @pytest.mark.parametrize(
         ("faults", "reason"),
         [
-            ("judge_prose=1", "name neither side"),
-            ("refusal=1", "name neither side"),
-            ("empty=1", "name neither side"),
+            ("judge_prose=1", "could not be read"),
+            ("refusal=1", "could not be read"),
+            ("empty=1", "could not be read"),
         ],
     )
     def test_a_judge_that_never_answers_stops_it_before_everything_is_paid(
@@ -419,14 +419,22 @@ class TestPairsHoldWhatWasJudged:
         (run / "pairs" / "judged" / "aaaa.db").touch()
         assert command("pairs", run, "--by", "oracle").code == 0
 
-    def test_too_many_candidates_are_refused_before_anything_is_asked(
-        self, command: Command, tmp_path: Path
-    ) -> None:
+    def test_arms_may_have_any_number_of_replicates(self, command: Command, tmp_path: Path) -> None:
+        arms = {"plain": {}, "other": {"backends": {"default": {"type": "simulator", "seed": 5}}}}
+        path = job(tmp_path, replicates=70, conversations=1, arms=arms)
+        assert command("generate", path, "-o", tmp_path / "run").code == 0
+        ended = command("pairs", tmp_path / "run", "--by", "oracle", "--set", "pairs.matches=150")
+        assert ended.code == 0, ended.err
+        with RunReader(tmp_path / "run") as reader:
+            found = {(side.arm, side.replicate) for pair in reader.pairs() for side in (pair.a, pair.b)}
+            assert found == {(arm, replicate) for arm in arms for replicate in range(70)}
+
+    def test_any_number_of_candidates_can_be_paired(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, replicates=1500, conversations=1)
         assert command("generate", path, "-o", tmp_path / "run").code == 0
-        ended = command("pairs", tmp_path / "run", "--by", "oracle")
-        assert ended.code == 2
-        assert "1448 at most" in ended.err
+        ended = command("pairs", tmp_path / "run", "--by", "oracle", "--set", "pairs.matches=5", "--json")
+        assert ended.code == 0, ended.err
+        assert 0 < json.loads(ended.out)["judged"] <= 5
 
 
 class TestOptions:

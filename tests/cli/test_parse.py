@@ -12,8 +12,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from edgen.cli.parse import command
-from edgen.errors import DataError, UsageError
-from edgen.loading import MAX_BYTES
+from edgen.core.errors import DataError, UsageError
+from edgen.core.yaml_values import MAX_BYTES
 
 REPLY = 'Conversation:\n[\n   Teacher:  "What is a cell?",\n   Student:  "A tiny room?",\n]\nProbability:  "0.2",\n'
 ANSWER = {

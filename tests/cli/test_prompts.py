@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgen import resources
+from edgen.core import resources
 from tests.cli.command import Command
 
 MINE = (

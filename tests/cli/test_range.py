@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from edgen.rundir import RunDir
-from edgen.runreader import RunReader
-from edgen.samples import run_at
+from edgen.evaluation.data_sets import run_at
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
 
@@ -83,15 +83,15 @@ class TestAPiece:
         run = tmp_path / "run"
         with RunReader(run) as reader:
             assert (reader.pending, reader.describe()["planned"]) == (0, {"t": 60})
-            assert numbers(lesson.candidate.id for lesson in reader.lessons()) <= {*range(2900, 2960)}
-            split = {lesson.candidate.id: lesson.split for lesson in reader.lessons()}
+            assert numbers(one.candidate.id for one in reader.conversations()) <= {*range(2900, 2960)}
+            split = {one.candidate.id: one.split for one in reader.conversations()}
         shards = {side: records_of(run, side) for side in ("train", "eval")}
         assert split == {**dict.fromkeys(shards["train"], "train"), **dict.fromkeys(shards["eval"], "test")}
-        material = run_at(RunDir(run), None, 0)
-        fates = list(material.fates() or ())
-        assert [fate.scenario.index for fate in fates] == [*range(2900, 2960)]
-        assert {fate.status for fate in fates} == {"accepted", "rejected"}
-        assert not [note for note in material.notes if "pending" in note]
+        data_set = run_at(RunFolder(run), "", 0)
+        plan = list(data_set.plan() or ())
+        assert [fate.scenario.index for fate in plan] == [*range(2900, 2960)]
+        assert {each.status for each in plan} == {"accepted", "rejected"}
+        assert not [note for note in data_set.notes if "pending" in note]
         stats = json.loads(command("stats", run, "--json").out)
         assert "pending" not in json.dumps(stats.get("notes", []))
         for arguments in (("stats", run), ("report", run), ("validate", run)):

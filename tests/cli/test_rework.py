@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 
-PROMPT = (Path(__file__).parents[2] / "prompts" / "education_dialogue_json.j2").read_text()
+PROMPT = (ROOT / "prompts" / "education_dialogue_json.j2").read_text()
 
 
 @pytest.fixture(scope="module")

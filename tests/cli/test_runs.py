@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edgen.cli.progress import money
-from edgen.rundir import RunDir
+from edgen.core.figures import format_money
+from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 
@@ -49,7 +49,7 @@ def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> N
     assert new[:4] == ["new", "complete", "5/5", "5"]
     assert priced[:3] == ["priced", "complete", "5/5"]
     assert priced[5].startswith("$0.0")
-    assert [money(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.0012", "$0.01", "$3.00"]
+    assert [format_money(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.0012", "$0.01", "$3.00"]
     assert priced[6] == "2h05m"
     assert old[:3] == ["old", "short", "0/5"]
     assert old[-2] == "3d"
@@ -95,7 +95,7 @@ def test_runs_beside_a_job_of_somebodys_own(command: Command, tmp_path: Path) ->
 
 def test_a_run_that_goes_on_is_running(command: Command, tmp_path: Path) -> None:
     assert command("generate", job(tmp_path), "-o", tmp_path / "runs" / "a").code == 0
-    with RunDir(tmp_path / "runs" / "a").held():
+    with RunFolder(tmp_path / "runs" / "a").held():
         (row,) = listed(command, tmp_path / "runs")
     assert row["state"] == "running"
 

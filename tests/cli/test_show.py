@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.columns import beside, wrapped
+from edgen.cli.render.columns import join_blocks, wrap_text
+from tests import ROOT
 from tests.cli.command import Command
 
 JOB = """\
@@ -132,7 +133,9 @@ def test_self_play_with_its_pairs(tmp_path: Path, command: Command) -> None:
 def test_what_is_not_settled_is_pending(tmp_path: Path, command: Command) -> None:
     run = made(JOB.replace("refusal=0.4", "refusal=0"), tmp_path, command)
     with sqlite3.connect(run / "run.db") as ledger:
-        ledger.execute("DELETE FROM outcomes WHERE unit = (SELECT MAX(unit) FROM outcomes)")
+        ledger.execute(
+            "DELETE FROM outcomes WHERE (scenario, task) = (SELECT MAX(scenario), task FROM outcomes)"
+        )
     assert command("show", run, "11").out.startswith("shown-000011-r0 · pending\n")
 
 
@@ -210,8 +213,21 @@ def test_hostile_words_reach_no_terminal(hostile: str, tmp_path: Path, command: 
 
 
 def test_columns_are_as_wide_as_a_terminal_shows_them() -> None:
-    lines = list(wrapped("水" * 10 + " and words", 12, first="T ", rest="  "))
+    lines = list(wrap_text("水" * 10 + " and words", 12, first="T ", rest="  "))
     assert lines == ["T 水水水水水", "  水水水水水", "  and words"]
-    assert list(beside([["水", "b"], ["c"]], 4)) == ["水     c", "b"]
-    assert list(wrapped("", 20)) == [""]
-    assert list(wrapped("  x = 1\n\n    y", 20)) == ["  x = 1", "", "    y"]
+    assert list(join_blocks([["水", "b"], ["c"]], 4)) == ["水     c", "b"]
+    assert list(wrap_text("", 20)) == [""]
+    assert list(wrap_text("  x = 1\n\n    y", 20)) == ["  x = 1", "", "    y"]
+
+
+def test_a_conversation_of_any_space_is_shown_with_every_dimension(command: Command, tmp_path: Path) -> None:
+    job = ROOT / "jobs" / "math_misconceptions.yaml"
+    made = command("generate", job, "-n", "2", "-o", tmp_path / "run", "--show", "1")
+    assert made.code == 0, made.err
+    assert "  topic: " in made.out
+    assert "(grade: " in made.out
+    assert "Tutor: " in made.out
+    shown = command("show", tmp_path / "run", "0")
+    assert shown.code == 0, shown.err
+    for name in ("topic", "topic.grade", "misconception", "learner", "tutor move"):
+        assert f"\n  {name} " in shown.out

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from edgen.cli.space import MAX_ED_BYTES, MAX_PROBLEMS, app
-from edgen.errors import DataError, EdgenError, UsageError
-from edgen.space import MAX_ENTRIES, Space, load_space, parse_space
+from edgen.api.spaces.from_ed import MAX_ED_BYTES, MAX_PROBLEMS
+from edgen.cli.space import app
+from edgen.core.errors import DataError, EdgenError, UsageError
+from edgen.space import Space, load_space, parse_space
+from edgen.space.entries import MAX_ENTRIES
 
 BACKGROUND = {
     "topic": "Zeus",
@@ -55,7 +57,7 @@ def ed_file(path: Path, *records: Any) -> Path:
 
 
 def weights(space: Space, dimension: str) -> dict[str, float]:
-    return {entry.value: entry.weight for entry in getattr(space, dimension)}
+    return {entry.value: entry.weight for entry in space[dimension].entries}
 
 
 def test_released_records_become_a_space_with_their_counts(shared_data: Path, tmp_path: Path) -> None:
@@ -72,11 +74,11 @@ def test_released_records_become_a_space_with_their_counts(shared_data: Path, tm
     assert space.source == "Observed frequencies in 19 records: ed_release_sample.json"
     backgrounds = [found["background_info"] for found in json.loads(source.read_text("utf-8"))]
     for dimension, key in {
-        "topics": "topic",
-        "student_preferences": "student_prefrences",
-        "student_reactions": "student_reactions",
-        "teacher_preferences": "teacher_prefrences",
-        "teacher_reactions": "teacher_reactions",
+        "topic": "topic",
+        "student_preference": "student_prefrences",
+        "student_reaction": "student_reactions",
+        "teacher_preference": "teacher_prefrences",
+        "teacher_reaction": "teacher_reactions",
     }.items():
         assert weights(space, dimension) == Counter(background[key] for background in backgrounds)
 
@@ -89,14 +91,14 @@ def test_without_out_the_space_is_printed_and_nothing_else(tmp_path: Path) -> No
     assert space.name == "my own"
     assert space.source == "Observed frequencies in 6 records: one.json, two.json"
     # The most frequent first.
-    assert list(weights(space, "topics").items()) == [("Zeus", 3), ("Ares", 2), ("{{ 7*7 }}", 1)]
+    assert list(weights(space, "topic").items()) == [("Zeus", 3), ("Ares", 2), ("{{ 7*7 }}", 1)]
     assert parse_space(run(one).stdout, "stdout").name == "from-ed"
 
 
 def test_both_spellings_are_read(tmp_path: Path) -> None:
     background = {key.replace("prefrences", "preferences"): value for key, value in BACKGROUND.items()}
     path = ed_file(tmp_path / "ed.json", {"background_info": background})
-    assert weights(parse_space(run(path).stdout, "stdout"), "teacher_preferences") == {"quizzes": 1}
+    assert weights(parse_space(run(path).stdout, "stdout"), "teacher_preference") == {"quizzes": 1}
 
 
 def test_values_are_stripped_and_controls_in_them_replaced_and_reported(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_values_are_stripped_and_controls_in_them_replaced_and_reported(tmp_path
         tmp_path / "ed.json", record(topic=" Zeus\n"), record(topic="Ze\x1b[31mus\u202e"), record()
     )
     result = run(path)
-    assert weights(parse_space(result.stdout, "stdout"), "topics") == {"Zeus": 2, "Ze [31mus": 1}
+    assert weights(parse_space(result.stdout, "stdout"), "topic") == {"Zeus": 2, "Ze [31mus": 1}
     remarks = result.stderr.splitlines()
     assert remarks[0] == (
         f"{path}: $[1].background_info.topic: control characters were replaced in 'Ze\\x1b[31mus\\u202e'"
@@ -116,7 +118,7 @@ def test_values_that_look_the_same_are_counted_as_the_first_and_that_is_said(tmp
     topics = ("caf\u00e9", "cafe\u0301", "caf\u00e9\u200b", "Zeus")
     path = ed_file(tmp_path / "ed.json", *(record(topic=topic) for topic in topics))
     result = run(path)
-    assert weights(parse_space(result.stdout, "stdout"), "topics") == {"caf\u00e9": 3, "Zeus": 1}
+    assert weights(parse_space(result.stdout, "stdout"), "topic") == {"caf\u00e9": 3, "Zeus": 1}
     assert result.stderr.splitlines()[0] == (
         f"{path}: $[1].background_info.topic: 'cafe\\u0301' is counted as 'caf\\xe9'"
     )
@@ -251,4 +253,58 @@ def test_fifty_megabytes_are_read(tmp_path: Path) -> None:
     path.write_text("[" + ",\n".join([long] * count) + "]", encoding="utf-8")
     assert path.stat().st_size > 49_000_000
     assert run(path, "-o", out).exit_code == 0
-    assert weights(load_space(out), "topics") == {"Zeus": count}
+    assert weights(load_space(out), "topic") == {"Zeus": count}
+
+
+def from_csv(path: Path, text: str, *options: str) -> Result:
+    path.write_text(text, encoding="utf-8")
+    return CliRunner().invoke(app, ["from-csv", str(path), *options])
+
+
+def test_a_table_becomes_a_space(tmp_path: Path) -> None:
+    table = "topic,topic.grade,topic.note,learner\nFractions,4,a,shy\nDecimals,5,,bold\nFractions,4,a,  shy \n,,,calm\n"
+    made = from_csv(tmp_path / "my.csv", table)
+    space = parse_space(made.stdout, "stdout")
+    assert space.names == ("topic", "learner")
+    assert [(one.value, one.weight, one.fields) for one in space["topic"].entries] == [
+        ("Fractions", 2.0, {"grade": 4, "note": "a"}),
+        ("Decimals", 1.0, {"grade": 5}),
+    ]
+    assert weights(space, "learner") == {"shy": 2, "bold": 1, "calm": 1}
+    out = tmp_path / "out.yaml"
+    assert from_csv(tmp_path / "my.csv", table, "--weights", "equal", "-o", str(out)).exit_code == 0
+    assert set(weights(load_space(out), "learner").values()) == {1}
+    semicolons = from_csv(tmp_path / "other.csv", table.replace(",", ";"))
+    assert parse_space(semicolons.stdout, "x").dimensions == space.dimensions
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("topic\n", "at least one row below it"),
+        ("topic,for\na,b\n", "column 2: 'for': the name for means something else to Jinja"),
+        ("topic,topic\na,b\n", "this heading is there twice"),
+        ("topic,mood.x\na,b\n", "there is no column mood, which this says something of"),
+        ("topic,topic.grade\na,1\na,2\n", "row 3: 'a' says something else of itself than in an earlier row"),
+        ('topic\n"a\n', "it is not valid CSV"),
+    ],
+)
+def test_a_table_that_makes_no_space_is_refused(tmp_path: Path, table: str, said: str) -> None:
+    made = from_csv(tmp_path / "my.csv", table)
+    assert isinstance(made.exception, EdgenError)
+    assert said in str(made.exception)
+
+
+def test_records_of_any_dimensions_become_a_space(tmp_path: Path) -> None:
+    said = {"value": "Fractions", "grade": 4}
+    own = {"scenario": {"topic": said, "learner": "shy"}, "roles": ["Tutor", "Learner"]}
+    made = run(ed_file(tmp_path / "own.json", own, own))
+    space = parse_space(made.stdout, "stdout")
+    assert space["topic"].entries[0].fields == {"grade": 4}
+    assert [role.name for role in space.roles] == ["Tutor", "Learner"]
+    assert weights(space, "learner") == {"shy": 2}
+    assert "give each its own `sees`" in made.stderr
+    wider = {**record(), "scenario": {"topic": BACKGROUND["topic"], "mood": "calm"}}
+    space = parse_space(run(ed_file(tmp_path / "wider.json", wider)).stdout, "stdout")
+    assert space.names[-1] == "mood"
+    assert len(space.names) == 6

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from edgen.cli.space.expand import publish
-from edgen.errors import UsageError
-from edgen.protocols.alike import Known
-from edgen.space import DIMENSIONS, Space, content_sha256, dump_space, load_space
+from edgen.api.spaces.growth import write_new_space
+from edgen.core.errors import UsageError
+from edgen.space import Space, content_sha256, dump_space, load_space
+from edgen.space.education import DIMENSIONS
+from edgen.space.similar_values import KnownValues
 from tests.cli.command import Command
-from tests.engine.service import Service, completion, edgen, end, error, serve, start
+from tests.execution.service import Service, completion, edgen, end, error, serve, start
 
 SMALL = """\
 name: small
@@ -38,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def values(space: Space, dimension: str) -> list[str]:
-    return [entry.value for entry in getattr(space, dimension)]
+    return [*space[dimension].values]
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
@@ -55,7 +56,7 @@ def test_every_dimension_grows_in_a_new_file(command: Command, here: Path, dimen
     assert facts["kept"] == len(facts["values"]) == 60
     dropped = facts["dropped"]
     assert dropped["identical"] + dropped.get("near_duplicate", 0) > 5, "the simulator plants them"
-    known = Known(values(old, dimension))
+    known = KnownValues(values(old, dimension))
     for value in facts["values"]:
         assert known.twin(value) is None
         known.add(value)
@@ -73,14 +74,14 @@ def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
     for said in (
         content_sha256(load_space(here / "small.yaml")),
         facts["template"]["sha256"],
-        "4 more student_preferences behind its own 3, by a simulator (edgen-simulator)",
+        "4 more values of student_preference behind its own 3, by a simulator (edgen-simulator)",
         "no model wrote them",
         f"identical {facts['dropped']['identical']}",
         "The source of the space before: Written for this test",
     ):
         assert said in new.source, said
     # As common as the ones that were there: the median of 3, 1 and 2.
-    assert {entry.weight for entry in new.student_preferences[3:]} == {2.0}
+    assert {entry.weight for entry in new["student_preference"].entries[3:]} == {2.0}
 
 
 def test_asked_again_it_asks_nothing_and_overwrites_nothing(command: Command, here: Path) -> None:
@@ -108,7 +109,7 @@ def test_what_runs_dry_is_written_and_said(command: Command, here: Path) -> None
     ended = command("space", "expand", "small.yaml", "--dimension", "teacher_reactions", "--count", "400")
     assert ended.code == 3
     assert "of 400 new values were found; the last answers brought nothing new" in ended.err
-    assert 100 < len(load_space(here / "small-expanded.yaml").teacher_reactions) < 400
+    assert 100 < len(load_space(here / "small-expanded.yaml")["teacher_reaction"].entries) < 400
 
 
 def test_a_new_value_weighs_as_those_that_are_drawn(command: Command, here: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_new_value_weighs_as_those_that_are_drawn(command: Command, here: Path
     text[3] = f"student_preferences: {json.dumps(entries)}"
     (here / "small.yaml").write_text("\n".join(text))
     command("space", "expand", "small.yaml", "--dimension", "student_preferences", "--count", "3")
-    grown = load_space(here / "small-expanded.yaml").student_preferences
+    grown = load_space(here / "small-expanded.yaml")["student_preference"].entries
     assert [entry.weight for entry in grown] == [*weights, 4, 4, 4]
 
 
@@ -126,7 +127,7 @@ class TestPublish:
     def test_what_has_come_meanwhile_stays(self, tmp_path: Path) -> None:
         (tmp_path / "out.yaml").write_text("theirs")
         with pytest.raises(UsageError, match="has come meanwhile"):
-            publish(tmp_path / "out.yaml", "mine")
+            write_new_space(tmp_path / "out.yaml", "mine")
         assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 
 
@@ -140,7 +141,7 @@ def test_a_ledger_beside_the_new_file_that_is_a_link_is_refused(command: Command
 
 MISTAKES = {
     "no such space": (("smal", "--dimension", "topics", "--count", "5"), "no such space"),
-    "no such dimension": (("small.yaml", "--dimension", "topic", "--count", "5"), "'topic' is not one of"),
+    "no such dimension": (("small.yaml", "--dimension", "subject", "--count", "5"), "no such dimension"),
     "too many": (("small.yaml", "--dimension", "topics", "--count", "20000"), "at most 20,000 values"),
     "no such folder": (
         ("small.yaml", "--dimension", "topics", "--count", "5", "-o", "none/x.yaml"),
@@ -207,6 +208,7 @@ def wish(here: Path, job: Path, count: int, out: str = "out.yaml") -> tuple[str 
     return ("space", "expand", small, *numbers, "--job", job, "-o", here / out, "--json")
 
 
+@pytest.mark.crash
 async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(here: Path) -> None:
     async with serve(Service(hold_after=3)) as service:
         arguments = wish(here, job_for(service.url, here), 160)
@@ -227,10 +229,11 @@ async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(here: Path
         calm = await edgen(*wish(here, job_for(service.url, here), 160, "calm.yaml"))
         assert calm.facts["values"] == facts["values"]
     space = load_space(here / "out.yaml")
-    assert len(space.topics) == 163
+    assert len(space["topic"].entries) == 163
     assert "by the model recorded" in (space.source or ""), "a server's values are its model's"
 
 
+@pytest.mark.crash
 async def test_a_signal_stops_it_cleanly(here: Path) -> None:
     async with serve(Service(latency=0.2)) as service:
         arguments = wish(here, job_for(service.url, here), 160)
@@ -281,7 +284,7 @@ async def test_hostile_answers_do_no_harm(here: Path) -> None:
     # A terminal's code, an override, a nought, a lone quote; the line of 300; what is there already.
     assert ended.facts["dropped"] == {"identical": 2, "near_duplicate": 1, "not_allowed": 4, "too_long": 1}
     space = load_space(here / "out.yaml")
-    assert values(space, "topics")[3:] == ended.facts["values"]
+    assert values(space, "topic")[3:] == ended.facts["values"]
     assert "\x1b" not in (here / "out.yaml").read_text()
     assert dump_space(space) == (here / "out.yaml").read_text()
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgen.quality.measure import NAMES
-from edgen.rundir import RunDir
+from edgen.evaluation.measuring import measures
+from edgen.store.run_folder import RunFolder
+from tests import ROOT
 from tests.cli.command import Command
 
-ROOT = Path(__file__).resolve().parents[2]
+NAMES = [measure.name for measure in measures()]
 
 
 @pytest.fixture
@@ -179,10 +180,10 @@ def test_mistakes(command: Command, run: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_somebody_works_on(command: Command, run: Path) -> None:
-    with RunDir(run).held():
+    with RunFolder(run).held():
         ended = command("stats", run)
     assert ended.code == 6
-    assert "another process works on this run" in ended.err
+    assert "works on this run" in ended.err
 
 
 def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> None:

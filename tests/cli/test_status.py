@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from edgen.ledger import Ledger
-from edgen.model import Address
+from edgen.core.values import Address
+from edgen.store.ledger import Ledger
 from tests.cli.command import Command
 from tests.cli.test_generate import ROOT, job
-from tests.engine.service import Service, edgen, end, job_text, serve, start, write
+from tests.execution.service import Service, edgen, end, job_text, serve, start, write
 
 
 async def _send(folder: Path) -> None:
@@ -99,6 +100,7 @@ async def test_a_run_is_followed_until_it_ends(tmp_path: Path) -> None:
     assert (facts[-1]["state"], facts[-1]["accepted"]) == ("complete", 40)
 
 
+@pytest.mark.crash
 async def test_a_run_that_is_killed_is_followed_to_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     async with serve(Service(latency=0.1)) as service:

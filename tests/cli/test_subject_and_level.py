@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edgen import resources
+from edgen.core import resources
 from edgen.space import load_space
 from tests.cli.command import Command
 
@@ -38,8 +38,8 @@ def records(run: Path) -> list[dict[str, Any]]:
 
 def test_shards_hold_them_and_are_valid(run: Path, command: Command) -> None:
     topics = {
-        topic.value: {"subject": topic.subject, "level": topic.level}
-        for topic in load_space(resources.find("preference_space", "broad")).topics
+        topic.value: topic.fields
+        for topic in load_space(resources.find("preference_space", "broad"))["topic"].entries
     }
     made = records(run)
     assert len(made) == 40
@@ -70,12 +70,12 @@ def test_a_space_out_of_shards_has_them(run: Path, tmp_path: Path, command: Comm
     shards = sorted(run.glob("shards/conversations_*.json"))
     assert command("space", "from-ed", *shards, "-o", tmp_path / "space.yaml").code == 0
     wide = {
-        one.value: (one.subject, one.level)
-        for one in load_space(resources.find("preference_space", "broad")).topics
+        one.value: one.fields
+        for one in load_space(resources.find("preference_space", "broad"))["topic"].entries
     }
-    made = load_space(tmp_path / "space.yaml").topics
+    made = load_space(tmp_path / "space.yaml")["topic"].entries
     assert made
-    assert {one.value: (one.subject, one.level) for one in made}.items() <= wide.items()
+    assert all(wide[one.value] == one.fields for one in made)
 
 
 def test_a_conversation_that_is_printed_has_them(tmp_path: Path, command: Command) -> None:

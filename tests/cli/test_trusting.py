@@ -18,12 +18,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from edgen.cli.trusting import Trust, remember
-from edgen.config import GeminiConfig, OpenAIConfig, SimulatorConfig
-from edgen.errors import InputError
-from edgen.trust import Allowed, decide
+from edgen.api.supervision.trust import Trust, remember_consent
+from edgen.core.errors import InputError
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.trust import Allowed, decide_trust
+from edgen.simulator.provider import SimulatorConfig
 from tests.cli.command import Command
-from tests.engine.service import ROOT, Service, job_text, serve, write
+from tests.execution.service import ROOT, Service, job_text, serve, write
 
 KEY = "sk-0123456789abcdef"
 ELSEWHERE = OpenAIConfig(model="m", base_url="https://llm.example/v1", api_key_env="MY_KEY")
@@ -46,21 +48,20 @@ def environ(home: Path) -> dict[str, str]:
     return {"MY_KEY": KEY, "GEMINI_API_KEY": KEY, "XDG_CONFIG_HOME": str(home)}
 
 
-def test_a_yes_is_remembered_for_that_pair_alone_and_asked_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_yes_is_remembered_for_that_pair_alone_and_asked_once(tmp_path: Path) -> None:
+    told: list[str] = []
     person = Asked(says=True)
     trust = Trust((), environ(tmp_path), person)
+    trust.tell = told.append
     for _ in range(2):  # two arms
         consents = trust.settle([ELSEWHERE, SimulatorConfig(), GeminiConfig(model="m"), LOCAL])
     (question,) = person.questions
     assert "MY_KEY sent to llm.example" in question
-    told = capsys.readouterr().err.splitlines()
     assert told == [
-        "edgen: the key in MY_KEY goes to llm.example.",
-        "edgen: the key in GEMINI_API_KEY goes to generativelanguage.googleapis.com.",
+        "the key in MY_KEY goes to llm.example.",
+        "the key in GEMINI_API_KEY goes to generativelanguage.googleapis.com.",
     ]
-    assert isinstance(decide("MY_KEY", "https://llm.example/v1", consents), Allowed)
+    assert isinstance(decide_trust("MY_KEY", "https://llm.example/v1", consents), Allowed)
     file = tmp_path / "edgen" / "trusted_hosts.yaml"
     assert file.read_text().splitlines()[1:] == ["- llm.example=MY_KEY"]
     assert file.stat().st_mode & 0o777 == 0o600
@@ -95,11 +96,11 @@ def test_nobody_is_asked_what_no_consent_allows(tmp_path: Path) -> None:
 def test_what_stands_in_the_users_file_stays(tmp_path: Path) -> None:
     file = tmp_path / "trusted_hosts.yaml"
     file.write_text("# the one at work\n- work.example=WORK_KEY")
-    remember(file, "llm.example:8443=MY_KEY")
+    remember_consent(file, "llm.example:8443=MY_KEY")
     assert file.read_text() == "# the one at work\n- work.example=WORK_KEY\n- llm.example:8443=MY_KEY\n"
     file.write_text("[work.example=WORK_KEY]\n")
     with pytest.raises(InputError, match="trusted_hosts"):
-        remember(file, "llm.example=MY_KEY")
+        remember_consent(file, "llm.example=MY_KEY")
     assert file.read_text() == "[work.example=WORK_KEY]\n"
 
 
@@ -287,9 +288,9 @@ def at_terminal(arguments: list[str], answer: bytes, env: dict[str, str], cwd: P
 
 
 SETTLED = """
-from edgen.cli.trusting import Trust
-from edgen.config import OpenAIConfig
-Trust().settle([OpenAIConfig(model="m", base_url="https://llm.example:8443/v1", api_key_env="MY_KEY")])
+from edgen.cli.control import make_control
+from edgen.providers.openai.config import OpenAIConfig
+make_control().trust.settle([OpenAIConfig(model="m", base_url="https://llm.example:8443/v1", api_key_env="MY_KEY")])
 """
 
 

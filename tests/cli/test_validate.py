@@ -12,11 +12,11 @@ import msgspec
 import pytest
 import typer
 
-from edgen import resources
 from edgen.cli import validate
-from edgen.cli.errors import guarded
+from edgen.cli.errors import run_guarded
 from edgen.config import Shards
-from edgen.shards import Counts, write_shards
+from edgen.core import resources
+from edgen.store.shards import Counts, write_shards
 
 EXAMPLES = resources.folder("validators") / "examples"
 GOOD = json.loads((EXAMPLES / "valid" / "edgen.json").read_bytes())
@@ -36,7 +36,7 @@ def call(*arguments: object) -> int:
     app = typer.Typer()
     app.command()(validate.command)
     try:
-        return guarded(lambda: app([str(argument) for argument in arguments]))
+        return run_guarded(lambda: app([str(argument) for argument in arguments]))
     except SystemExit as end:
         return int(end.code or 0)
 

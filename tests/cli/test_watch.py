@@ -15,11 +15,11 @@ import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
-from edgen.cli.metrics import Families
-from edgen.rundir import RunDir
+from edgen.cli.listeners.metrics import Families
+from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command, Ended
 from tests.cli.test_generate import job
-from tests.engine.service import Service, edgen, end, error, job_text, serve, start, write
+from tests.execution.service import Service, edgen, end, error, job_text, serve, start, write
 
 KEY = "sk-secret-0123456789"
 
@@ -185,6 +185,7 @@ async def test_a_service_that_refuses_the_key_ends_the_log_without_the_key(
     assert "\x1b" not in ended.err
 
 
+@pytest.mark.crash
 async def test_a_signal_is_an_end_too(tmp_path: Path) -> None:
     async with serve(Service(latency=0.2)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, limits={"in_flight": 4}))
@@ -389,12 +390,13 @@ def test_a_finished_run_needs_no_key(
 
 async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
-    from edgen.backends.simulator.text import respond
-    from edgen.cli.making import _backends
-    from edgen.cli.trusting import Trust
-    from edgen.engine.load import load_plans
-    from edgen.engine.run import Run
-    from edgen.ledger import Ledger
+    from edgen.api.generation import configs_of
+    from edgen.api.supervision.backends import open_backends
+    from edgen.api.supervision.trust import Trust
+    from edgen.execution.run import Run
+    from edgen.planning.load import load_plans
+    from edgen.simulator.text import respond
+    from edgen.store.ledger import Ledger
 
     class Answering:
         def __init__(self, backend: Any) -> None:
@@ -404,15 +406,20 @@ async def _answer_all(path: Path, folder: Path) -> None:
             return respond(request.messages, seed=request.address.scenario, max_tokens=None)
 
     _, plans = load_plans(path, [])
-    rundir = RunDir(folder)
+    rundir = RunFolder(folder)
     rundir.prepare()
-    async with _backends(plans[None], Trust(["api.example"])) as made, Ledger(rundir.ledger) as ledger:
+    plan, trust = plans[""], Trust(["api.example"])
+    async with (
+        open_backends(configs_of(plan), plan.job.limits, trust) as made,
+        Ledger(rundir.ledger) as ledger,
+    ):
         backends: Any = {name: Answering(backend) for name, backend in made.items()}
-        run = Run(plans[None], backends, rundir, ledger)
+        run = Run(plans[""], backends, rundir, ledger)
         run.adopt(lambda _text: None)
         await run.execute()
 
 
+@pytest.mark.crash
 async def test_a_dead_holder_is_taken_over_with_a_note(tmp_path: Path) -> None:
     async with serve(Service(latency=0.1)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, conversations=40, limits={"in_flight": 8}))
@@ -430,7 +437,7 @@ async def test_a_dead_holder_is_taken_over_with_a_note(tmp_path: Path) -> None:
 
 
 def test_who_lets_go_takes_its_name_off(tmp_path: Path) -> None:
-    run = RunDir(tmp_path)
+    run = RunFolder(tmp_path)
     with run.held() as dead:
         assert dead is None
         assert '"pid"' in run.lock.read_text()

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from edgen.config import Branch, Selfplay
-from edgen.errors import CallError
-from edgen.model import Conversation, Rejection, Reply, Request, Scenario
+from edgen.config import Branch
+from edgen.core.errors import CallError
+from edgen.core.resources import find
+from edgen.core.values import Conversation, Rejection, Reply, Request, Scenario
 from edgen.prompting import Prompt, load_prompt
-from edgen.protocols import Rules
-from edgen.protocols.selfplay import selfplay
-from edgen.protocols.stage import VARIABLES
-from edgen.resources import find
+from edgen.protocols.base import Rules
+from edgen.protocols.selfplay import SELFPLAY, VARIABLES, Selfplay
+from tests.scenarios import scenario_of
 
-SCENARIO = Scenario(
-    index=3,
-    topic="photosynthesis",
-    student_preference="hands-on work/experiments",
-    student_reaction="and loses focus otherwise",
-    teacher_preference="lecturing from the front",
-    teacher_reaction="and keeps to the plan anyway",
+SCENARIO = scenario_of(
+    3,
+    "photosynthesis",
+    "hands-on work/experiments",
+    "and loses focus otherwise",
+    "lecturing from the front",
+    "and keeps to the plan anyway",
 )
 Answer = str | Reply | CallError
 
@@ -48,8 +48,8 @@ def play(
     **how: Any,
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """Run selfplay to its end; returns its result and every request it made."""
-    rules = Rules(asks=asks, seed=7, selfplay=Selfplay(**how), branch=branch)
-    protocol = selfplay(scenario, replicate, templates or prompts(how.get("closing")), rules)
+    rules = Rules(asks=asks, seed=7, settings=Selfplay(**how), branch=branch)
+    protocol = SELFPLAY.start(scenario, replicate, templates or prompts(how.get("closing")), rules)
     given = None if callable(answers) else iter(answers)
     asked: list[Request] = []
     step: Any = None

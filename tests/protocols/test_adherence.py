@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.backends.simulator.text import respond
-from edgen.model import Rejection, RejectionReason, Reply, Request, Turn
+from edgen.core.resources import find
+from edgen.core.values import Rejection, RejectionReason, Reply, Request, Turn
+from edgen.families.education.cues import MEASURES, Verdicts
 from edgen.prompting import load_prompt
-from edgen.protocols import Rules
 from edgen.protocols.adherence import VARIABLES, adherence, read_sheet
-from edgen.quality.cues import MEASURES, Verdicts
-from edgen.resources import find
+from edgen.protocols.base import Rules
+from edgen.simulator.text import respond
 from tests.protocols.play import SCENARIO
 from tests.timing import seconds
 
@@ -93,9 +93,9 @@ def test_the_judge_sees_scenario_and_conversation_and_is_asked_as_judge() -> Non
     found, asked = judge([FULL])
     assert found == ANSWERS
     (request,) = asked
-    assert (request.role, request.address.scenario, request.address.replicate) == ("judge", 3, 2)
+    assert (request.role, request.address.scenario, request.address.task) == ("judge", 3, 2)
     shown = request.messages[-1].content
-    for said in (SCENARIO.topic, SCENARIO.student_preference, SCENARIO.teacher_reaction):
+    for said in (SCENARIO["topic"], SCENARIO["student_preference"], SCENARIO["teacher_reaction"]):
         assert said in shown
     assert "Teacher: Leaves take in light" in shown
 

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen import resources
-from edgen.model import Message, Reply
+from edgen.core import resources
+from edgen.core.values import Message, Reply
 from edgen.prompting import load_prompt
-from edgen.protocols.alike import Known, Plain
-from edgen.protocols.expansion import BATCH, SHOWN, VARIABLES, Expanded, drawn, expansion
-from edgen.space import DIMENSIONS, load_space, value_problem
-from edgen.transcript.values import LONGEST, read_values
+from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, draw_shown, expansion
+from edgen.reading.answers.values import LONGEST, read_values
+from edgen.space import load_space
+from edgen.space.education import DIMENSIONS
+from edgen.space.education import LISTS as FILE_LISTS
+from edgen.space.similar_values import KnownValues, PlainForm
+from edgen.space.text_rules import value_problem
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
 PROMPT = load_prompt(resources.find("prompts", "space_expand"), VARIABLES, expects="values")
@@ -75,7 +78,7 @@ def test_long_replies_are_read_in_no_time(text: str) -> None:
 def test_reading_never_raises(text: str, cut: bool) -> None:
     for value in read_values(text, cut=cut):
         assert value
-        Known(["Zeus", ""]).twin(value)
+        KnownValues(["Zeus", ""]).twin(value)
 
 
 THERE = [
@@ -101,7 +104,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("value", ALIKE)
 def test_near_duplicates_are_found(value: str) -> None:
-    twin = Known(THERE).twin(value)
+    twin = KnownValues(THERE).twin(value)
     assert twin is not None
     assert twin[1] == ALIKE[value]
 
@@ -119,29 +122,29 @@ def test_near_duplicates_are_found(value: str) -> None:
     ],
 )
 def test_what_differs_stays(value: str) -> None:
-    assert Known(THERE).twin(value) is None
+    assert KnownValues(THERE).twin(value) is None
 
 
 @pytest.mark.parametrize("name", ["broad", "education_dialogue"])
 def test_no_two_values_of_a_shipped_space_are_alike(name: str) -> None:
     space = load_space(resources.find("preference_space", name))
-    for entries in space.dimensions:
-        known = Known()
-        for entry in entries:
+    for dimension in space.dimensions:
+        known = KnownValues()
+        for entry in dimension.entries:
             assert known.twin(entry.value) is None, entry.value
             known.add(entry.value)
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=6))
 def test_a_value_is_its_own_twin(value: str, others: list[str]) -> None:
-    known = Known([*others, value])
+    known = KnownValues([*others, value])
     assert known.twin(value) is not None
-    Plain(value)
+    PlainForm(value)
 
 
 def play(answers: list[Reply], wanted: int, seed: int = 7) -> tuple[Expanded, list[str]]:
     """What comes of these answers, and the prompts that were asked."""
-    asking = expansion(SPACE, "topics", wanted, PROMPT, seed)
+    asking = expansion(SPACE, "topic", wanted, PROMPT, seed)
     asked = []
     try:
         request = next(asking)
@@ -180,12 +183,12 @@ def test_three_answers_without_anything_new_end_it() -> None:
 
 def test_the_values_shown_follow_from_the_seed() -> None:
     values = [f"value {i}" for i in range(1000)]
-    first = drawn(values, 7, 0)
-    assert first == drawn(values, 7, 0)
+    first = draw_shown(values, 7, 0)
+    assert first == draw_shown(values, 7, 0)
     assert len(first) == SHOWN
     assert first == sorted(first, key=values.index)
-    assert first not in (drawn(values, 8, 0), drawn(values, 7, 1))
-    assert drawn(values[:3], 7, 0) == values[:3]
+    assert first not in (draw_shown(values, 8, 0), draw_shown(values, 7, 1))
+    assert draw_shown(values[:3], 7, 0) == values[:3]
 
 
 def test_every_dimension_has_its_sentence() -> None:
@@ -193,7 +196,7 @@ def test_every_dimension_has_its_sentence() -> None:
     for dimension in DIMENSIONS:
         (message,) = next(expansion(SPACE, dimension, 5, PROMPT, 7)).messages
         assert isinstance(message, Message)
-        assert dimension.replace("_", " ") in message.content
+        assert FILE_LISTS[dimension].replace("_", " ") in message.content
         texts |= {line for line in message.content.split("\n") if line.startswith("Each ")}
     assert len(texts) == len(DIMENSIONS)
 

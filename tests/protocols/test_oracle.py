@@ -11,29 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.model import Message, Rejection, RejectionReason, Reply, Request, Turn
-from edgen.pairing.model import Candidate, Compare, Verdict
-from edgen.prompting import SCENARIO_VARIABLES, Prompt, load_prompt
-from edgen.protocols import Rules, guarded
+from edgen.core.pair import Candidate, Compare, Verdict
+from edgen.core.resources import find
+from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Turn
+from edgen.prompting import Prompt, load_prompt
+from edgen.protocols import guarded_text as guarded
+from edgen.protocols.base import Rules
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
-from edgen.resources import find
+from edgen.space import load_space
+from edgen.space.variables import EDUCATION_VARIABLES
 from tests.protocols.play import SCENARIO
 
 
 def candidate(number: int, *texts: str) -> Candidate:
     turns = tuple(Turn("Teacher" if i % 2 == 0 else "Student", text) for i, text in enumerate(texts))
-    return Candidate(
-        id=f"t-000003-r{number}", scenario=3, number=number, replicate=number, turns=turns, ended_by="Student"
-    )
+    return Candidate(id=f"t-000003-r{number}", scenario=3, replicate=number, turns=turns, ended_by="Student")
 
 
+SPACE = load_space(find("preference_space", "education_dialogue"))
 A = candidate(0, "Good morning.", "Hello.", "We look at leaves.", "Oh, nice!")
 B = candidate(1, "Good morning.", "Hello.", "Open your books.", "Must I?")
 
 
 def shipped(compare: Compare, name: str | None = None) -> Prompt:
     path = find("prompts", name or f"oracle_{compare}")
-    return load_prompt(path, (*SCENARIO_VARIABLES, *COMPARED[compare]))
+    return load_prompt(path, (*EDUCATION_VARIABLES, *COMPARED[compare]))
 
 
 def judge(
@@ -41,7 +43,11 @@ def judge(
     votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7,
 ) -> tuple[list[Verdict] | Rejection, list[Request]]:  # fmt: skip
     protocol = oracle(
-        Comparison(SCENARIO, 0, a, b), prompt or shipped(compare), compare, votes, Rules(asks=asks, seed=seed)
+        Comparison(SPACE, SCENARIO, 0, a, b),
+        prompt or shipped(compare),
+        compare,
+        votes,
+        Rules(asks=asks, seed=seed),
     )
     asked: list[Request] = []
     given: Reply | None = None
@@ -90,13 +96,13 @@ def test_neither_the_scenario_nor_the_end_marker_is_shown(compare: Compare) -> N
             "teacher_preference",
             "teacher_reaction",
         ):
-            assert getattr(SCENARIO, name) not in text
+            assert SCENARIO[name] not in text
 
 
 def test_a_template_that_asks_for_the_scenario_gets_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.j2"
     path.write_text("{{ topic }}: leaves {{ conversation_1 }} books {{ conversation_2 }} 1 or 2?")
-    prompt = load_prompt(path, (*SCENARIO_VARIABLES, *COMPARED["conversation"]))
+    prompt = load_prompt(path, (*EDUCATION_VARIABLES, *COMPARED["conversation"]))
     _, asked = judge(lambda _: "1", prompt=prompt)
     assert asked[0].messages[0].content.startswith("photosynthesis: leaves Teacher: Good morning.")
 
@@ -220,7 +226,7 @@ class TestGuarded:
         other = candidate(1, "Good morning.", "Hello.", "Open your books.", "Must I ...?")
         assert mark() == mark()
         assert len({mark(), mark(seed=8), mark(b=other)}) == 3
-        assert guarded.mark(1, 2, 3, ["x"]) != guarded.mark(1, 2, 4, ["x"])
+        assert guarded.make_mark(1, 2, 3, ["x"]) != guarded.make_mark(1, 2, 4, ["x"])
 
     def test_a_mark_never_stands_in_a_text(self) -> None:
         class Knowing(str):
@@ -233,5 +239,5 @@ class TestGuarded:
                 return self.asked == 1 or super().__contains__(part)
 
         knowing = Knowing("x")
-        assert guarded.mark(1, 2, 3, [knowing]) != guarded.mark(1, 2, 3, ["x"])
+        assert guarded.make_mark(1, 2, 3, [knowing]) != guarded.make_mark(1, 2, 3, ["x"])
         assert knowing.asked == 2

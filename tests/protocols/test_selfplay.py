@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.backends.simulator.text import respond
 from edgen.config import Branch
-from edgen.errors import CallError, FailureKind
-from edgen.model import Conversation, Message, Rejection, RejectionReason, Reply, Request, Scenario
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Reply, Request
 from edgen.prompting import load_prompt
-from edgen.protocols.stage import CLOSING_STEP, SECRETS, VARIABLES
+from edgen.protocols.selfplay import CLOSING_STEP, VARIABLES
+from edgen.simulator.text import respond
+from edgen.space.education import ROLES
 from tests.protocols.play import SCENARIO, play, prompts
+from tests.scenarios import scenario_of
 
 LINES = [
     "Good morning, let us begin.",
@@ -26,7 +28,7 @@ LINES = [
 
 
 def numbered(request: Request) -> str:
-    return f"Sentence number {request.address.step} of conversation {request.address.replicate}, said calmly."
+    return f"Sentence number {request.address.step} of conversation {request.address.task}, said calmly."
 
 
 class TestTurns:
@@ -110,7 +112,7 @@ class TestSecrets:
     ) -> None:
         """On the rendered requests of a whole conversation, whatever the secrets are."""
         marked = [f"{name}-{secret}" for name, secret in zip(("sp", "sr", "tp", "tr"), secrets, strict=True)]
-        scenario = Scenario(5, "Cells", *marked)
+        scenario = scenario_of(5, "Cells", *marked)
         _, asked = play(
             lambda request: "0.5" if request.address.step == CLOSING_STEP else numbered(request),
             scenario=scenario, first=first, closing=closing, max_turns=8,
@@ -118,10 +120,10 @@ class TestSecrets:
         assert len(asked) == 8 + (closing is not None)
         for request in asked:
             text = "\n".join(message.content for message in request.messages)
-            for role, names in SECRETS.items():
-                for name in names:
-                    known = role.lower() == request.role
-                    assert (getattr(scenario, name) in text) is known, (request.role, name)
+            for role in ROLES:
+                for name in role.sees[1:]:  # both know the topic
+                    known = role.name.lower() == request.role
+                    assert (scenario[name] in text) is known, (request.role, name)
 
     @pytest.mark.parametrize(("side", "other"), [("teacher", "student"), ("student", "teacher")])
     def test_a_template_that_asks_for_the_others_secret_is_refused(
@@ -216,7 +218,7 @@ class TestClosing:
         roles = [message.role for message in last.messages]
         assert all(one != other for one, other in itertools.pairwise(roles))
         assert "photosynthesis" in last.messages[-1].content
-        assert SCENARIO.teacher_preference not in str(last.messages)
+        assert SCENARIO["teacher_preference"] not in str(last.messages)
 
     def test_a_judge_sees_the_transcript_without_marker_and_secrets(self) -> None:
         result, asked = play([*LINES, "Bye. [end of conversation]", "0.75"], closing="judge")
@@ -227,7 +229,8 @@ class TestClosing:
         assert f"Teacher: {LINES[0]}\nStudent: {LINES[1]}" in message.content
         assert "[end of conversation]" not in message.content
         assert not any(
-            secret in message.content for secret in (SCENARIO.student_preference, SCENARIO.teacher_preference)
+            secret in message.content
+            for secret in (SCENARIO["student_preference"], SCENARIO["teacher_preference"])
         )
 
     def test_an_answer_without_a_number_is_asked_for_again_and_is_null_in_the_end(self) -> None:
@@ -262,13 +265,13 @@ class TestBranch:
         assert other.turns[:turn] == base.turns[:turn]
         assert other.turns[turn] != base.turns[turn]
         assert other.turns[turn].role.lower() == role
-        assert [request.address.replicate for request in asked] == [0] * turn + [2] * (8 - turn)
+        assert [request.address.task for request in asked] == [0] * turn + [2] * (8 - turn)
         assert base.branch is None
 
     def test_a_sampled_turn_is_one_of_the_teachers_the_same_for_all_replicates(self) -> None:
         left = set()
         for index in range(40):
-            scenario = Scenario(index, "Cells", "a b", "c d", "e f", "g h")
+            scenario = scenario_of(index, "Cells", "a b", "c d", "e f", "g h")
             ones = [
                 play(numbered, scenario=scenario, replicate=r, branch=Branch(), max_turns=9)[0]
                 for r in (1, 2)
@@ -291,7 +294,7 @@ class TestBranch:
 
     def test_a_base_that_broke_off_can_still_be_left_before_that(self) -> None:
         def broken(request: Request) -> Reply:
-            if request.address.replicate == 0 and request.address.step >= 5:
+            if request.address.task == 0 and request.address.step >= 5:
                 return Reply("", refusal="no")
             return Reply(numbered(request))
 
@@ -306,7 +309,7 @@ def test_with_the_simulator_it_depends_on_nothing_but_its_arguments(index: int, 
     def simulated(request: Request) -> Reply:
         return respond(request.messages, seed=request.seed)
 
-    scenario = Scenario(
+    scenario = scenario_of(
         index,
         "Cells",
         "hands-on activities",

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.engine.service import ROOT, Ended, Service, completion, edgen, job_text, serve, write
+from tests.execution.service import ROOT, Ended, Service, completion, edgen, job_text, serve, write
 
 QUICKSTART = ROOT / "jobs" / "quickstart.yaml"
 

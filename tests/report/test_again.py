@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from edgen.report import write
 from edgen.report.gather import gather
+from edgen.report.write import write_report
 from tests.cli.command import Command
-from tests.engine.service import ROOT
+from tests.execution.service import ROOT
 from tests.report.runs import made
 
 
@@ -33,7 +33,7 @@ def test_the_page_alone_is_enough(
     job: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = made(tmp_path / "run", job=ROOT / "jobs" / f"{job}.yaml")
-    page = write(run).path.read_text()
+    page = write_report(run).path.read_text()
     commands, files = instructions(page)
     assert f"save {', '.join([*files][:-1])} and {[*files][-1]}, which are below" in page
     empty = tmp_path / "empty"
@@ -57,7 +57,7 @@ def test_what_the_page_cannot_carry_is_not_promised(more: str, tmp_path: Path) -
     with (run / "inputs" / "space.yaml").open("a") as file:
         file.write(more)
     assert gather(run).inputs is None
-    page = write(run).path.read_text()
+    page = write_report(run).path.read_text()
     commands, files = instructions(page)
     assert commands == ["edgen generate RUN/job.yaml -o again"]
     assert [*files] == ["job.yaml"]

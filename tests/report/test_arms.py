@@ -10,13 +10,35 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgen.comparison.model import ArmFacts, ArmValue, Comparison, Difference, Metric
-from edgen.report import arms, cover, outcome, talk
+from edgen.core.registry import find
+from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.evaluation.figures import Block, Picture, Table
+from edgen.evaluation.measure import ArmResult
+from edgen.report import arm_pictures, run_pictures
+from edgen.report.canvas import drawing
+from edgen.report.charts import draw
 from edgen.report.gather import gather
-from edgen.report.model import Part, Report
+from edgen.report.model import ArmReport, Report
 from edgen.report.page import page
-from edgen.report.pictures import drawing
+from edgen.stats.ratios import RatioEstimate
 from tests.report.runs import made
+
+
+def blocks(name: str, *arms: ArmReport) -> list[Block]:
+    """What a measure shows of these arms."""
+    found = [ArmResult(arm.label, arm.name, arm.quality.values[name], arm.job) for arm in arms]
+    return list(find("measure", name).blocks(found))
+
+
+def pictures(name: str, *arms: ArmReport) -> dict[str, Picture]:
+    return {block.name: block for block in blocks(name, *arms) if isinstance(block, Picture)}
+
+
+def with_value(arm: ArmReport, name: str, value: object, **more: object) -> ArmReport:
+    """The arm with another value of a measure."""
+    quality = msgspec.structs.replace(arm.quality, values={**arm.quality.values, name: value})
+    return msgspec.structs.replace(arm, quality=quality, **more)
+
 
 VALUES = {
     "student_preferences": ["lectures", "experiments"],
@@ -66,8 +88,7 @@ def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str
     assert "weighed draws other scenarios from a space of its own weights" in section
     assert "60 scenarios compared one by one with published's" in section
     assert "60 scenarios of weighed against 60 others of published" in section
-    with drawing():
-        forests = {picture.title: picture for picture in arms.forests(report.comparison)}
+    forests = {picture.title: picture for picture in arm_pictures.forests(report.comparison)}
     for title, picture in forests.items():
         weighed = title.startswith("weighed")
         assert ("paired differences" in picture.caption) is not weighed
@@ -79,7 +100,7 @@ def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str
 
 def test_every_arm_has_its_own_values_with_intervals(report: Report) -> None:
     assert report.comparison is not None
-    table = arms.side_by_side(report.comparison)
+    table = arm_pictures.side_by_side(report.comparison)
     accepted = next(row for row in table.rows if row[0] == "accepted")
     for cell, arm in zip(accepted[1:4], report.comparison.arms, strict=True):
         assert re.fullmatch(r"[\d.]+% \([\d.]+ to [\d.]+\)", cell), cell
@@ -87,52 +108,44 @@ def test_every_arm_has_its_own_values_with_intervals(report: Report) -> None:
 
 
 def test_every_arm_is_drawn_for_each_repair(report: Report) -> None:
-    with drawing():
-        pictures = {picture.name: picture for picture in talk.shapes(report.parts, "a")}
-    rows = [label for label, _ in pictures["repairs"].tables[0].rows]
+    repairs = pictures("overview", *report.arms)["repairs"]
+    rows = [label for label, _ in repairs.tables[0].rows]
     kinds = {label.rpartition(" · ")[0] for label in rows}
     assert len(kinds) > 3
     for kind in kinds:
         for arm in ("published", "weighed", "json"):
             assert f"{kind} · {arm}" in rows
-    drawn = re.findall(r"([\w ]+) · (\w+): \d", pictures["repairs"].label)
+    drawn = re.findall(r"([\w ]+) · (\w+): \d", repairs.alternative)
     assert len(drawn) == 24
     assert [arm for _, arm in drawn] == ["published", "weighed", "json"] * 8
     # the kinds of the largest share in any arm, whichever arm that is
+    overviews = [arm.quality.overview for arm in report.arms]
     largest = {
-        kind.replace("_", " "): max(
-            p.quality.overview.repairs.get(kind, 0) / p.quality.overview.records for p in report.parts
-        )
-        for part in report.parts
-        for kind in part.quality.overview.repairs
+        kind.replace("_", " "): max(each.repairs.get(kind, 0) / each.records for each in overviews)
+        for overview in overviews
+        for kind in overview.repairs
     }
     assert min(largest[kind.strip()] for kind, _ in drawn) >= sorted(largest.values())[-8]
 
 
 def test_debris_that_is_left_is_no_repair(report: Report) -> None:
     """Both have kinds of one name: neither covers the other's count."""
-    part = report.parts[0]
     overview = msgspec.structs.replace(
-        part.quality.overview, repairs={"empty_turn": 11}, defects={"empty_turn": 2}
+        report.arms[0].quality.overview, repairs={"empty_turn": 11}, defects={"empty_turn": 2}
     )
-    part = msgspec.structs.replace(
-        part, label="", quality=msgspec.structs.replace(part.quality, overview=overview)
-    )
-    with drawing():
-        pictures = {picture.name: picture for picture in talk.shapes([part], "a")}
-    assert pictures["repairs"].tables[0].rows[0][1].startswith("11 (")
-    assert pictures["defects"].tables[0].rows[0][1].startswith("2 (")
+    found = pictures("overview", with_value(report.arms[0], "overview", overview, label=""))
+    assert found["repairs"].tables[0].rows[0][1].startswith("11 (")
+    assert found["defects"].tables[0].rows[0][1].startswith("2 (")
 
 
 def test_never_planned_is_not_never_accepted(report: Report) -> None:
     """In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each time."""
-    part = report.parts[0]
-    dimensions = part.quality.coverage.dimensions
-    topics = msgspec.structs.replace(dimensions[0], seen=1, unseen=("deserts",))
+    coverage = report.arms[0].quality.values["coverage"]
+    topics = msgspec.structs.replace(coverage.dimensions[0], seen=1, unseen=("deserts",))
     assert (topics.planned, topics.unplanned) == (2, ("rivers",))
-    coverage = msgspec.structs.replace(part.quality.coverage, dimensions=(topics, *dimensions[1:]))
-    part = msgspec.structs.replace(part, quality=msgspec.structs.replace(part.quality, coverage=coverage))
-    table = cover.dimensions([part])
+    coverage = msgspec.structs.replace(coverage, dimensions=(topics, *coverage.dimensions[1:]))
+    arm = with_value(report.arms[0], "coverage", coverage)
+    table = next(block for block in blocks("coverage", arm) if isinstance(block, Table))
     found = dict(zip(table.head, table.rows[0], strict=True))
     assert found["planned, never accepted"] == "deserts"
     assert found["never planned"] == "rivers"
@@ -140,22 +153,26 @@ def test_never_planned_is_not_never_accepted(report: Report) -> None:
 
 
 def test_pictures_that_leave_arms_out_say_so(report: Report) -> None:
-    assert cover.drawn(report.parts) == ""
-    assert "the first 6 of 9 arms" in cover.drawn(report.parts * 3)
+    def says_so(arms: tuple[ArmReport, ...]) -> bool:
+        return any(
+            isinstance(block, str) and "the first 6 of 9 arms" in block for block in blocks("coverage", *arms)
+        )
+
+    assert not says_so(report.arms)
+    assert says_so(report.arms * 3)
 
 
-def test_leaks_are_told_by_protocol(report: Report) -> None:
-    def caption(parts: tuple[Part, ...]) -> str:
-        with drawing():
-            return next(p.caption for p in talk.behaviour(parts) if p.name == "habits")
+def test_leaks_are_explained_by_protocol(report: Report) -> None:
+    def caption(*arms: ArmReport) -> str:
+        return pictures("leaks", *arms)["leaks"].caption
 
-    one = report.parts[0]
+    one = report.arms[0]
     other = msgspec.structs.replace(one, label="played", job={**one.job, "protocol": "selfplay"})
-    assert "the writer knows both" in caption((one,))
-    assert "any leak" not in caption((one,))
-    assert "any leak" in caption((other,))
-    assert "the writer knows both" not in caption((other,))
-    assert "the writer knows both" in (both := caption((one, other)))
+    assert "the writer knows both" in caption(one)
+    assert "any leak" not in caption(one)
+    assert "any leak" in caption(other)
+    assert "the writer knows both" not in caption(other)
+    assert "the writer knows both" in (both := caption(one, other))
     assert "any leak" in both
 
 
@@ -166,19 +183,18 @@ def test_what_differs_between_arms_names_them(report: Report) -> None:
 
 
 def test_shares_of_reasons_are_of_what_was_planned(report: Report) -> None:
-    with drawing():
-        picture = next(outcome.refusals(report.parts, "a"))
-    refused = report.parts[2].rejected["refused"]
-    assert report.parts[2].accepted < 60
-    assert f"refused · json: {refused} ({100 * refused / 60:.1f}%)" in picture.label
+    picture = next(run_pictures.rejections(report.arms))
+    refused = report.arms[2].status.rejected["refused"]
+    assert report.arms[2].status.accepted < 60
+    assert f"refused · json: {refused} ({100 * refused / 60:.1f}%)" in picture.alternative
 
 
 def one_metric(**difference: float) -> Comparison:
     facts = {"run": "r", "fingerprint": "f", "scenarios": 9, "paired": True, "planned": 9, "accepted": 9,
              "rejected": {}, "failed": {}, "pending": 0, "tokens": 9, "cost_usd": None, "simulated": True}  # fmt: skip
     values = {
-        "a": ArmValue(value=0.5, low=0.4, high=0.6, n=9),
-        "b": ArmValue(value=0.7, low=None, high=None, n=9),
+        "a": RatioEstimate(value=0.5, low=0.4, high=0.6, n=9),
+        "b": RatioEstimate(value=0.7, low=None, high=None, n=9),
     }
     return Comparison(
         name="c", baseline="a", shared=9, not_compared=(), caveats=(), method="", resamples=9, seed=1,
@@ -195,10 +211,10 @@ def one_metric(**difference: float) -> Comparison:
 @pytest.mark.parametrize(("p_holm", "marked"), [(0.2, False), (0.04, True)])
 def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
     found = one_metric(p=0.01, p_holm=p_holm)
-    row = arms.side_by_side(found).rows[0]
+    row = arm_pictures.side_by_side(found).rows[0]
     assert row[1:3] == ("50.0% (40.0 to 60.0)", "70.0%")
     assert row[3].endswith(" *") is marked
-    with drawing():
-        picture = next(arms.forests(found))
+    picture = next(arm_pictures.forests(found))
     assert ("Look at m." in picture.caption) is marked
-    assert ("var(--vermillion)" in picture.svg) is marked
+    with drawing():
+        assert ("var(--vermillion)" in draw(picture)) is marked

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen.report import write
-from tests.engine.service import ROOT
+from edgen.report.write import write_report
+from tests.execution.service import ROOT
 from tests.report.browser import Page, browser, chromium
 from tests.report.runs import ATTACKS, hostile, made
 
@@ -21,7 +21,7 @@ OVERFLOW = (
 
 def test_what_attacks_the_page_is_shown_and_not_run(tmp_path: Path) -> None:
     chromium()
-    report = write(hostile(tmp_path)).path
+    report = write_report(hostile(tmp_path)).path
 
     async def look() -> None:
         async with browser(tmp_path / "profile") as page:
@@ -65,7 +65,7 @@ def test_it_fits_a_phone_and_follows_light_and_dark(kind: str, tmp_path: Path) -
     else:
         faults = 'backends.default={type: simulator, faults: "refusal=1"}'
         run = made(tmp_path / "run", "--set", faults, "--set", "asks=1")
-    report = write(run).path
+    report = write_report(run).path
 
     async def look() -> None:
         async with browser(tmp_path / "profile") as page:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from edgen.errors import LockedError, UsageError
-from edgen.report import write
-from edgen.rundir import RunDir
+from edgen.core.errors import LockedError, UsageError
+from edgen.report.write import write_report
+from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
-from tests.engine.service import ROOT
+from tests.execution.service import ROOT
 from tests.report.runs import made
 
 BUDGET = ("--set", "backends.default.max_tokens=700", "--set", "limits.in_flight=4", "--set")
@@ -79,7 +79,7 @@ def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> 
 
 def test_a_run_that_goes_on(command: Command, tmp_path: Path) -> None:
     run = made(tmp_path / "run")
-    with RunDir(run).held():
+    with RunFolder(run).held():
         ended = command("report", run)
     assert ended.code == 6
     assert not (run / "report.html").exists()
@@ -91,13 +91,13 @@ def test_nobody_changes_the_run_until_the_report_stands(tmp_path: Path) -> None:
 
     def meanwhile(stage: str) -> None:
         if stage == "drawing":
-            with pytest.raises(LockedError), RunDir(run).held():
+            with pytest.raises(LockedError), RunFolder(run).held():
                 pass
             tried.append(stage)
 
-    write(run, tell=meanwhile)
+    write_report(run, progress=meanwhile)
     assert tried
-    with RunDir(run).held():
+    with RunFolder(run).held():
         pass
 
 
@@ -109,7 +109,7 @@ def test_what_came_while_it_was_made_is_left(tmp_path: Path) -> None:
             mine.write_text("<p>mine</p>")
 
     with pytest.raises(UsageError, match="no report of edgen"):
-        write(run, mine, tell=meanwhile)
+        write_report(run, mine, progress=meanwhile)
     assert mine.read_text() == "<p>mine</p>"
 
 

@@ -6,30 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from edgen.report.gather import CUT, LONGEST_TURN, gather, latency
-from edgen.report.outcome import counts
-from tests.engine.service import ROOT, Service, completion
+from edgen.report.gather import CUT, LONGEST_TURN, gather, summarize_latency
+from tests.execution.service import ROOT, Service, completion
 from tests.report.runs import generated, made
 
 
 def test_latencies_are_logarithms() -> None:
-    found = latency(iter([0.001] * 90 + [10.0] * 10))
+    found = summarize_latency(iter([0.001] * 90 + [10.0] * 10))
     assert found.n == 100
     assert (found.median, found.max) == (pytest.approx(-3), pytest.approx(1))
     assert sum(bar.count for bar in found.bins) == 100
     assert all(bar.low < bar.high for bar in found.bins)
-    assert latency(iter([])).n == 0
-    assert latency(iter([0.0])).median == pytest.approx(-5)
+    assert summarize_latency(iter([])).n == 0
+    assert summarize_latency(iter([0.0])).median == pytest.approx(-5)
 
 
 def test_every_arm_keeps_the_equation(tmp_path: Path) -> None:
     run = made(tmp_path / "run", job=ROOT / "jobs" / "experiment.yaml", n=80)
     stages: list[str] = []
     report = gather(run, stages.append)
-    assert [part.label for part in report.parts] == ["published", "json", "refusing"]
-    for part in report.parts:
-        assert sum(counts(part).values()) == part.planned == 80
-        assert sum(reason.count for reason in part.reasons) == 80 - part.accepted
+    assert [arm.label for arm in report.arms] == ["published", "json", "refusing"]
+    for arm in report.arms:
+        assert sum(arm.outcomes.values()) == arm.status.planned == 80
+        assert sum(reason.count for reason in arm.reasons) == 80 - arm.status.accepted
     assert report.comparison is not None
     assert report.comparison.baseline == "published"
     assert len({one.id for one in report.chosen}) == 12
@@ -40,7 +39,7 @@ def test_every_arm_keeps_the_equation(tmp_path: Path) -> None:
 def test_the_most_frequent_reason_is_first(tmp_path: Path) -> None:
     faults = 'backends.default={type: simulator, faults: "refusal=0.1,garbage=0.5"}'
     run = made(tmp_path / "run", "--set", faults, "--set", "asks=1", n=60)
-    counts = [reason.count for reason in gather(run).parts[0].reasons]
+    counts = [reason.count for reason in gather(run).arms[0].reasons]
     assert len(set(counts)) > 1
     assert counts == sorted(counts, reverse=True)
 
@@ -55,7 +54,7 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
     report = gather(run)
     assert all(len(turn.text) < LONGEST_TURN + 80 for one in report.chosen for turn in one.turns)
     assert any("of 23,999 characters]" in turn.text for one in report.chosen for turn in one.turns)
-    examples = [example for reason in report.parts[0].reasons for example in reason.examples]
+    examples = [example for reason in report.arms[0].reasons for example in reason.examples]
     assert examples
     assert all(example.reply is not None and len(example.reply) == CUT for example in examples)
     assert all(example.length == 16_000 for example in examples)

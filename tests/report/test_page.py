@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from edgen.report import write
 from edgen.report.gather import CUT
-from tests.engine.service import ROOT
+from edgen.report.write import write_report
+from tests.execution.service import ROOT
 from tests.report.runs import hostile, made
 
 VOID = {"meta", "br", "path", "use"}
@@ -58,8 +58,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         job, options = KINDS[request.param]
         run = made(folder / "run", *options, job=ROOT / "jobs" / f"{job}.yaml", n=60)
-    first = write(run).path.read_bytes()
-    assert write(run).path.read_bytes() == first  # the same run, the same bytes
+    first = write_report(run).path.read_bytes()
+    assert write_report(run).path.read_bytes() == first  # the same run, the same bytes
     assert len(first) < 2_000_000
     return first.decode()
 

@@ -5,30 +5,32 @@ from __future__ import annotations
 import unicodedata
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.pairing.intervals import Estimate
-from edgen.report.charts import cells
-from edgen.report.pictures import Canvas, drawing
-from edgen.report.text import (
+from edgen.core.text import (
     dollars,
-    listed,
-    mean_of,
+    escape_invisible,
+    join_list,
     number,
     percent,
     points,
     seconds,
-    share_of,
-    shortened,
-    shown,
-    signed,
+    shorten,
+    signed_number,
 )
+from edgen.evaluation.figures import Cells, Picture, mean_of, share_of
+from edgen.report.canvas import Canvas, drawing
+from edgen.report.charts import draw
+from edgen.stats.intervals import Estimate
+
+pytestmark = pytest.mark.unit
 
 
 @given(st.text(st.characters(codec=None)))
 def test_what_is_shown_is_visible_and_legal(text: str) -> None:
-    found = shown(text)
+    found = escape_invisible(text)
     ElementTree.fromstring(f"<a>{found.replace('&', '').replace('<', '')}</a>")
     assert all(unicodedata.category(char) not in ("Cc", "Cs") or char in "\n\t" for char in found)
     assert "\u202e" not in found
@@ -36,7 +38,7 @@ def test_what_is_shown_is_visible_and_legal(text: str) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=80), st.integers(4, 40))
 def test_what_is_shortened_fits(text: str, width: int) -> None:
-    found = shortened(text, width)
+    found = shorten(text, width)
     assert sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in found) <= width
     assert "\n" not in found
 
@@ -46,9 +48,9 @@ def test_any_words_can_be_drawn(text: str) -> None:
     with drawing():
         picture = Canvas(40)
         picture.text(10, 20, text)
-        root = ElementTree.fromstring(picture.svg("p", shown(text)))
+        root = ElementTree.fromstring(picture.svg("p", escape_invisible(text)))
     drawn = "".join(node.text or "" for node in root.iter("text"))
-    assert drawn.strip() == shortened(text, 58).strip()
+    assert drawn.strip() == shorten(text, 58).strip()
 
 
 def test_numbers() -> None:
@@ -58,7 +60,7 @@ def test_numbers() -> None:
     assert number(-0.00001) == "0.0000"
     assert percent(0.96249) == "96.2%"
     assert [points(v) for v in (0.041, -0.041, 0.0, -0.0001)] == ["+4.1", "−4.1", "0.0", "0.0"]
-    assert [signed(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
+    assert [signed_number(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
     assert [dollars(v) for v in (1.267, 0.0123, 0, -2.5, None)] == [
         "$1.27",
         "$0.0123",
@@ -73,11 +75,11 @@ def test_numbers() -> None:
         "2 h 04 min",
         "0.01 ms",
     ]
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert join_list(["a", "b", "c"]) == "a, b and c"
 
 
 def test_what_no_page_can_hold_is_written_out() -> None:
-    assert shown("a\ud800b\u0378c\U000e0080d") == "a\\ud800b\\u0378c\\U000e0080d"
+    assert escape_invisible("a\ud800b\u0378c\U000e0080d") == "a\\ud800b\\u0378c\\U000e0080d"
 
 
 def test_small_sums_keep_their_digits() -> None:
@@ -87,7 +89,8 @@ def test_small_sums_keep_their_digits() -> None:
 
 def test_a_cross_is_for_what_was_planned() -> None:
     with drawing():
-        svg = cells("c", "c", ["a", "b"], 2, planned=[[0, 5], [3, 2]], accepted=[[0, 0], [3, 1]])
+        chart = Cells(["a", "b"], 2, planned=[[0, 5], [3, 2]], accepted=[[0, 0], [3, 1]])
+        svg = draw(Picture(name="c", title="c", chart=chart, caption="", alternative="c", tables=()))
     assert svg.count("×") == 1
 
 

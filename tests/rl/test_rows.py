@@ -16,6 +16,8 @@ from datasets import get_dataset_config_names
 from tests.rl import tiny
 from tests.rl.pipeline import JOB, Exports, Message, Row, Tokenizers, edgen, joined
 
+pytestmark = pytest.mark.integration
+
 FORMATS = (
     "trl-dpo", "trl-conversation", "trl-kto", "trl-sft", "trl-prompts",
     "sharegpt", "openrlhf", "refuel", "verl", "mtpo",

@@ -29,6 +29,8 @@ from tests.rl.pipeline import Exports, Message, Tokenizers, joined
 from tests.rl.train import settings, take_steps
 from tests.rl.watch import complaints
 
+pytestmark = pytest.mark.integration
+
 templates = pytest.mark.parametrize("template", tiny.TEMPLATES.values(), ids=tiny.TEMPLATES.keys())
 openings = pytest.mark.parametrize("opening", ["user", "both"])
 

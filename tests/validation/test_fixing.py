@@ -11,8 +11,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.model import END_MARKER
-from edgen.transcript import clean_turn
+from edgen.core.values import END_MARKER
+from edgen.reading import clean_turn
 from edgen.validation import Change, Checker, Fixed, Fixer, LeftOut, fix, problems, read_records
 
 BACKGROUND = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.errors import DataError
+from edgen.core.errors import DataError
 from edgen.validation import find_inputs, read_records
 from edgen.validation.reading import cut
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.model import END_MARKER
+from edgen.core.values import END_MARKER
 from edgen.validation import KINDS, Checker, problems, read_records
 from edgen.validation.artefacts import read_turn
 from edgen.validation.findings import json_path

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen import resources
+from edgen.core import resources
 from edgen.validation import conforms, is_valid, problems
 from edgen.validation.schema import schema, schema_findings
 
@@ -115,6 +115,7 @@ def test_long_and_strange_values_are_shortened_and_quoted() -> None:
     assert '$["a \\"key\\""]' in by_path
 
 
+@pytest.mark.integration
 def test_neither_library_is_imported_before_it_is_needed() -> None:
     code = (
         "import sys, edgen.validation as v\n"

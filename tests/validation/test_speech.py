@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.model import END_MARKER, Role
-from edgen.transcript import clean_turn
-from edgen.validation import KINDS, said
-from edgen.validation.fixing import _turns
+from edgen.core.values import END_MARKER, Role
+from edgen.reading import clean_turn
+from edgen.validation import KINDS, read_speech
+from edgen.validation.repair import _turns
 
 TEXTS = st.one_of(
     st.text(max_size=20),
@@ -26,7 +26,7 @@ TURNS = st.lists(st.tuples(st.sampled_from(["Teacher", "Student"]), TEXTS), max_
 @settings(max_examples=300)
 @given(TURNS)
 def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -> None:
-    found = said(turns, clean_turn)
+    found = read_speech(turns, clean_turn)
     kept, _, speaker = _turns([{"role": role, "text": text} for role, text in turns], clean_turn)
     if kept and found.marker != "absent":
         kept[-1]["text"] = kept[-1]["text"].removesuffix(f" {END_MARKER}")
@@ -50,5 +50,5 @@ def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -
 )
 def test_where_the_marker_stands(texts: list[str], marker: str, defects: tuple[str, ...]) -> None:
     roles: list[Role] = ["Teacher", "Student", "Teacher"]
-    found = said(list(zip(roles, texts, strict=False)), clean_turn)
+    found = read_speech(list(zip(roles, texts, strict=False)), clean_turn)
     assert (found.marker, found.defects) == (marker, defects)

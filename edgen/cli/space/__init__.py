@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgen.cli.space import expand, from_ed, show
-from edgen.cli.space.from_ed import MAX_ED_BYTES, MAX_PROBLEMS
+from edgen.cli.space import expand, from_csv, from_ed, show
 
 app = typer.Typer(
     help="Work with preference space files.\n\nExample: edgen space show broad",
@@ -17,6 +16,5 @@ app = typer.Typer(
 
 app.command("show", short_help="Print sizes, cells, weights, and what a balanced design needs.")(show.command)
 app.command("expand", short_help="Ask a model for more values; writes a new file.")(expand.command)
+app.command("from-csv", short_help="Make a space of a table: a column a dimension.")(from_csv.command)
 app.command("from-ed", short_help="Make a space of what released ED files were drawn from.")(from_ed.command)
-
-__all__ = ["MAX_ED_BYTES", "MAX_PROBLEMS", "app"]

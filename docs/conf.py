@@ -1,0 +1,117 @@
+"""The documentation site: the pages of this folder, and the reference out of edgen's docstrings.
+
+make docs-site     builds it in site/; a warning is an error
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from edgen import __version__  # noqa: E402
+
+project = "edgen"
+author = "edgen"
+copyright = "edgen, Apache-2.0"  # noqa: A001
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"edgen {__version__}"
+html_show_copyright = False
+myst_heading_anchors = 3
+suppress_warnings = [
+    "myst.header",
+    "misc.highlighting_failure",
+]  # CHANGELOG starts below its title; `…` in JSON
+default_role = "code"  # docstrings write `code` as Markdown does
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+# What of edgen the reference tells: what `import edgen` gives, and what a plugin is made of.
+KINDS = {
+    "Providers": ("edgen.providers.base", ["Provider", "KeyRequest", "Link"]),
+    "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
+    "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance"]),
+    "Formats": ("edgen.export.format", ["Format"]),
+    "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),
+    "What they are handed": (
+        "edgen.core.values",
+        ["Scenario", "Message", "Request", "Reply", "Turn", "Conversation", "Rejection"],
+    ),
+    "The registry": ("edgen.core.registry", ["find", "names", "plugins", "Plugin", "PluginError"]),
+}
+
+
+def _members(module: str, names: list[str]) -> str:
+    lines = []
+    for name in names:
+        value = getattr(importlib.import_module(module), name)
+        directive = "autoclass" if isinstance(value, type) else "autofunction"
+        lines.append(f".. {directive}:: {module}.{name}\n")
+    return "```{eval-rst}\n" + "\n".join(lines) + "```\n"
+
+
+def _of_edgen() -> str:
+    edgen = importlib.import_module("edgen")
+    names = [name for name in dir(edgen) if callable(getattr(edgen, name))]
+    return _members("edgen", names)
+
+
+def _errors() -> str:
+    errors = importlib.import_module("edgen.core.errors")
+    names = [
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    ]
+    return _members("edgen.core.errors", names)
+
+
+def _fill(_app: Any, _page: str, source: list[str]) -> None:
+    """The reference in the place of its marks, and links out of this folder as names of files."""
+    text = source[0]
+    if "<!-- reference: edgen -->" in text:
+        text = text.replace("<!-- reference: edgen -->", _of_edgen())
+    if "<!-- reference: errors -->" in text:
+        text = text.replace("<!-- reference: errors -->", _errors())
+    if "<!-- reference: kinds -->" in text:
+        sections = [f"### {title}\n\n{_members(*what)}" for title, what in KINDS.items()]
+        text = text.replace("<!-- reference: kinds -->", "\n".join(sections))
+    source[0] = _link(text)
+
+
+_PAGES = {
+    "README.md": "index.md",
+    **{f"{name.upper()}.md": f"{name}.md" for name in ("changelog", "architecture")},
+}
+
+
+def _link(text: str) -> str:
+    """Links as the site has them: README is its first page, and what is no page is named and not linked."""
+    text = re.sub(r"\]\(docs/", "](", text)
+    text = re.sub(
+        r"\]\((?:\.\./)?(README|CHANGELOG|ARCHITECTURE)\.md",
+        lambda m: f"]({_PAGES[m[1] + '.md']}",
+        text,
+    )
+    return re.sub(
+        r"\[([^\]]+)\]\((?:\.\./)?(?:jobs|validators|edgen|bench|prompts|preference_space|examples|LICENSE|CONTRIBUTING)[^)]*\)",
+        r"`\1`",
+        text,
+    )
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", _fill)
+    app.connect("include-read", lambda _app, _path, _docname, source: source.__setitem__(0, _link(source[0])))

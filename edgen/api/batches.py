@@ -1,0 +1,207 @@
+"""The provider batches of a run: looked at, ended, and results read that somebody fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from edgen.api.supervision.backends import open_backends, open_batches
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.supervise import explain_os_errors
+from edgen.core.errors import DataError, RunError, ShortError, UsageError
+from edgen.core.events import Events
+from edgen.execution.batch.manual import LedgerBatches, batches_of, give_up, job_of, read_file
+from edgen.execution.batch.ownership import require_own
+from edgen.execution.batch.results import ResultCounts
+from edgen.store.ledger import OPEN, Batch, Ledger, out_at
+from edgen.store.run_folder import RunFolder
+
+
+class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch as the run has noted it; `of`: the arm or judge whose it is, empty for the run's own."""
+
+    number: int
+    of: str
+    state: str
+    backend: str
+    round: int
+    requests: int
+    id: str | None
+    file: str | None
+    sent_at: str | None
+    age_s: float
+    message: str | None
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """How many batches were ended, and of their requests those with and without an answer."""
+
+    run: str
+    ended: int = 0
+    answered: int = 0
+    unanswered: int = 0
+
+
+class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the lines of a result file. `strangers` answer no request of the run; `stranger` is the first."""
+
+    path: str
+    lines: int
+    answered: int
+    known: int
+    failed: int
+    unanswered: int
+    strangers: int
+    stranger: str
+    unreadable: int
+
+
+class ReadResults(msgspec.Struct, frozen=True):
+    """What came of each file, and how many requests of the run are still out."""
+
+    run: str
+    files: tuple[FileFacts, ...]
+    out: int
+
+    def require_own(self) -> None:
+        """Raise DataError where a file is none of this run's, ShortError where some of its lines are not."""
+        strange = [file for file in self.files if file.strangers or file.unreadable]
+        if not strange:
+            return
+        first = strange[0]
+        if not any(file.answered or file.known or file.failed for file in strange):
+            about = f" (the first is about {first.stranger[:80]!r})" if first.stranger else ""
+            raise DataError(
+                first.path,
+                f"none of its {first.lines:,} lines answers a request of this run{about}. Is it another run's, or a "
+                "request file?",
+            )
+        raise ShortError(
+            f"{first.path}: {first.strangers + first.unreadable:,} of its {first.lines:,} "
+            "lines answer no request of this run and were left aside; the others are read."
+        )
+
+
+def list_batches(run: Path) -> list[BatchFacts]:
+    """Every batch that the run ever had. Nothing is asked of the provider."""
+    rundir = RunFolder(run)
+    rundir.require()
+    return [_describe(held.whose, batch) for held in batches_of(rundir) for batch in held.batches]
+
+
+def _describe(whose: str, batch: Batch) -> BatchFacts:
+    since, sent_at = batch.sent_at or batch.made_at, batch.sent_at
+    return BatchFacts(
+        number=batch.number,
+        of=whose,
+        state=batch.state,
+        backend=batch.backend,
+        round=batch.round,
+        requests=batch.requests,
+        id=batch.remote_id,
+        file=batch.file,
+        sent_at=None
+        if sent_at is None
+        else datetime.fromtimestamp(sent_at, UTC).isoformat(timespec="seconds"),
+        age_s=max(0.0, round(time.time() - since, 1)),
+        message=batch.message,
+    )
+
+
+def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Cancelled:
+    """End batches at the provider, all that are out if no `numbers` are given, and read what they have answered.
+
+    Raises UsageError for a number that is not out.
+    """
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(rundir.path), rundir.held():
+        known = batches_of(rundir)
+        out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
+        if missing := sorted(set(numbers) - out):
+            raise UsageError(
+                f"batch {missing[0]} of {run} is not out (out: {', '.join(map(str, sorted(out))) or 'none'}); "
+                f"see `edgen batch list {run}`."
+            )
+        wanted = set(numbers or out)
+        ended = [asyncio.run(_cancel(rundir, held, wanted, control)) for held in known]
+    total = {key: sum(getattr(one, key) for one in ended) for key in ("ended", "answered", "unanswered")}
+    return Cancelled(str(run), **total)
+
+
+async def _cancel(rundir: RunFolder, held: LedgerBatches, wanted: set[int], control: Control) -> Cancelled:
+    out = [batch for batch in held.batches if batch.state in OPEN and batch.number in wanted]
+    if not out:
+        return Cancelled("")
+    job = job_of(rundir, held)
+    require_own(held.path, out, job.backends)
+    events = Events()
+    events.listen(control.events.send)
+    at_provider = {batch.backend for batch in out if batch.state not in ("written", "ready")}
+    configs = {name: job.backends[name] for name in sorted(at_provider)}
+    async with (
+        open_backends(configs, job.limits, control.trust) as backends,
+        Ledger(held.path, create=False) as ledger,
+        open_batches(job, backends) as services,
+    ):
+        reading = await give_up(job, ledger, services, [batch.number for batch in out], events)
+    return Cancelled("", len(out), reading.answered, reading.unanswered)
+
+
+def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
+    """Read result files into a run: those of the provider, or of whatever else answered its request files.
+
+    ResultCounts a file twice changes nothing. Raises DataError for what is no file, RunError for a run without batches.
+    """
+    rundir = RunFolder(run)
+    rundir.require()
+    for path in files:
+        if not path.is_file():
+            raise DataError(str(path), "there is no such file." if not path.exists() else "this is no file.")
+    with explain_os_errors(rundir.path), rundir.held():
+        known = batches_of(rundir)
+        if not known:
+            raise RunError(
+                f"{run}: this run has had no batches, so there is nothing that results could be for."
+            )
+        each = asyncio.run(_read(rundir, known, files))
+    read = tuple(_sum_up(path, readings) for path, readings in each.items())
+    return ReadResults(str(run), read, sum(_count_out(held) for held in batches_of(rundir)))
+
+
+async def _read(
+    rundir: RunFolder, known: Sequence[LedgerBatches], files: Sequence[Path]
+) -> dict[Path, list[ResultCounts]]:
+    each: dict[Path, list[ResultCounts]] = {path: [] for path in files}
+    for held in known:
+        async with Ledger(held.path, create=False) as ledger:
+            for path in files:
+                each[path].append(await read_file(ledger, job_of(rundir, held), path))
+    return each
+
+
+def _sum_up(path: Path, readings: Sequence[ResultCounts]) -> FileFacts:
+    """What came of one file, over all ledgers of the run: a line is a stranger if it is one to all of them."""
+    lines, unreadable = readings[0].lines, readings[0].unreadable
+    ours = sum(reading.lines - reading.strangers - reading.unreadable for reading in readings)
+    strangers = max(0, lines - unreadable - ours)
+    return FileFacts(
+        path=str(path),
+        lines=lines,
+        answered=sum(reading.answered for reading in readings),
+        known=sum(reading.known for reading in readings),
+        failed=sum(reading.failed.total() for reading in readings),
+        unanswered=sum(reading.unanswered for reading in readings),
+        strangers=strangers,
+        stranger=readings[0].stranger if strangers else "",
+        unreadable=unreadable,
+    )
+
+
+def _count_out(held: LedgerBatches) -> int:
+    return sum(out_at(held.path, batch.number) for batch in held.batches if batch.state in OPEN)

@@ -1,0 +1,172 @@
+"""What is wrong with a job's surroundings, and what to do about it: its files, keys, endpoints and models."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.api.supervision.control import Control
+from edgen.config import BackendConfig, Job
+from edgen.core.errors import CallError, EdgenError
+from edgen.core.values import Address, Message, Request
+from edgen.core.version import __version__
+from edgen.execution.rollout import advice
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import load_plans
+from edgen.planning.plan import Plan
+from edgen.planning.unused_variables import find_unused
+from edgen.providers import Backend, make
+from edgen.providers.trust import Allowed, NoKey
+
+_REFUSED = 5  # by the service
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at: whether it is well, and a sentence."""
+
+    check: str
+    well: bool
+    detail: str
+
+
+class Diagnosis(msgspec.Struct):
+    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 5 at a service."""
+
+    checks: list[Check] = []
+    exit_code: int = 2
+
+    @property
+    def well(self) -> bool:
+        return all(check.well for check in self.checks)
+
+    def add(self, name: str, detail: str, *, well: bool = True) -> None:
+        self.checks.append(Check(name, well, detail))
+
+    def fail(self, name: str, detail: str, exit_code: int) -> None:
+        self.add(name, detail, well=False)
+        self.exit_code = max(self.exit_code, exit_code)
+
+
+def diagnose(
+    job: Path,
+    control: Control,
+    *,
+    overrides: Sequence[str] = (),
+    allow_outside: bool = False,
+    call: bool = True,
+) -> Diagnosis:
+    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend.
+
+    Raises the errors of a job that cannot be loaded.
+    """
+    diagnosis = Diagnosis()
+    system = f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
+    diagnosis.add("versions", system)
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, list(overrides), reach)
+    arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
+    diagnosis.add("job", f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
+    cells = next(iter(plans.values())).cells
+    diagnosis.add("space", f"{whole.space}: {'more' if cells is None else cells} cells")
+    tried: list[BackendConfig] = []
+    for arm, plan in plans.items():
+        prefix = f"{arm}: " if arm else ""
+        _check_templates(diagnosis, prefix, plan)
+        for role, config in plan.job.backends.items():
+            if config not in tried:
+                tried.append(config)
+                check = _BackendCheck(diagnosis, plan.job, config, control)
+                asyncio.run(check.run(prefix + role, call=call))
+    return diagnosis
+
+
+def _check_templates(diagnosis: Diagnosis, prefix: str, plan: Plan) -> None:
+    missed = find_unused(plan)
+    for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
+        name = "template" if use == "default" else use
+        used = ", ".join(sorted(prompt.variables_used)) or "nothing"
+        never = ", ".join(variable for variable, where, _ in missed if where == use)
+        rest = f"; never uses {never}" if never else ""
+        diagnosis.add(prefix + name, f"{prompt.name}: uses {used}{rest}")
+
+
+class _BackendCheck:
+    """The checks of one backend of a job."""
+
+    def __init__(self, diagnosis: Diagnosis, job: Job, config: BackendConfig, control: Control) -> None:
+        self._diagnosis, self._job, self._config, self._trust = diagnosis, job, config, control.trust
+
+    async def run(self, role: str, *, call: bool) -> None:
+        diagnosis, trust = self._diagnosis, self._trust
+        try:
+            consents = trust.settle([self._config])
+            timeout = min(self._job.limits.timeout, 60.0)
+            backend = make(
+                self._config, timeout=timeout, connections=2, environ=trust.environ, consents=consents
+            )
+        except EdgenError as error:
+            diagnosis.fail(role, str(error), error.exit_code)
+            return
+        try:
+            identity = backend.identity
+            address = identity.get("base_url", "")
+            diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
+            if (key := self._describe_key()) is not None:
+                diagnosis.add("key", key)
+            diagnosis.add("models", await _describe_models(backend))
+            if call:
+                diagnosis.add("call", await self._call(backend))
+        except CallError as failure:
+            diagnosis.fail("call", advice(failure), _REFUSED)
+        finally:
+            await backend.aclose()
+
+    def _describe_key(self) -> str | None:
+        """Where the backend's key goes, or why it does not; None where there is none."""
+        from edgen.providers import provider_of
+        from edgen.providers.keys import judge_key
+
+        ask = provider_of(self._config).key_request(self._config)
+        found = None if ask is None else judge_key(ask, self._trust.environ, self._trust.consents)
+        match found:
+            case (variable, Allowed(place)):
+                return f"{variable} goes to {place.name}"
+            case (_, NoKey(hint)):
+                return hint
+            case _:
+                return None
+
+    async def _call(self, backend: Backend) -> str:
+        """One tiny call, and what came of it."""
+        messages = (Message("user", "Say hello in one word."),)
+        started = time.monotonic()
+        reply = await backend.complete(Request(Address(0, 0), messages, seed=self._job.seed % 2**31))
+        seconds, usage = time.monotonic() - started, reply.usage
+        tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
+        return f"answered in {seconds:.2f} s, {tokens}: {reply.text[:60]!r}"
+
+
+async def _describe_models(backend: Backend) -> str:
+    try:
+        names = await backend.models()
+    except CallError as failure:
+        return f"the list of models cannot be had ({failure}); the call tells more"
+    return "the service does not list its models" if names is None else find_model(backend.model, names)
+
+
+def find_model(model: str, names: list[str]) -> str:
+    """Whether the service lists the model, and which of its names come closest where it does not."""
+    if model in names:
+        return f"{model} is listed, one of {len(names)}"
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(model.lower(), by_lower, n=3, cutoff=0.5)
+    if near:
+        return f"{model} is not listed; did you mean {', '.join(by_lower[name] for name in near)}?"
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{model} is not listed, nor anything like it (listed: {listed or 'none'})"

@@ -1,0 +1,212 @@
+"""What a job will cost, before it is started; calls nothing and writes nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.api.status import Tokens
+from edgen.api.supervision.backends import Via
+from edgen.config import Price
+from edgen.cost.duration import Duration
+from edgen.cost.estimate import Already, Budget, Estimate, budgets, estimate, prices
+from edgen.cost.usage import add_up
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import load_plans
+from edgen.store.run_folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateOptions:
+    """`runs`: where earlier runs are; `output`: the job's own run, <runs>/<name> where none is named; `part`: the
+    scenarios to make, None for all."""
+
+    overrides: tuple[str, ...] = ()
+    allow_outside: bool = False
+    part: range | None = None
+    via: Via = "online"
+    runs: Path = Path("outputs")
+    output: Path | None = None
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """`at_most`: of all that is still to make if no call is lost, where every backend has max_tokens."""
+
+    low: float
+    expected: float
+    high: float
+    at_most: float | UnsetType = UNSET
+
+
+class TokenIntervals(msgspec.Struct, frozen=True):
+    prompt: Interval
+    completion: Interval
+
+
+class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens; None where no price is known. `batch`: the share that a batch pays."""
+
+    backend: str
+    model: str
+    prompt: float | None = None
+    completion: float | None = None
+    batch: float | None = None
+    date: str | None = None
+    source: str | None = None
+
+
+class RunBasis(msgspec.Struct, frozen=True):
+    run: str
+    scenarios: int
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """What it rests on. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in sentences."""
+
+    answers: str
+    runs: tuple[RunBasis, ...]
+    prompts: str
+    said: tuple[str, ...]
+
+
+class OutFacts(msgspec.Struct, frozen=True):
+    """Requests at the provider, with the most that they can take."""
+
+    calls: int
+    tokens: int
+    cost_usd: float
+
+
+class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
+    """Conversations of the plan that are there, and what the whole run has used. `other_form`: a run of that name was
+    made by another form of the job."""
+
+    conversations: int
+    calls: int
+    tokens: Tokens
+    cost_usd: float | None
+    out: OutFacts
+    other_form: bool
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What is still to make, and not at the provider already, takes. `cost_usd` is None where a price is missing,
+    `seconds`, of making it online, by batch."""
+
+    conversations: int
+    to_make: int
+    calls: Interval
+    tokens: TokenIntervals
+    cost_usd: Interval | None
+    seconds: Interval | None
+    basis: Basis
+    already: AlreadyThere
+
+
+class JobEstimate(Needs, frozen=True, kw_only=True):
+    """The sums over all arms, taken to err alike; `arms`, where there are any, has each arm's own."""
+
+    job: str
+    via: str
+    prices: tuple[BackendPrice, ...]
+    budget: tuple[Budget, ...]
+    arms: dict[str, Needs] | UnsetType = UNSET
+
+
+def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
+    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted again."""
+    reach = Reach.of(job, options.overrides, outside=options.allow_outside)
+    whole, plans = load_plans(job, list(options.overrides), reach)
+    run = RunFolder(options.output if options.output is not None else options.runs / whole.name)
+    run.refuse_links()
+    each = {
+        arm: estimate(plan, reach, options.runs, run.arm(arm), via=options.via, part=options.part)
+        for arm, plan in plans.items()
+    }
+    sums = _describe(list(each.values()))
+    return JobEstimate(
+        **msgspec.structs.asdict(sums),
+        job=whole.name,
+        via=options.via,
+        prices=tuple(_describe_price(*price) for price in prices(each)),
+        budget=tuple(budgets(whole, each, run, options.via)),
+        arms={arm: _describe([one]) for arm, one in each.items()} if whole.arms else UNSET,
+    )
+
+
+def _describe(each: Sequence[Estimate]) -> Needs:
+    uses, most = each[0].uses, each[0].most
+    for one in each[1:]:
+        uses = uses.plus(one.uses)
+        most = None if most is None or one.most is None else add_up((most, one.most))
+
+    def interval(key: str, digits: int | None = None) -> Interval:
+        low, expected, high = (round(getattr(level, key), digits) for level in uses)
+        return Interval(low, expected, high, UNSET if most is None else round(getattr(most, key), digits))
+
+    return Needs(
+        conversations=sum(one.conversations for one in each),
+        to_make=round(sum(one.to_make for one in each)),
+        calls=interval("calls"),
+        tokens=TokenIntervals(interval("prompt"), interval("completion")),
+        cost_usd=interval("usd", 6) if all(one.priced for one in each) else None,
+        seconds=_add_seconds([one.duration for one in each]),
+        basis=_describe_basis(each),
+        already=_add_already([one.already for one in each]),
+    )
+
+
+def _add_seconds(durations: Iterable[Duration | None]) -> Interval | None:
+    """Arms go one after the other."""
+    known = [*durations]
+    if any(one is None for one in known):
+        return None
+    whole = functools.reduce(Duration.plus, [one for one in known if one is not None])
+    return Interval(round(whole.low), round(whole.expected), round(whole.high))
+
+
+def _describe_price(backend: str, model: str, price: Price | None) -> BackendPrice:
+    known = {} if price is None else msgspec.structs.asdict(price)
+    there = {key: value for key, value in known.items() if key in BackendPrice.__struct_fields__}
+    return BackendPrice(backend=backend, model=model, **there)
+
+
+def _describe_basis(each: Sequence[Estimate]) -> Basis:
+    runs = {str(run.path): len(run.scenarios) for one in each for run in one.runs}
+    known = [bool(one.runs) for one in each]
+    arms: dict[str, list[str]] = {}
+    for one in each:
+        for sentence in one.basis:
+            arms.setdefault(sentence, []).append(one.job.name.rpartition(".")[2])
+    return Basis(
+        "runs" if all(known) else "some assumed" if any(known) else "assumed",
+        tuple(RunBasis(*item) for item in runs.items()),
+        "; ".join(dict.fromkeys(one.prompts.how for one in each)),
+        # Each once, with the arms it is about where that is not all.
+        tuple(
+            sentence if len(names) == len(each) else f"{', '.join(names)}: {sentence}"
+            for sentence, names in arms.items()
+        ),
+    )
+
+
+def _add_already(each: Sequence[Already]) -> AlreadyThere:
+    costs = [one.cost_usd for one in each if one.cost_usd is not None]
+    used = [one.used for one in each]
+    return AlreadyThere(
+        conversations=sum(one.conversations for one in each),
+        calls=round(sum(one.calls for one in used)),
+        tokens=Tokens(round(sum(one.prompt for one in used)), round(sum(one.completion for one in used))),
+        cost_usd=sum(costs) if costs else None,
+        out=OutFacts(
+            sum(one.out.calls for one in each),
+            sum(one.out.tokens for one in each),
+            round(sum(one.out.usd for one in each), 6),
+        ),
+        other_form=any(one.other_form for one in each),
+    )

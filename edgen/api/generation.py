@@ -1,0 +1,343 @@
+"""From a job to its run: conversations made arm after arm, then train and test files with one test side for all arms.
+
+Every run has at least one arm; that of a job without `arms:` is made in the run's folder itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.api.status import Status, status_of
+from edgen.api.supervision.backends import Via, open_backends, open_scheduler
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.monitor import Monitor, Title, start_event
+from edgen.api.supervision.snapshot import still_snapshot
+from edgen.api.supervision.supervise import explain_os_errors, supervise, used_elsewhere
+from edgen.api.supervision.trust import Trust
+from edgen.config import BackendConfig, Job, backend_name, load_job
+from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
+from edgen.execution.completion import ArmRequest, is_finished
+from edgen.execution.progress_counts import ProgressCounts
+from edgen.execution.rework import dropped_arms, find_rework
+from edgen.execution.run import Run, check_part, check_piece
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import job_for_run, plans_of
+from edgen.planning.plan import Plan
+from edgen.providers import Backend
+from edgen.space.splits import choose_common_side
+from edgen.store.ledger import Ledger, run_status
+from edgen.store.run_folder import RunFolder
+from edgen.store.shards import read_manifest, strays
+
+Arm = str
+
+
+class JobSource(NamedTuple):
+    """A job, what error messages call it, and which files it may name."""
+
+    job: Job
+    name: str
+    reach: Reach
+
+    @classmethod
+    def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
+        """That of a job file; `overrides` are as `--set` takes them. Raises JobError."""
+        reach = Reach.of(path, overrides, outside=allow_outside)
+        return cls(load_job(path, overrides), str(path), reach)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateOptions:
+    """`output` is the run's folder, outputs/<name> where none is named. `part`: the scenarios to make, None for all;
+    `write_only`: the folder for request files, where nothing is to be sent; `fresh`: not where a run is."""
+
+    output: Path | None = None
+    via: Via = "online"
+    write_only: Path | None = None
+    part: range | None = None
+    fresh: bool = False
+
+
+class ArmFiles(NamedTuple):
+    """The finished files of an arm: their folder, their names, and records by side."""
+
+    arm: str
+    folder: Path
+    names: tuple[str, ...]
+    train: int
+    test: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """How the run stands. `ended` is what it ended with before all was made; `files` are there unless it stopped."""
+
+    folder: Path
+    status: Status
+    files: tuple[ArmFiles, ...]
+    ended: EdgenError | None
+
+
+def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
+    """Make the conversations of a job. See `generate_async`."""
+    return asyncio.run(generate_async(source, options, control))
+
+
+async def generate_async(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
+    """Make the conversations of a job, and the files of what was accepted.
+
+    What ends the work once something was asked is in the result; what is wrong before that is raised.
+    """
+    if options.write_only is not None and options.via != "batch":
+        raise UsageError("--write-only writes batch files; it goes with --via batch.")
+    if options.write_only is not None and options.write_only.exists() and not options.write_only.is_dir():
+        raise UsageError(
+            f"--write-only {options.write_only}: this is no folder; name one for the request files."
+        )
+    plans = plans_of(source.job, source.name, source.reach)
+    return await _Generation(source, plans, options, control).make()
+
+
+@dataclass
+class _ArmWork:
+    """What one arm is made with, and its work once it is begun. The session of the work ends with `noted`."""
+
+    name: Arm
+    plan: Plan
+    backends: dict[str, Backend]
+    scheduler: SchedulerFactory
+    folder: RunFolder
+    ledger: Ledger = field(init=False)
+    run: Run = field(init=False)
+    noted: contextlib.AsyncExitStack = field(init=False)
+
+
+class _Generation:
+    """One start of a job's run."""
+
+    def __init__(
+        self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
+    ) -> None:
+        whole = source.job
+        check_part(whole, options.part)
+        control.begin(whole.name)
+        self._whole, self._plans, self._reach = whole, plans, source.reach
+        self._options, self._control = options, control
+        self._folder = RunFolder(
+            options.output if options.output is not None else Path("outputs") / whole.name
+        )
+        self._counts: dict[str, ProgressCounts] = {}
+
+    async def make(self) -> Generated:
+        folder = self._folder
+        folder.refuse_links()
+        if self._options.fresh and folder.exists:
+            raise UsageError(
+                f"{folder.path}: a run is there already. Choose another folder with -o, "
+                "or leave --resume never out to go on with it."
+            )
+        ended: EdgenError | None = None
+        try:
+            with _alone_at(folder.path):
+                await self._make()
+        except EdgenError as error:
+            ended = error
+            if not (folder.begun and _is_worth_a_report(error)):
+                raise
+        if ended is None:
+            for arm, plan in self._plans.items():
+                self._remark_on_files(plan, folder.arm(arm))
+        made = {arm: counts.made for arm, counts in self._counts.items()}
+        finished = ended is None or isinstance(ended, ShortError)
+        return Generated(
+            folder.path,
+            status_of(folder).with_calls_now(made),
+            tuple(_find_files(arm, folder.arm(arm)) for arm in self._plans) if finished else (),
+            ended,
+        )
+
+    async def _make(self) -> None:
+        folder, control = self._folder, self._control
+        if await self._is_finished():
+            for arm in self._plans:
+                status = run_status(folder.arm(arm).ledger)
+                snapshot = still_snapshot(status, self._whole.name, arm)
+                control.events.send(start_event(snapshot, snapshot.kept))
+            control.note(f"{folder.path}: all is there; nothing to do.")
+            return
+        control.check_deadline()
+        async with contextlib.AsyncExitStack() as stack:
+            # All of them before anything is written: a missing key leaves no folder behind.
+            arms = [await self._equip(arm, plan, stack) for arm, plan in self._plans.items()]
+            with explain_os_errors(folder.path):
+                folder.prepare(arms=bool(self._whole.arms))
+                with folder.held() as dead:
+                    if dead is not None:
+                        control.note(f"{dead} ended without saying so; its run is gone on with.")
+                    async with contextlib.AsyncExitStack() as open_runs:
+                        await self._make_arms(arms, open_runs)
+
+    async def _is_finished(self) -> bool:
+        """Whether nothing is left to do there: then no key is needed, and nothing is written."""
+        if not all(self._folder.arm(arm).ledger.exists() for arm in self._plans):
+            return False
+        jobs, functions = {}, self._control.functions
+        for arm, plan in self._plans.items():
+            async with open_backends(
+                configs_of(plan), plan.job.limits, None, functions=functions
+            ) as backends:
+                identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
+            extra = {use: prompt.text for use, prompt in plan.extra_prompts.items()}
+            jobs[arm] = ArmRequest(plan.job, plan.fingerprint(identities), extra)
+        return is_finished(self._whole, jobs, self._folder, self._options.part)
+
+    async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
+        """An arm with its backends. Who only writes request files needs no key."""
+        options, job = self._options, plan.job
+        trust: Trust | None = self._control.trust if options.write_only is None else None
+        backends = await stack.enter_async_context(
+            open_backends(
+                configs_of(plan),
+                job.limits,
+                trust,
+                arms=len(self._plans),
+                functions=self._control.functions,
+            )
+        )
+        scheduler = await stack.enter_async_context(
+            open_scheduler(job, backends, options.via, options.write_only)
+        )
+        return _ArmWork(arm, plan, backends, scheduler, self._folder.arm(arm))
+
+    async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
+        """Arm after arm; then their files. An arm that falls short does not keep the others from being made."""
+        for arm in arms:
+            if arm.name:
+                arm.folder.prepare()
+                stack.enter_context(arm.folder.held())
+            ledger = Ledger(arm.folder.ledger, create=not arm.folder.job.exists())
+            arm.ledger = await stack.enter_async_context(ledger)
+        self._control.require_consent(self._losses(arms))
+        if self._whole.arms:
+            self._folder.numbered_arms(self._plans)
+            self._folder.write_job(*job_for_run(self._whole, self._reach))
+        for arm in arms:
+            await self._begin(arm, stack)
+
+            async def work(monitor: Monitor, arm: _ArmWork = arm) -> None:
+                await arm.run.drive()
+                if arm is arms[-1]:
+                    monitor.say_stage("writing files")
+                    await self._write(arms)
+
+            title = Title(arm.plan.job.name, arm.name)
+            await supervise(arm.run.session, title, self._control, work)
+            for backend in arm.backends.values():  # the next arm needs as many connections
+                await backend.aclose()
+
+    async def _begin(self, arm: _ArmWork, stack: contextlib.AsyncExitStack) -> None:
+        # What the arms before it have used of the budget is counted now.
+        elsewhere = used_elsewhere(self._folder, arm.folder.ledger)
+        arm.run = Run(
+            arm.plan,
+            arm.backends,
+            arm.folder,
+            arm.ledger,
+            elsewhere,
+            scheduler=arm.scheduler,
+            part=self._options.part,
+        )
+        self._counts[arm.name] = arm.run.counts
+        arm.run.adopt(self._control.note)
+        # Its session ends with its own files, so that what it notes is about itself; else with the others.
+        arm.noted = await stack.enter_async_context(contextlib.AsyncExitStack())
+        await arm.noted.enter_async_context(arm.run.session.record())
+
+    async def _write(self, arms: list[_ArmWork]) -> None:
+        """Write the files of all arms. Raises ShortError where one falls short."""
+        side = (
+            choose_common_side([arm.run.groups for arm in arms], self._whole.split.test)
+            if self._whole.arms
+            else None
+        )
+        short = []
+        for arm in arms:
+            try:
+                async with arm.noted:
+                    await arm.run.write(side)
+            except ShortError as error:
+                short.append(f"{arm.name}: {error}" if arm.name else str(error))
+        if short:
+            raise ShortError(" ".join(short))
+
+    def _losses(self, arms: list[_ArmWork]) -> list[object]:
+        """What the runs would lose, before any of them changes."""
+        options = self._options
+        losses: list[object] = [*dropped_arms(self._folder, self._plans)]
+        for arm in arms:
+            if arm.ledger.fact("plan") is None:
+                continue
+            check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.part)
+            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.part, options.via)
+            if lost is not None:
+                losses.append(lost)
+        return losses
+
+    def _remark_on_files(self, plan: Plan, own: RunFolder) -> None:
+        """Say so where whole groups do not allow the share of test conversations that was asked for, and where files
+        that are none of the run's lie among its shards."""
+        counts, asked = read_manifest(own.shards).counts, plan.job.split.test
+        total = counts.train + counts.test
+        if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):
+            self._control.note(
+                f"the test side has {counts.test} of {total} conversations, not the {asked:.0%} asked for: "
+                f"no group (split.by: {plan.job.split.words}) is divided, and whole groups come no closer."
+            )
+        if names := strays(own.shards):
+            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            self._control.note(
+                f"{own.shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
+                "Whatever loads the folder's files by a pattern would load that too: move it elsewhere."
+            )
+
+
+_under_way: set[Path] = set()  # the folders that this process works on
+
+
+@contextlib.contextmanager
+def _alone_at(folder: Path) -> Iterator[None]:
+    """Raise LockedError where this process is at that run already."""
+    place = folder.resolve()
+    if place in _under_way:
+        raise LockedError(
+            f"{folder}: this process works on this run already. Wait until that ends, or name another folder "
+            "(output= in Python, -o on the command line)."
+        )
+    _under_way.add(place)
+    try:
+        yield
+    finally:
+        _under_way.discard(place)
+
+
+def configs_of(plan: Plan) -> dict[str, BackendConfig]:
+    """The backends that a plan asks, by their names in the job."""
+    job = plan.job
+    return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+
+
+def _is_worth_a_report(error: EdgenError) -> bool:
+    """Whether the run itself got somewhere: then how it stands is told as well as the error."""
+    return error.exit_code in (0, 3, 4, 5) or error.exit_code > 128
+
+
+def _find_files(arm: Arm, folder: RunFolder) -> ArmFiles:
+    manifest = read_manifest(folder.shards)
+    names = tuple(file.path for file in manifest.files)
+    return ArmFiles(arm, folder.shards, names, manifest.counts.train, manifest.counts.test)

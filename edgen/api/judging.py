@@ -1,0 +1,67 @@
+"""A judge at work on a run: asked with the run's job, kept in a ledger of its own in the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.monitor import Title
+from edgen.api.supervision.supervise import supervise, used_elsewhere
+from edgen.config import Job, load_job
+from edgen.core.errors import UsageError
+from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.execution.session import Session
+from edgen.preferences.judge import Judge
+from edgen.protocols.task import Tasks
+from edgen.providers import Backend
+from edgen.store.ledger import Ledger
+from edgen.store.run_folder import RunFolder
+
+
+class JudgeWork(Tasks, Protocol):
+    """What a judge is asked about a run."""
+
+    judge: Judge
+    planned: int
+
+    async def work_through(self, session: Session) -> None:
+        """Ask what was not asked before. Raises what stopped it."""
+
+
+def load_judged_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
+    """The run's own job with these settings on top. Raises UsageError for one that does not count."""
+    overrides = list(overrides)
+    for override in overrides:
+        if override.partition("=")[0].strip().split(".")[0] not in settable:
+            raise UsageError(
+                f"--set {override}: it does not count for {of_what}; these do: {', '.join(settable)}."
+            )
+    return load_job(run.job, overrides)
+
+
+async def run_judge(
+    tasks: JudgeWork,
+    run: RunFolder,
+    folder: Path,
+    backends: Mapping[str, Backend],
+    title: Title,
+    control: Control,
+    scheduler: SchedulerFactory = call_by_call,
+) -> Path:
+    """Have the judge asked what its ledger in `folder` does not hold yet; returns the ledger's path. Raises what
+    stopped it."""
+    path = judge_ledger(tasks.judge, folder)
+    run.note_judge(tasks.judge.id, tasks.judge.facts, folder)
+    async with Ledger(path) as ledger:
+        elsewhere = used_elsewhere(run, path)
+        session = Session(tasks, backends, ledger, roles=("judge",), elsewhere=elsewhere, scheduler=scheduler)
+        session.counts.planned = tasks.planned
+        await supervise(session, title, control, lambda _monitor: tasks.work_through(session))
+    return path
+
+
+def judge_ledger(judge: Judge, folder: Path) -> Path:
+    return folder / f"{judge.id}.db"

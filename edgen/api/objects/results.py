@@ -1,0 +1,118 @@
+"""What is made of a run: its pairs, its measures, a comparison of its arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgen.api.objects import tables
+from edgen.api.objects.html import comparison_html, escape, table_html
+from edgen.core.errors import UsageError
+from edgen.core.pair import Pair
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+if TYPE_CHECKING:
+    from edgen.api.pairs import PairedRun
+    from edgen.evaluation.comparison.result import Comparison as ComparisonResult
+    from edgen.evaluation.measuring import Quality
+
+
+class Pairs:
+    """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence. `made` says
+    how many were labelled, and how the judge stands; None where they were made before."""
+
+    def __init__(self, folder: Path, made: PairedRun | None) -> None:
+        self.folder = folder
+        self.made = made
+        if not RunFolder(folder).pairs.exists():
+            raise UsageError(f"{folder}: this run has no pairs yet; make them with run.pairs(by='oracle').")
+
+    def __iter__(self) -> Iterator[Pair]:
+        with RunReader(self.folder) as reader:
+            yield from reader.pairs()
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame: a pair in a row."""
+        return tables.make_pandas(map(_pair_row, self))
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame."""
+        return tables.make_polars(map(_pair_row, self))
+
+    def to_dataset(self) -> Any:
+        """The same as a datasets.Dataset."""
+        return tables.make_dataset(map(_pair_row, self))
+
+    def _repr_html_(self) -> str:
+        rows = [[*_pair_row(pair).values()] for pair, _ in zip(self, range(20), strict=False)]
+        return table_html(("id", "scenario", "split", "a", "b", "chosen", "by", "p", "left_out"), rows)
+
+
+def _pair_row(pair: Pair) -> dict[str, Any]:
+    label = pair.label
+    return {
+        "id": pair.id,
+        "scenario": pair.scenario,
+        "split": pair.split,
+        "a": pair.a.id,
+        "b": pair.b.id,
+        "chosen": None if label is None else label.chosen,
+        "by": None if label is None else label.by,
+        "p": None if label is None else label.p,
+        "left_out": pair.left_out,
+    }
+
+
+class Comparison:
+    """Arms side by side: `result` has every metric with its interval, `file` is where it is kept."""
+
+    def __init__(self, result: ComparisonResult, file: Path) -> None:
+        self.result = result
+        self.file = file
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """Every metric by its name."""
+        return {metric.name: metric for metric in self.result.metrics}
+
+    def __str__(self) -> str:
+        from edgen.evaluation.comparison.render import render_comparison
+
+        return "\n".join(render_comparison(self.result, 100))
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(arm.label for arm in self.result.arms)}>"
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.result)
+
+
+class Stats:
+    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has none;
+    `stats["overview"]` is one measure of a run without arms."""
+
+    def __init__(self, arms: Mapping[str, Quality]) -> None:
+        self.arms = arms
+
+    def __getitem__(self, measure: str) -> Any:
+        if [*self.arms] != [""]:
+            raise UsageError(f"this run has arms: say which, as in stats.arms[{next(iter(self.arms))!r}].")
+        values = self.arms[""].values
+        if measure not in values:
+            raise UsageError(f"{measure!r} was not measured; there are {', '.join(values)}.")
+        return values[measure]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `edgen stats --json` prints it."""
+        plain = {arm: quality.as_json() for arm, quality in self.arms.items()}
+        return plain.get("", {"arms": plain})
+
+    def __str__(self) -> str:
+        from edgen.evaluation.render import render
+
+        return "\n\n".join("\n".join(render(quality, None)) for quality in self.arms.values())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"

@@ -1,0 +1,207 @@
+"""A run's folder as an object: how it stands, what is in it, and what can be made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from edgen.api.exporting import export_run
+from edgen.api.objects import tables
+from edgen.api.objects.conversation import Conversation, make_conversation
+from edgen.api.objects.html import escape, status_html
+from edgen.api.objects.job import read_overrides
+from edgen.api.objects.progress import find_progress
+from edgen.api.objects.results import Comparison, Pairs, Stats
+from edgen.api.objects.runner import run_in_thread
+from edgen.api.status import Status, read_status
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.trust import Trust
+from edgen.core.errors import EdgenError, UsageError
+from edgen.core.events import Listener
+from edgen.core.pair import Source
+from edgen.export.options import ExportOptions
+from edgen.export.write import Exported
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+class Run:
+    """The run in a folder. It is read anew at each call, so that what another process adds is there.
+
+    >>> import edgen
+    >>> run = edgen.generate(
+    ...     {
+    ...         "name": "lessons",
+    ...         "conversations": 4,
+    ...         "space": "education_dialogue",
+    ...         "prompt": "education_dialogue",
+    ...         "backends": {"default": {"type": "simulator"}},
+    ...     },
+    ...     output="lessons",
+    ... )
+    >>> run.status.state, run.status.accepted
+    ('complete', 4)
+    >>> [conversation.id for conversation in run.conversations()][:2]
+    ['lessons-000000-r0', 'lessons-000001-r0']
+    >>> run.stats(["overview"])["overview"].records
+    4
+    >>> edgen.open("lessons") == run
+    True
+
+    Raises RunError for a folder that holds no run.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        if not isinstance(folder, str | Path):
+            raise UsageError(
+                f"the run is a {type(folder).__name__}; it has to be the path of a run's folder."
+            )
+        self.folder = Path(folder)
+        RunFolder(self.folder).require()
+
+    @property
+    def status(self) -> Status:
+        """How it stands: the counts that `edgen status --json` prints."""
+        return read_status(self.folder)
+
+    def conversations(self, split: Literal["train", "test"] | None = None) -> Iterator[Conversation]:
+        """Every accepted conversation, by scenario and replicate, one at a time; those of one side, if asked for.
+
+        Raises RunError where a ledger holds other conversations than the run's job says.
+        """
+        with RunReader(self.folder) as reader:
+            for accepted in reader.conversations():
+                if split in (None, accepted.split):
+                    yield make_conversation(accepted)
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return self.conversations()
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame: a conversation in a row, a column for every dimension. Raises UsageError without pandas."""
+        return tables.make_pandas(one.as_row() for one in self)
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame."""
+        return tables.make_polars(one.as_row() for one in self)
+
+    def to_dataset(self) -> Any:
+        """The same as a datasets.Dataset."""
+        return tables.make_dataset(one.as_row() for one in self)
+
+    def pairs(
+        self,
+        by: Source | None = None,
+        *,
+        judge: str | None = None,
+        prompt: str | Path | None = None,
+        human: str | Path | None = None,
+        min_margin: float | None = None,
+        max_per_scenario: int | None = None,
+        via: Literal["online", "batch"] = "online",
+        progress: bool | None = None,
+        on_event: Listener | None = None,
+        trust_hosts: Iterable[str] = (),
+        **overrides: Any,
+    ) -> Pairs:
+        """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle" (a judge
+        model), "probability" or "human"; None: the pairs that were made before. See `edgen pairs` for the others.
+
+        Raises ShortError where nothing could be labelled, and what stopped the judge.
+        """
+        if by is None:
+            return Pairs(self.folder, None)
+        if by not in ("oracle", "probability", "human"):
+            raise UsageError(f"by: {by!r} labels no pairs; it is 'oracle', 'probability' or 'human'.")
+        from edgen.api.pairs import PairOptions, make_pairs, require_pairs
+
+        changes, functions = read_overrides(overrides)
+        options = PairOptions(
+            by=by,
+            judge=judge,
+            prompt=None if prompt is None else str(prompt),
+            human=None if human is None else Path(human),
+            min_margin=min_margin,
+            max_per_scenario=max_per_scenario,
+            overrides=changes,
+            via=via,
+        )
+        listeners = find_progress(progress) + ([on_event] if on_event else [])
+        control = Control(trust=Trust(trust_hosts), functions=functions)
+        made = run_in_thread(partial(make_pairs, self.folder, options), control, listeners)
+        require_pairs(made)
+        return Pairs(self.folder, made)
+
+    def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
+        """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such as
+        `train="student"`. Returns the rows by table and split, and what was left out by reason."""
+        if unknown := options.keys() - set(ExportOptions.__struct_fields__):
+            raise UsageError(
+                f"export: there is no option '{sorted(unknown)[0]}'; there are {', '.join(ExportOptions.__struct_fields__)}."
+            )
+        return export_run(self.folder, format, Path(output), ExportOptions(**options), Control())
+
+    def stats(
+        self,
+        only: Iterable[str] | None = None,
+        *,
+        judge: int | None = None,
+        progress: bool | None = None,
+        on_event: Listener | None = None,
+        trust_hosts: Iterable[str] = (),
+        **overrides: Any,
+    ) -> Stats:
+        """What the conversations are like, measured. `only`: names of measures; `judge`: have the job's judge read so many conversations of each arm for adherence."""
+        from edgen.api.stats import measure
+
+        changes, functions = read_overrides(overrides)
+        control = Control(trust=Trust(trust_hosts), functions=functions)
+        chosen = None if only is None else [only] if isinstance(only, str) else [*only]
+
+        def work(control: Control) -> Stats:
+            return Stats(measure([self.folder], control, only=chosen, judge=judge, overrides=changes))
+
+        if judge is None:
+            return work(control)
+        return run_in_thread(work, control, find_progress(progress) + ([on_event] if on_event else []))
+
+    def report(self, output: str | Path | None = None) -> Path:
+        """Write one page about the run, to RUN/report.html or a file of that name; returns where it is."""
+        from edgen.api.reporting import write_report
+
+        return write_report(self.folder, Control(), None if output is None else Path(output)).path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and self.folder.resolve() == other.folder.resolve()
+
+    def __hash__(self) -> int:
+        return hash(self.folder.resolve())
+
+    def __repr__(self) -> str:
+        try:
+            status = self.status
+        except EdgenError:  # removed, or damaged, meanwhile
+            return f"<Run {self.folder}: it cannot be read>"
+        return f"<Run {self.folder}: {status.state}, {status.accepted} of {status.planned} accepted>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return status_html(self.status)
+        except EdgenError as error:
+            return escape(error)
+
+
+def compare(
+    *runs: Run | str | Path, arms: Iterable[str] = (), prompts: bool = False, output: str | Path | None = None
+) -> Comparison:
+    """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the baseline.
+
+    Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be compared.
+    """
+    folders = [run.folder if isinstance(run, Run) else Run(run).folder for run in runs]
+    target = None if output is None else Path(output)
+    from edgen.api.comparing import compare_runs
+
+    return Comparison(*compare_runs(folders, Control(), arms=[*arms], prompts=prompts, output=target))

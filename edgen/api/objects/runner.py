@@ -1,0 +1,124 @@
+"""Work of a caller who is no command: its events heard where the caller is, the stop button, a loop of its own.
+
+The work runs in a thread with an event loop of its own, so that it works where a loop runs already, as in a notebook.
+What listens is called in the caller's thread. An interrupt, or a listener that raises, stops the work cleanly: what
+was answered is stored, and the same call goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import queue
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+from edgen.api.supervision.control import Control
+from edgen.core.events import Event, Listener
+
+T = TypeVar("T")
+
+
+class StopButton:
+    """Stops work that goes on in another thread or task. Pressed again, it stops at once."""
+
+    def __init__(self) -> None:
+        self._heard_by: list[tuple[asyncio.AbstractEventLoop, Callable[[int], None]]] = []
+        self.pressed = False
+
+    def press(self) -> None:
+        """Stop what is being done, or what will be begun."""
+        self.pressed = True
+        for loop, on_signal in self._heard_by:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(on_signal, signal.SIGINT)
+
+    @contextlib.contextmanager
+    def interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
+        """As `Control.interrupts` wants it."""
+        heard = (asyncio.get_running_loop(), on_signal)
+        self._heard_by.append(heard)
+        if self.pressed:
+            on_signal(signal.SIGINT)
+        try:
+            yield
+        finally:
+            self._heard_by.remove(heard)
+
+
+def run_in_thread(work: Callable[[Control], T], control: Control, listeners: list[Listener]) -> T:
+    """Do the work in a thread, and wait for it. Raises what it raises, or what a listener raised; KeyboardInterrupt
+    where it was stopped by one."""
+    button, events = StopButton(), queue.SimpleQueue[Event | None]()
+    control.interrupts = button.interrupts
+    control.events.listen(events.put)
+    ended: list[Any] = []
+
+    def run() -> None:
+        try:
+            ended.extend((work(control), None))
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller is
+            ended.extend((None, error))
+        finally:
+            events.put(None)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), name="edgen")
+    thread.start()
+    problem = _hear(events, listeners, button)
+    thread.join()
+    result, error = ended
+    if problem is not None:
+        raise problem from error
+    if error is not None:
+        raise error
+    value: T = result
+    return value
+
+
+def _hear(
+    events: queue.SimpleQueue[Event | None], listeners: list[Listener], button: StopButton
+) -> BaseException | None:
+    """Hand every event to the listeners until the work has ended; what interrupted it, if something did."""
+    problem: BaseException | None = None
+    while True:
+        try:
+            event = events.get()
+            if event is None:
+                return problem
+            for listener in listeners:
+                listener(event)
+        except BaseException as error:  # noqa: BLE001 - raised again once the work has ended
+            problem = problem or error
+            button.press()
+
+
+async def run_in_loop(
+    work: Callable[[Control], Coroutine[Any, Any, T]], control: Control, listeners: list[Listener]
+) -> T:
+    """Do the work in the caller's loop. Cancelled, it stops cleanly before that is passed on."""
+    button = StopButton()
+    control.interrupts = button.interrupts
+    problems: list[BaseException] = []
+
+    def hear(event: Event) -> None:
+        try:
+            for listener in listeners:
+                listener(event)
+        except Exception as error:  # noqa: BLE001 - raised again once the work has ended
+            problems.append(error)
+            button.press()
+
+    control.events.listen(hear)
+    task = asyncio.create_task(work(control))
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as cancelled:
+            problems.append(cancelled)
+            button.press()
+    if problems:
+        raise problems[0] from task.exception()
+    return task.result()

@@ -1,0 +1,295 @@
+"""Preference pairs of a run: judged, labelled and split; and the report about their bias."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.api.judging import judge_ledger, load_judged_job, run_judge
+from edgen.api.status import JudgeStatus, judge_status
+from edgen.api.supervision.backends import Via, open_backends, open_scheduler
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.monitor import Title
+from edgen.api.supervision.supervise import explain_os_errors
+from edgen.config import BackendConfig, Job, check, load_job
+from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
+from edgen.core.figures import describe_counts
+from edgen.core.pair import Compare, Source
+from edgen.core.values import Turn
+from edgen.planning.allowed_files import Reach, unlimited
+from edgen.planning.load import load_template
+from edgen.preferences.bias import bias_report
+from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
+from edgen.preferences.judge import Judge
+from edgen.preferences.labels import LabelRules
+from edgen.preferences.pairs import PairCounts, write_pairs
+from edgen.prompting import Prompt
+from edgen.protocols.oracle import ORACLE, usual_template
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import Compared, RunReader
+from edgen.store.votes import stored_votes, take_votes
+
+_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOptions:
+    """`by`: whose verdict makes the labels; `judge`: `[JOB:]ROLE` of the backend that judges; `prompt`: its template;
+    `human`: a file of votes; `overrides` are as `--set` takes them."""
+
+    by: Source
+    judge: str | None = None
+    prompt: str | None = None
+    human: Path | None = None
+    min_margin: float | None = None
+    max_per_scenario: int | None = None
+    overrides: tuple[str, ...] = ()
+    allow_outside: bool = False
+    via: Via = "online"
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRun:
+    """What was made. `made` is None where the judge was stopped by `ended`: then no pairs are written. `judged` says
+    how the judge stands, where one was asked."""
+
+    run: Path
+    by: Source
+    scenarios: int
+    file: Path
+    compare: str
+    votes: int
+    model: str | None = None
+    judged: JudgeStatus | None = None
+    made: PairCounts | None = None
+    bias: dict[str, Any] | None = None
+    ended: EdgenError | None = None
+
+
+def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
+    """Label pairs of a run's conversations of one scenario, after a judge was asked what it was not asked before.
+
+    `report`: with what is told of their bias. Raises UsageError, RunError and LockedError.
+    """
+    _check_options(options)
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(run), rundir.held() as dead, RunReader(run) as reader:
+        if dead is not None:
+            control.note(f"{dead} ended without saying so; its run is gone on with.")
+        control.begin(reader.name, "pairs")
+        control.check_deadline()
+        return _PairMaking(reader, options, control).make(report=report)
+
+
+def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
+    """Position and length bias, agreement and calibration of the pairs that a run has. Raises UsageError where neither
+    this nor pairs were `asked` for."""
+    if not asked:
+        raise UsageError(
+            "say what makes the labels (--by oracle, --by probability or --by human), or ask for --report alone."
+        )
+    rundir = RunFolder(run)
+    rundir.require()
+    with rundir.read(), RunReader(run) as reader:
+        return _bias_of(reader)
+
+
+def _check_options(options: PairOptions) -> None:
+    if options.by != "oracle" and (options.judge or options.prompt):
+        raise UsageError(
+            f"{'--judge' if options.judge else '--prompt'} goes with --by oracle: nobody else asks a model."
+        )
+    if options.min_margin is not None and math.isnan(options.min_margin):
+        raise UsageError("--min-margin: expected a number from 0 to 1.")
+
+
+class _PairMaking:
+    """One start of `make_pairs`, while the run is held."""
+
+    def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
+        self._reader, self._run, self._options, self._control = reader, reader.rundir, options, control
+        job = load_judged_job(
+            self._run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
+        )
+        chosen = {"min_margin": options.min_margin, "max_per_scenario": options.max_per_scenario}
+        given = {key: value for key, value in chosen.items() if value is not None}
+        self._job = msgspec.structs.replace(job, pairs=msgspec.structs.replace(job.pairs, **given))
+
+    def make(self, *, report: bool) -> PairedRun:
+        reader, options, pairs = self._reader, self._options, self._job.pairs
+        scenarios = self._count_comparable()
+        if options.human is not None:
+            take_votes(reader, options.human)
+        votes = stored_votes(reader)
+        if options.by == "human" and not votes:
+            raise UsageError(
+                f"{options.human or self._run.path}: there are no votes. A votes file has one a line, like "
+                '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}; name it with --human FILE.'
+            )
+        facts: dict[str, Any] = {}
+        if options.by == "oracle":
+            facts = asyncio.run(self._ask_judge())
+        if facts.get("ended") is None:
+            judged: JudgeStatus | None = facts.get("judged")
+            rules = LabelRules(
+                by=options.by,
+                judge=None if judged is None else judged.judge,
+                min_margin=pairs.min_margin,
+                max_per_scenario=pairs.max_per_scenario,
+                judge_directed=pairs.judge_directed,
+            )
+            made = write_pairs(reader, rules, votes)
+            made.simulated |= reader.simulated
+            facts |= {"made": made, "bias": _bias_of(reader) if report else None}
+        about = (self._run.path, options.by, scenarios, self._run.pairs, pairs.compare, pairs.votes)
+        return PairedRun(*about, **facts)
+
+    def _count_comparable(self) -> int:
+        """How many scenarios have conversations to compare. Raises RunError if none has."""
+        reader, path = self._reader, self._run.path
+        count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
+        if count:
+            if reader.pending:
+                self._control.note(
+                    f"{reader.pending} conversations of this run are still to be made; the pairs are of those "
+                    "that are there. `edgen generate` with its job goes on with it."
+                )
+            return count
+        if not reader.accepted:
+            raise RunError(
+                f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
+            )
+        if reader.origin == "replicates" and reader.job.replicates == 1:
+            raise RunError(
+                f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate with "
+                "`replicates: 4` (add `branch: {at: sampled}` under selfplay), or with `arms`."
+            )
+        raise RunError(
+            f"{path}: no scenario of this run has two accepted conversations, and a pair needs two; "
+            f"see `edgen status {path}` for what became of the others."
+        )
+
+    async def _ask_judge(self) -> dict[str, Any]:
+        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
+        reader, control, config = self._reader, self._control, _find_judge(self._job, self._options.judge)
+        prompt = self._find_template()
+        job = msgspec.structs.replace(self._job, backends={**self._job.backends, "judge": config})
+        check(job, str(self._run.job))
+        ended: EdgenError | None = None
+        own = [one for name, one in control.functions.items() if self._job.backends.get(name) == config]
+        functions = {"judge": own[0]} if own else {}
+        async with open_backends(
+            {"judge": config}, job.limits, control.trust, functions=functions
+        ) as backends:
+            judge = Judge.of(backends["judge"], prompt, job.pairs.compare)
+            tasks, folder = Comparisons(reader, job, judge), self._run.judged
+            title = Title(f"{reader.name} pairs", outcomes=("judged", "without verdict"))
+            async with open_scheduler(job, backends, self._options.via) as scheduler:
+                try:
+                    await run_judge(tasks, self._run, folder, backends, title, control, scheduler)
+                except EdgenError as error:
+                    ended = error
+        judged = judge_status(judge_ledger(judge, folder))
+        return {"model": judge.model, "judged": judged, "ended": ended}
+
+    def _find_template(self) -> Prompt:
+        """The judge's template: the one named here, else the job's, else the one this run was judged with, else
+        the guarded one."""
+        job, named, space = self._job, self._options.prompt, self._reader.space
+        compare = job.pairs.compare
+        if named is not None:
+            return load_template(ORACLE.template(named, compare, space), unlimited(), space)
+        reach = Reach.of(self._run.job, self._options.overrides, outside=self._options.allow_outside)
+        if "oracle" not in job.prompts:
+            before = published_before(self._run, compare)
+            if before is not None:
+                self._control.note(
+                    f"this run was judged with the published template {before}, and is gone on with so; "
+                    f"--prompt {GUARDED_TEMPLATE} asks a judge that no conversation can speak to."
+                )
+            template = ORACLE.template(before or usual_template(space), compare, space)
+            return load_template(template, reach, space)
+        try:
+            return load_template(ORACLE.template(job.prompts["oracle"], compare, space), reach, space)
+        except TemplateError as error:
+            hint = Problem(
+                "try",
+                f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, the "
+                f"published one for pairs.compare: {compare}",
+            )
+            raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
+
+
+def _find_judge(job: Job, judge: str | None) -> BackendConfig:
+    """The backend that judges: `ROLE`, or `JOB:ROLE`, or the job's `judge`, or its `default`."""
+    path, _, role = (judge or "").rpartition(":")
+    if not path and role.endswith((".yaml", ".yml")):
+        path, role = role, ""
+    if path:
+        job = load_job(Path(path))
+    if not role:
+        role = "judge" if "judge" in job.backends else "default"
+    if role not in job.backends:
+        raise UsageError(
+            f"no backend '{role}' is in {path or 'the job of this run'} (there: {', '.join(job.backends)}). "
+            "Name one with --judge ROLE, or one of another job with --judge JOB.yaml:ROLE, or give one here: "
+            "--set 'backends.judge={type: openai, model: …}'."
+        )
+    return job.backends[role]
+
+
+def _bias_of(reader: RunReader) -> dict[str, Any]:
+    return bias_report((compared.pair, _count_words(compared)) for compared in reader.compared())
+
+
+def _count_words(compared: Compared) -> Mapping[Compare, tuple[int, int]]:
+    """The words that a judge was shown of each side, by what it compared."""
+    a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
+    part = slice(prefix, prefix + 1)
+
+    def words(turns: tuple[Turn, ...]) -> int:
+        return sum(len(turn.text.split()) for turn in turns)
+
+    return {"conversation": (words(a), words(b)), "response": (words(a[part]), words(b[part]))}
+
+
+def require_pairs(paired: PairedRun) -> None:
+    """Raise what ended it, and ShortError if something is short."""
+    if paired.ended is not None or paired.made is None:
+        raise paired.ended or AssertionError("without pairs something ended it")
+    left_out, judged = dict(sorted(paired.made.left_out.items())), paired.judged
+    if not paired.made.train + paired.made.test:
+        most = max(left_out, key=left_out.__getitem__, default="")
+        hint = _HINTS["abstained by"][paired.by] if most == "abstained" else _HINTS["of"].get(most, "")
+        said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
+        back = "Labels by another source come back, without a call, with `edgen pairs` --by that source."
+        raise ShortError(" ".join(filter(None, [said, hint, back])))
+    if judged is not None and (failed := sum(judged.failed.values()) + judged.pending):
+        raise ShortError(
+            f"{failed} of {judged.planned} pairs got no answer ({describe_counts(judged.failed)}). "
+            "They are asked again when the same command is run again."
+        )
+
+
+_HINTS = {
+    "of": {
+        "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
+        "margin": "A lower --min-margin keeps more.",
+        "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
+        "identical": "The conversations of a scenario say the same: give the backend a temperature.",
+        "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
+        "not_judged": "Nothing was said about these very conversations by this source.",
+    },
+    "abstained by": {
+        "oracle": "The judge's answers cannot be read: another template or judge may help.",
+        "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` under selfplay).",
+        "human": "",
+    },
+}

@@ -1,0 +1,185 @@
+"""Raw replies read to turns and a probability: one, or one for every line of a file.
+
+A line that is no such object is answered as rejected ("bad_line"), so that answers and lines stay
+in step. Memory does not grow with the number of lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from edgen.config import role_word_problems
+from edgen.core.errors import DataError, UsageError
+from edgen.core.values import ROLES, Rejection
+from edgen.core.yaml_values import MAX_BYTES, read_text
+from edgen.reading import read
+from edgen.reading.roles import OwnWords
+
+_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BLOCKED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
+
+
+class ReplyLine(msgspec.Struct, frozen=True):
+    """One line of input. Other keys are allowed and not looked at."""
+
+    reply: str
+    id: str | int | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
+
+
+def read_role_words(given: Iterable[str]) -> OwnWords:
+    """The words for each side, as `ROLE=WORD`. Raises UsageError for one that a job could not have either."""
+    words: dict[str, list[str]] = {role: [] for role in ROLES}
+    for assignment in given:
+        role, equals, word = assignment.partition("=")
+        if not equals or role.strip().capitalize() not in words:
+            raise UsageError(f"--role {assignment}: expected ROLE=WORD, as in --role Teacher=Tutor.")
+        words[role.strip().capitalize()].append(word.strip())
+    if wrong := role_word_problems(words):
+        raise UsageError(f"--role {'; '.join(f'{path}: {message}' for path, message in wrong)}.")
+    return tuple((role, tuple(words[role])) for role in ROLES if words[role])
+
+
+def parse_reply(
+    text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = ()
+) -> dict[str, Any]:
+    """What one reply is read to, but for its id; `finish_reason` is whichever service's word."""
+    result = read(text, finish_reason=_read_finish(finish_reason), refusal=refusal, words=words)
+    if isinstance(result, Rejection):
+        return _reject(result.reason, result.detail)
+    return {
+        "status": "ok",
+        "turns": msgspec.to_builtins(result.turns),
+        "probability": result.probability,
+        "ended_by": result.ended_by,
+        "repairs": list(result.repairs),
+    }
+
+
+def _read_finish(reason: str | None) -> str:
+    """The reason as the reader knows it, whichever service's word it is; an unknown one means stop."""
+    lowered = (reason or "").lower()
+    if lowered in _CUT_OFF:
+        return "length"
+    return "content_filter" if lowered in _BLOCKED else "stop"
+
+
+def _reject(reason: str, detail: str) -> dict[str, Any]:
+    return {"status": "rejected", "reason": str(reason), "detail": detail}
+
+
+def parse_file(file: Path | BinaryIO, words: OwnWords = ()) -> dict[str, Any]:
+    """A file that is one raw reply. Raises DataError where it is too large, or no text."""
+    return parse_reply(
+        read_text(file, DataError) if isinstance(file, Path) else _read_stream(file), words=words
+    )
+
+
+def parse_lines(file: Path | BinaryIO, words: OwnWords = ()) -> Iterator[dict[str, Any]]:
+    """An answer for every line of a file, as it comes. Raises DataError where it cannot be read."""
+    if not isinstance(file, Path):
+        yield from (_parse_line(data, words) for data in _read_lines(file))
+        return
+    with _open(file) as stream:
+        yield from (_parse_line(data, words) for data in _read_lines(stream))
+
+
+def _read_stream(stream: BinaryIO) -> str:
+    data = stream.read(MAX_BYTES + 1)
+    source = "standard input"
+    if len(data) > MAX_BYTES:
+        raise DataError(source, f"it is larger than {MAX_BYTES // 1024 // 1024} MiB, the most that is read.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise DataError(source, f"byte {problem.start} is not UTF-8; send it as UTF-8.") from None
+
+
+def _open(file: Path) -> BinaryIO:
+    try:
+        return file.open("rb")
+    except FileNotFoundError:
+        raise DataError(str(file), "there is no such file.") from None
+    except IsADirectoryError:
+        raise DataError(str(file), "this is a folder, not a file.") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise DataError(str(file), f"it cannot be read: {reason}.") from None
+
+
+def _read_lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """The lines without their ends; None for one that is longer than what is read."""
+    while data := stream.readline(MAX_BYTES + 2):
+        if len(data) <= MAX_BYTES + 1 and (data.endswith(b"\n") or len(data) <= MAX_BYTES):
+            yield data.rstrip(b"\r\n")
+            continue
+        while data and not data.endswith(b"\n"):
+            data = stream.readline(MAX_BYTES)
+        yield None
+
+
+def _parse_line(data: bytes | None, words: OwnWords) -> dict[str, Any]:
+    if data is None:
+        detail = f"the line is longer than {MAX_BYTES // 1024 // 1024} MiB, the most that is read"
+        return {"id": None, **_reject("bad_line", detail)}
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        line = msgspec.json.decode(data, type=ReplyLine)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        value = _decode_leniently(data)
+        try:
+            line = msgspec.convert(_keep_known_keys(value), ReplyLine)
+        except msgspec.MsgspecError as other:
+            detail = _explain(problem if value is None else other)
+            return {"id": _find_id(value), **_reject("bad_line", detail)}
+    return {
+        "id": _make_printable(line.id),
+        **parse_reply(line.reply, line.finish_reason, line.refusal, words),
+    }
+
+
+def _explain(problem: Exception) -> str:
+    if isinstance(problem, UnicodeDecodeError):
+        return "the line is not UTF-8"
+    if isinstance(problem, RecursionError):
+        return "the line is nested too deeply"
+    return f'expected an object like {{"id": "…", "reply": "…"}}: {problem}'
+
+
+def _decode_leniently(data: bytes) -> Any:
+    """The value of a line with half of a surrogate pair or NaN in it, which other writers allow; None if
+    the line is no JSON for all that."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _keep_known_keys(value: Any) -> Any:
+    """An object's keys that are looked at: another one may hold half of a character, of which nothing can be made."""
+    return (
+        {key: value[key] for key in ReplyLine.__struct_fields__ if key in value}
+        if isinstance(value, dict)
+        else value
+    )
+
+
+def _find_id(value: Any) -> str | int | None:
+    """The id of an object with other faults; None if there is none to be had."""
+    found = value.get("id") if isinstance(value, dict) else None
+    return _make_printable(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _make_printable(name: str | int | None) -> str | int | None:
+    """An id that can be written as JSON in UTF-8."""
+    if isinstance(name, int) and not -(2**63) <= name < 2**64:
+        return str(name)
+    return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

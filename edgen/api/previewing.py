@@ -1,0 +1,216 @@
+"""Scenarios and rendered prompts of a job, or how they differ from another's; calls nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.core import resources
+from edgen.core.errors import UsageError
+from edgen.core.values import Message
+from edgen.core.yaml_values import nearest
+from edgen.planning.allowed_files import Reach
+from edgen.planning.catalogue import load
+from edgen.planning.job_differences import find_differences, settings_by_key
+from edgen.planning.load import load_plans, plan_of
+from edgen.planning.plan import Plan
+from edgen.planning.unused_variables import describe_unused, find_unused
+from edgen.prompting.diff import join_messages, unified_diff
+
+Plans = Mapping[str, Plan]
+
+
+class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario with the messages that are rendered for it: one template's, or several by what each is for."""
+
+    arm: str | UnsetType = UNSET
+    scenario: dict[str, Any]
+    messages: tuple[Message, ...] | UnsetType = UNSET
+    prompts: dict[str, tuple[Message, ...]] | UnsetType = UNSET
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are sentences."""
+
+    job: str
+    cells: int | None
+    previews: tuple[ScenarioPrompts, ...]
+    warnings: tuple[str, ...]
+    planned: int
+    space: str
+
+
+class PromptPair(msgspec.Struct, frozen=True):
+    """A prompt of both sides as texts, and their unified diff."""
+
+    left: str
+    right: str
+    same: bool
+    diff: str
+
+
+class ScenarioDifference(msgspec.Struct, frozen=True):
+    """One scenario under both; `other_scenario` where the two draw different ones."""
+
+    scenario: dict[str, Any]
+    other_scenario: dict[str, Any] | None
+    prompts: dict[str, PromptPair]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """`job`: settings that differ, those of the first and of the second."""
+
+    left: str
+    right: str
+    job: dict[str, tuple[Any, Any]]
+    differences: tuple[ScenarioDifference, ...]
+    warnings: tuple[str, ...]
+
+
+class _Compared(NamedTuple):
+    """One of the two that are compared: what it is called, its plan, and which files its job may name."""
+
+    label: str
+    plan: Plan
+    reach: Reach
+
+
+class JobPreview:
+    """A job that is looked at. Raises the errors of a job that cannot be loaded."""
+
+    def __init__(self, job: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> None:
+        self._path, self._overrides = job, overrides
+        self._reach = Reach.of(job, overrides, outside=allow_outside)
+        _, self._plans = load_plans(job, list(overrides), self._reach)
+
+    def preview(self, count: int) -> Preview:
+        """The first `count` scenarios of each arm, with their prompts."""
+        plan = next(iter(self._plans.values()))
+        shown = tuple(
+            _render(arm, plan, index)
+            for arm, plan in self._plans.items()
+            for index in range(min(count, plan.job.conversations))
+        )
+        warnings = tuple(_find_unused(self._plans.values()))
+        job = plan.job
+        return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space)
+
+    def compare(self, other: str, count: int) -> Difference:
+        """What differs between the job (its first arm, where it has arms) and `other`: an arm, another job file, or a
+        template in the place of the job's. Raises UsageError for what is none of these."""
+        first, plan = next(iter(self._plans.items()))
+        left = _Compared(first or str(self._path), plan, self._reach)
+        right = self._find_other(left, other)
+        warnings = [*_find_unused([*self._plans.values(), right.plan]), *_find_other_draws(left, right)]
+        number = min(count, left.plan.job.conversations, right.plan.job.conversations)
+        mine, theirs = (settings_by_key(side.plan.job, side.plan.space, side.reach) for side in (left, right))
+        compared = tuple(_compare_scenario(left, right, index) for index in range(number))
+        changed = find_differences(mine, theirs)
+        return Difference(left.label, right.label, changed, compared, tuple(dict.fromkeys(warnings)))
+
+    def _find_other(self, left: _Compared, other: str) -> _Compared:
+        if other and other in self._plans:
+            if other == left.label:
+                raise UsageError(
+                    f"--diff {other}: this is the first arm, which the others are compared with."
+                )
+            return _Compared(other, self._plans[other], left.reach)
+        if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
+            reach = Reach.of(Path(other), self._overrides, outside=left.reach.root is None)
+            _, others = load_plans(Path(other), list(self._overrides), reach)
+            arm, plan = next(iter(others.items()))
+            return _Compared(f"{other}, arm {arm}" if arm else other, plan, reach)
+        return self._replace_template(left, other)
+
+    def _replace_template(self, left: _Compared, other: str) -> _Compared:
+        """The plan with another template in the place of one of its own, and what it may name: that one, too. A path
+        starts where the person is."""
+        plan, reach = left.plan, left.reach
+        use, equals, name = other.rpartition("=")
+        if equals and use not in plan.prompts:
+            raise UsageError(f"--diff {other}: this job has no prompt '{use}'{nearest(use, plan.prompts)}.")
+        path = resources.find("prompts", name)
+        if not path.exists() and "/" in name:
+            raise UsageError(f"--diff {other}: there is no such file.")
+        if not path.exists():
+            known = [*filter(None, self._plans), *resources.shipped("prompts")]
+            raise UsageError(
+                f"--diff {other}: there is no such arm, template or job file{nearest(name, known)}."
+            )
+        if not equals:
+            use = _find_use(path, plan, other)
+        job, named = plan.job, name if "/" not in name and path.stem == name else str(path.absolute())
+        reach = replace(reach, typed=reach.typed | {named})
+        change = (
+            {"prompt": named}
+            if plan.templates[use].key == "prompt"
+            else {"prompts": {**job.prompts, use: named}}
+        )
+        return _Compared(other, plan_of(msgspec.structs.replace(job, **change), reach), reach)
+
+
+def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
+    scenario = plan.scenario(index)
+    prompts = plan.opening(scenario)
+    shown = ScenarioPrompts(arm=arm or UNSET, scenario=scenario.as_row())
+    if [*prompts] == ["default"]:
+        return msgspec.structs.replace(shown, messages=prompts["default"])
+    return msgspec.structs.replace(shown, prompts=prompts)
+
+
+def _find_unused(plans: Iterable[Plan]) -> list[str]:
+    """What the templates of any plan never use of a scenario, each once."""
+    return list(dict.fromkeys(describe_unused(missed) for plan in plans for missed in find_unused(plan)))
+
+
+def _find_use(path: Path, plan: Plan, other: str) -> str:
+    """In the place of which of the plan's templates one stands, by what it says and uses."""
+    if len(plan.templates) == 1:
+        (use,) = plan.templates
+        return use
+    prompt = load(path)
+    expects = prompt.front.expects or "turn"
+    uses = [use for use, template in plan.templates.items() if template.expects == expects]
+    # Of several, the one that alone may use what the template uses.
+    able = [use for use in uses if prompt.variables_used <= set(plan.templates[use].variables)]
+    if len(uses) == 1 or len(able) == 1:
+        return uses[0] if len(uses) == 1 else able[0]
+    raise UsageError(
+        f"--diff {other}: in the place of which prompt? Say so, as in --diff {next(iter(plan.prompts))}={other} "
+        f"(there: {', '.join(plan.prompts)})."
+    )
+
+
+def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
+    """Why the two do not draw the same scenarios, if they do not."""
+    a, b = left.plan, right.plan
+    draws: dict[str, tuple[Any, Any]] = {
+        "seed": (a.job.seed, b.job.seed),
+        "design": (a.job.design, b.job.design),
+    }
+    if a.space_sha256 != b.space_sha256:
+        draws["space"] = (
+            f"{a.job.space} ({a.space_sha256[:8]})",
+            f"{b.job.space} ({b.space_sha256[:8]})",
+        )
+    other = [
+        f"{key} is {one} in one and {two} in the other" for key, (one, two) in draws.items() if one != two
+    ]
+    if other:
+        yield f"the two draw other scenarios, so the prompts differ by that too: {'; '.join(other)}"
+
+
+def _compare_scenario(left: _Compared, right: _Compared, index: int) -> ScenarioDifference:
+    """One scenario's prompts of both sides, by use, with their diff."""
+    mine, theirs = (side.plan.opening(side.plan.scenario(index)) for side in (left, right))
+    prompts = {}
+    for use in dict.fromkeys((*mine, *theirs)):
+        a, b = (join_messages(messages.get(use, ())) for messages in (mine, theirs))
+        prompts[use] = PromptPair(a, b, a == b, unified_diff(a, b, left.label, right.label))
+    one, other = left.plan.scenario(index).as_row(), right.plan.scenario(index).as_row()
+    return ScenarioDifference(one, None if one == other else other, prompts)

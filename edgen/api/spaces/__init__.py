@@ -1,0 +1,1 @@
+"""Preference spaces: looked at, grown, and made of what released files were drawn from."""

@@ -1,0 +1,93 @@
+"""What a space is like: its sizes, cells and weights, and how many conversations a balanced design needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from edgen.planning.allowed_files import unlimited
+from edgen.planning.load import find_space
+from edgen.planning.sizes import conversations_needed, strata
+from edgen.space import Dimension, Entry, Space, content_sha256, load_space
+from edgen.space.cells import AllowedCells
+from edgen.space.conditions import parents
+
+_PER_CELL = (1, 2, 5)
+_EXTREMES = 2  # values shown as the most and the least probable ones
+
+
+def describe_space(name: str, per_cell: int | None = None) -> dict[str, Any]:
+    """The facts of the space that a shipped name or a file means. `per_cell`: conversations of each cell.
+
+    Raises SpaceError.
+    """
+    path = find_space(name, unlimited())
+    return facts_of(load_space(path), path, _PER_CELL if per_cell is None else (per_cell,))
+
+
+def facts_of(space: Space, path: Path, per_cell: tuple[int, ...]) -> dict[str, Any]:
+    """As `edgen space show --json` prints them. `cells`: those that are allowed, None where they cannot be counted.
+    `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only."""
+    cells = AllowedCells(space)
+    wanted = [(space.names, cells.count)] if cells.linked else [*strata(space)]
+    return {
+        "space": space.name,
+        "file": str(path),
+        "description": space.description,
+        "source": space.source,
+        "duplicates": space.duplicates,
+        "content_sha256": content_sha256(space),
+        "dimensions": {one.name: _describe(one) for one in space.dimensions},
+        "roles": {role.name: list(role.sees) for role in space.roles},
+        "exclude": [{name: list(values) for name, values in one.items()} for one in space.exclude],
+        "product": space.product,
+        "cells": cells.count,
+        "balanced": [
+            {"by": list(names), "cells": many, "needed": _needed(many, cells.count, per_cell)}
+            for names, many in wanted
+            if many is not None and cells.count is not None
+        ],
+        "cells_by_value": _cells_by_value(space, cells) if cells.linked and cells.count else None,
+    }
+
+
+def _describe(dimension: Dimension) -> dict[str, Any]:
+    with_field = {name: sum(name in one.fields for one in dimension.entries) for name in dimension.fields}
+    return {
+        "values": len(dimension.entries),
+        "label": dimension.label,
+        **_weights(dimension.entries),
+        "fields": with_field,
+        "conditional": sum(bool(entry.when) for entry in dimension.entries),
+        "depends_on": list(parents(dimension)),
+    }
+
+
+def _needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str, int]]:
+    return [
+        {"per_cell": k, "on_average": k * strata, "in_each": conversations_needed(strata, cells, k)}
+        for k in per_cell
+    ]
+
+
+def _cells_by_value(space: Space, cells: AllowedCells) -> dict[str, dict[str, int]]:
+    """How many allowed cells the rarest and the most frequent value of each dimension has: in a pass of a balanced
+    design, a value comes as often as that."""
+    return {
+        dimension.name: {"least": min(counts), "most": max(counts)}
+        for dimension, counts in zip(space.dimensions, cells.counts_by_entry(), strict=True)
+    }
+
+
+def _weights(entries: tuple[Entry, ...]) -> dict[str, Any]:
+    """Whether all weigh the same, else the most and the least probable values with their probabilities."""
+    if len({entry.weight for entry in entries}) == 1:
+        return {"weighted": False}
+    total = sum(entry.weight for entry in entries)
+    ranked = sorted(((entry.weight / total, entry.value) for entry in entries), key=lambda pair: -pair[0])
+    shown = [{"value": value, "probability": share} for share, value in ranked]
+    return {
+        "weighted": True,
+        "most_probable": shown[:_EXTREMES],
+        "least_probable": shown[-min(_EXTREMES, len(shown) - _EXTREMES) :] if len(shown) > _EXTREMES else [],
+    }

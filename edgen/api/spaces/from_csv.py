@@ -1,0 +1,162 @@
+"""A table to a space file: a column a dimension, and columns like `topic.grade` for what a value says of itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from edgen.api.spaces.from_ed import MAX_ED_BYTES, MAX_PROBLEMS, clean, write
+from edgen.core.errors import DataError, Problem, SpaceError, UsageError
+from edgen.core.yaml_values import MAX_BYTES, read_text
+from edgen.space import Dimension, Entry, Space, dump_space, parse_space
+from edgen.space.names import dimension_problem, field_problem
+from edgen.space.parse import default_roles
+from edgen.space.text_rules import likeness
+
+Weights = Literal["counts", "equal"]
+
+
+class SpaceFromCsv(NamedTuple):
+    """The text of a space file, of how many rows it was made, and the values of each dimension."""
+
+    text: str
+    rows: int
+    values: dict[str, int]
+
+
+class _Column(NamedTuple):
+    """Which dimension a column is of; the field that it holds, None for the values themselves."""
+
+    place: int
+    dimension: str
+    field: str | None
+
+
+def make_space_from_csv(
+    file: Path,
+    output: Path | None,
+    name: str | None = None,
+    *,
+    weights: Weights = "counts",
+    force: bool = False,
+) -> SpaceFromCsv:
+    """Write a space file of what the rows of a table hold; without `output` it is only returned.
+
+    Values come in the order in which they first appear; `weights` are how often each does, or all the same. An empty
+    cell says nothing. Raises DataError for a table that makes no space, UsageError where it cannot be written.
+    """
+    name = name if name is not None else output.stem if output else file.stem
+    if not (name := clean(name)):
+        raise UsageError("--name: a space needs a name that is not blank.")
+    source = str(file)
+    rows = _read_rows(source, read_text(file, DataError, max_bytes=MAX_ED_BYTES))
+    columns = _read_columns(source, rows[0])
+    dimensions = _read_dimensions(source, columns, rows[1:], weights)
+    names = [dimension.name for dimension in dimensions]
+    what = f"The columns of {clean(file.name)}, {len(rows) - 1:,} rows"
+    space = Space(name=name, source=what, dimensions=dimensions, roles=default_roles(names))
+    text = dump_space(space)
+    if len(text.encode()) > MAX_BYTES:
+        raise DataError(
+            source, f"the space file would be larger than {MAX_BYTES >> 20} MiB, the most that is read."
+        )
+    try:
+        parse_space(text, source)
+    except SpaceError as error:
+        raise DataError(source, "it makes no space that edgen could read back:", error.problems) from None
+    if output is not None:
+        write(output, text, force=force)
+    return SpaceFromCsv(text, len(rows) - 1, {one.name: len(one.entries) for one in dimensions})
+
+
+def _read_rows(source: str, text: str) -> list[list[str]]:
+    """The rows that hold anything, the heading first."""
+    try:
+        dialect: Any = csv.Sniffer().sniff(text[:10_000].partition("\n")[0], ",;\t")
+    except csv.Error:
+        dialect = csv.excel
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), dialect, strict=True) if any(row)]
+    except csv.Error as problem:
+        raise DataError(source, f"it is not valid CSV: {problem}.") from None
+    if len(rows) < 2:
+        raise DataError(
+            source, "it needs a heading with a column a dimension, and at least one row below it."
+        )
+    return rows
+
+
+def _read_columns(source: str, heading: Sequence[str]) -> list[_Column]:
+    columns, problems = [], []
+    names = [clean(title) for title in heading]
+    for place, title in enumerate(names):
+        dimension, dot, field = title.partition(".")
+        wrong = dimension_problem(dimension) or (field_problem(field) if dot else None)
+        if wrong is None and names.index(title) != place:
+            wrong = "this heading is there twice"
+        if wrong is None and dot and dimension not in names:
+            wrong = f"there is no column {dimension}, which this says something of"
+        if wrong is not None:
+            problems.append(Problem(f"column {place + 1}", f"{title[:80]!r}: {wrong}"))
+        columns.append(_Column(place, dimension, field if dot else None))
+    if problems:
+        raise DataError(source, "its heading names no dimensions:", problems[:MAX_PROBLEMS])
+    return columns
+
+
+def _read_dimensions(
+    source: str, columns: Sequence[_Column], rows: Sequence[Sequence[str]], weights: Weights
+) -> tuple[Dimension, ...]:
+    problems: list[Problem] = []
+    found = []
+    for column in columns:
+        if column.field is not None:
+            continue
+        fields = [one for one in columns if one.dimension == column.dimension and one.field is not None]
+        counts: Counter[str] = Counter()
+        said: dict[str, dict[str, str]] = {}
+        first: dict[str, str] = {}
+        for number, row in enumerate(rows, start=2):
+            value = _cell(row, column.place)
+            if not value:
+                continue
+            value = first.setdefault(likeness(value), value)
+            counts[value] += 1
+            told = {str(one.field): text for one in fields if (text := _cell(row, one.place))}
+            if said.setdefault(value, told) != told:
+                message = f"{value[:80]!r} says something else of itself than in an earlier row"
+                problems.append(Problem(f"row {number}", message))
+        kinds = {
+            str(one.field): _is_number([row.get(str(one.field), "0") for row in said.values()])
+            for one in fields
+        }
+        entries = [
+            Entry(
+                value,
+                float(count) if weights == "counts" else 1.0,
+                {name: _typed(text, number=kinds[name]) for name, text in said[value].items()},
+            )
+            for value, count in counts.items()
+        ]
+        found.append(Dimension(column.dimension, tuple(entries)))
+    if problems:
+        raise DataError(source, f"rows do not agree ({len(problems):,}):", problems[:MAX_PROBLEMS])
+    return tuple(found)
+
+
+def _cell(row: Sequence[str], place: int) -> str:
+    return " ".join(clean(row[place]).split()) if place < len(row) else ""
+
+
+def _is_number(texts: Sequence[str]) -> bool:
+    """Whether all are plain whole numbers, as a grade or a year is; 007 is a text."""
+    return all(re.fullmatch(r"0|[1-9][0-9]{0,14}", text) for text in texts)
+
+
+def _typed(text: str, *, number: bool) -> Any:
+    return int(text) if number else text

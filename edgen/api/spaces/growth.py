@@ -1,0 +1,219 @@
+"""More values for one list of a space: a model is asked for them, and a new file holds the old and the new ones."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.api.supervision.backends import open_backends
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.monitor import Title
+from edgen.api.supervision.supervise import explain_os_errors, supervise
+from edgen.config import Job, load_job, parse_job
+from edgen.core.errors import EdgenError, ShortError, UsageError
+from edgen.core.files import refuse_links, write_new
+from edgen.core.yaml_values import nearest
+from edgen.execution.session import Session
+from edgen.execution.space_growth_tasks import (
+    SpaceGrowth,
+    build_grown_space,
+    load_growth_prompt,
+)
+from edgen.execution.space_growth_tasks import grow_space as ask_for_values
+from edgen.planning.allowed_files import unlimited
+from edgen.planning.load import find_space
+from edgen.providers import provider_of
+from edgen.space import Space, dump_space, load_space
+from edgen.space.education import LISTS
+from edgen.space.entries import MAX_ENTRIES
+from edgen.store.ledger import Ledger, RunStatus
+from edgen.store.run_folder import hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthOptions:
+    """`count` new values of a `dimension` are wanted; `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template
+    that asks; `output`: the new file, <name>-expanded.yaml where none is named."""
+
+    dimension: str
+    count: int
+    job: str | None = None
+    prompt: str = "space_expand"
+    output: Path | None = None
+    overrides: tuple[str, ...] = ()
+
+
+class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it, as `--json` prints it. `dropped` answers are counted by reason; `file` is None where nothing
+    new was found."""
+
+    space: str
+    dimension: str
+    present: int
+    asked: int
+    kept: int
+    dropped: dict[str, int]
+    answers: int
+    empty: int
+    model: str | None
+    simulated: bool
+    template: dict[str, str]
+    file: str | None
+    ledger: str
+    calls: dict[str, int]
+    tokens: dict[str, int]
+    cost_usd: float | None
+    values: tuple[str, ...]
+
+    def require_all(self) -> None:
+        """Raise ShortError where there is less than was asked for: why, and what can be done."""
+        if self.kept >= self.asked:
+            return
+        found = f"{self.kept} of {self.asked} new values were found; the last answers brought nothing new"
+        if self.empty == self.answers:
+            found = f"None of the {self.answers} answers lists values"
+        written = f"What was found is in {self.file}." if self.file else "Nothing was written."
+        raise ShortError(
+            f"{found}. {written} Another model, a higher temperature or another seed "
+            "(--set seed=…) with another -o may find more."
+        )
+
+
+def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpace:
+    """Ask for new values until there are enough, and write the new file. Values nearly the same as one that is there
+    are dropped; every answer is kept in a ledger beside the new file, so nothing is asked twice.
+
+    Raises UsageError where the file cannot be made, and what stops the asking.
+    """
+    path = find_space(space, unlimited())
+    known = load_space(path)
+    dimension = _find_dimension(known, options.dimension)
+    if len(known[dimension].entries) + options.count > MAX_ENTRIES:
+        raise UsageError(f"--count {options.count}: a list holds at most {MAX_ENTRIES:,} values.")
+    out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
+    _require_free(out)
+    job = _load_job(options, control)
+    tasks = SpaceGrowth(job, known, dimension, options.count, load_growth_prompt(options.prompt))
+    ledger = out.with_name(f"{out.name}.db")
+    try:
+        status = asyncio.run(_ask(tasks, out, ledger, control))
+    except EdgenError:
+        if ledger.exists():
+            control.note(f"nothing was written yet; the answers so far are kept in {ledger}.")
+        raise
+    made = _describe(tasks, status, path, out, ledger)
+    if made.kept:
+        conditions = ("conditions",) if any(entry.when for entry in known[dimension].entries) else ()
+        if fields := (*known[dimension].fields, *conditions):
+            control.note(
+                f"the new values have no {' and no '.join(fields)}, as the old ones do: add them by hand."
+            )
+        write_new_space(out, dump_space(build_grown_space(tasks, path.name)))
+    return made
+
+
+def _find_dimension(space: Space, named: str) -> str:
+    """The dimension that is meant: by its name, or by what ED's files call the list."""
+    found = {**{LISTS.get(name, name): name for name in space.names}, **{name: name for name in space.names}}
+    if named not in found:
+        raise UsageError(f"--dimension {named}: no such dimension{nearest(named, space.names)}")
+    return found[named]
+
+
+def _require_free(out: Path) -> None:
+    """Raise UsageError where the new file cannot be made."""
+    if out.exists() or out.is_symlink():
+        raise UsageError(
+            f"-o {out}: there is something of that name already, and nothing is overwritten; choose another name."
+        )
+    if not out.parent.is_dir():
+        raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
+
+
+def _load_job(options: GrowthOptions, control: Control) -> Job:
+    """The job whose backend is asked, that one being its only one. Without a job: the embedded simulator."""
+    path, role = _read_job_name(options.job)
+    overrides = list(options.overrides)
+    if path is not None:
+        job = load_job(path, overrides)
+    else:
+        plain = {"name": "space-expand", "conversations": 1, "space": "-", "prompt": "-"}
+        backends = {"backends": {"default": {"type": "simulator"}}}
+        job = parse_job({**plain, **backends}, "(no job)", overrides)
+
+    if role not in job.backends:
+        raise UsageError(
+            f"{path}: this job has no backend '{role}' (there: {', '.join(job.backends)}). Say which is to be "
+            f"asked, as in --job {path}:{next(iter(job.backends))}."
+        )
+    config = job.backends[role]
+    if provider_of(config).simulated:
+        why = f"the backend '{role}' of {path} is" if path is not None else "no --job is named, so this is"
+        control.note(f"{why} the simulator: its values are made up, and no model is asked.")
+    return msgspec.structs.replace(job, backends={"default": config})
+
+
+def _read_job_name(named: str | None) -> tuple[Path | None, str]:
+    """The job file and the role that `JOB[:ROLE]` means."""
+    if named is None:
+        return (Path("job.yaml") if Path("job.yaml").is_file() else None), "default"
+    path, colon, role = named.rpartition(":")
+    if not colon or Path(named).is_file():
+        return Path(named), "default"
+    return Path(path), role
+
+
+async def _ask(tasks: SpaceGrowth, out: Path, path: Path, control: Control) -> RunStatus:
+    """Ask until there is enough; returns how the ledger stands. Raises what stopped it."""
+    async with open_backends(dict(tasks.job.backends), tasks.job.limits, control.trust) as backends:
+        taken = f"{path}: another process is at it"
+        refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal")])
+        with explain_os_errors(path), hold(path.with_name(f".{path.name}.lock"), taken, "another name"):
+            _require_free(out)  # who held it until now may have written it
+            async with Ledger(path) as ledger:
+                session = Session(tasks, backends, ledger, roles=("default",))
+                session.counts.planned = tasks.wanted
+                title = Title("space expand", outcomes=("kept", "dropped"))
+                await supervise(session, title, control, lambda _monitor: ask_for_values(tasks, session))
+                await ledger.flush()
+                return ledger.status()
+
+
+def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledger: Path) -> GrownSpace:
+    expanded = tasks.expanded
+    assert expanded is not None
+    counts: dict[str, Any] = status.as_json("", held=False)
+    return GrownSpace(
+        space=str(path),
+        dimension=tasks.dimension,
+        present=len(tasks.space[tasks.dimension].entries),
+        asked=tasks.wanted,
+        kept=len(expanded.kept),
+        dropped=expanded.dropped,
+        answers=expanded.answers,
+        empty=expanded.empty,
+        model=tasks.model,
+        simulated=tasks.simulated,
+        template={"name": tasks.prompt.name, "sha256": tasks.prompt.sha256},
+        file=str(out) if expanded.kept else None,
+        ledger=str(ledger),
+        values=expanded.kept,
+        **{key: counts[key] for key in ("calls", "tokens", "cost_usd")},
+    )
+
+
+def write_new_space(path: Path, text: str) -> None:
+    """Write a new file, whole or not at all. Raises UsageError if one of that name has come meanwhile."""
+    try:
+        write_new(path, text)
+    except FileExistsError:
+        raise UsageError(
+            f"-o {path}: something of that name has come meanwhile, and nothing is overwritten. "
+            "Move it away and start the same command again: what was answered is stored."
+        ) from None
+    except OSError as problem:
+        raise UsageError(f"-o {path}: it cannot be written ({problem.strerror}).") from None

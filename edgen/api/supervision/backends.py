@@ -1,0 +1,129 @@
+"""The backends of a job, and their batch services, open while a command works and closed in its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from edgen.api.supervision.trust import Trust
+from edgen.config import BackendConfig, Job, Limits
+from edgen.core.errors import UsageError
+from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.providers import PATIENCE, Backend, make, make_batch_service
+from edgen.providers.batches import BatchService
+from edgen.providers.trust import Consents
+
+Via = Literal["online", "batch"]
+
+
+@contextlib.asynccontextmanager
+async def open_backends(
+    configs: Mapping[str, BackendConfig],
+    limits: Limits,
+    trust: Trust | None,
+    *,
+    arms: int = 1,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> AsyncIterator[dict[str, Backend]]:
+    """A backend for each configuration; without `trust` they will send nothing and have no keys. Those of so many
+    `arms` are open at once, of which one is worked on. `functions`: those that are backends, by their names.
+
+    Raises ProviderError for a key that is not there, InputError for one that may not go where it would."""
+    services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
+    _allow_connections(limits.in_flight, len(services), arms)
+    backends: dict[str, Backend] = {}
+    consents = Consents() if trust is None else trust.settle(configs.values())
+    try:
+        for name, config in configs.items():
+            if (function := (functions or {}).get(name)) is not None:
+                from edgen.providers.function import FunctionBackend, config_of
+
+                backends[name] = FunctionBackend(function, config_of(function), limits.timeout)
+                continue
+            backends[name] = make(
+                config,
+                timeout=limits.timeout,
+                connections=limits.in_flight,
+                environ=os.environ if trust is None else trust.environ,
+                consents=consents,
+                silent=trust is None,
+            )
+        yield backends
+    finally:
+        for backend in backends.values():
+            await backend.aclose()
+
+
+@contextlib.asynccontextmanager
+async def open_batches(
+    job: Job, backends: Mapping[str, Backend], *, offline: bool = False
+) -> AsyncIterator[dict[str, BatchService]]:
+    """The batch services of the backends. `offline`: they will send nothing."""
+    services: dict[str, BatchService] = {}
+    patience = min(job.limits.give_up_after, PATIENCE)
+    try:
+        for name, backend in backends.items():
+            config = job.backends[name]
+            services[name] = make_batch_service(
+                config, backend, environ=os.environ, offline=offline, patience=patience
+            )
+        yield services
+    finally:
+        for service in services.values():
+            await service.aclose()
+
+
+@contextlib.asynccontextmanager
+async def open_scheduler(
+    job: Job, backends: Mapping[str, Backend], via: Via, write_only: Path | None = None
+) -> AsyncIterator[SchedulerFactory]:
+    """What makes the scheduler, with the batch services that it needs."""
+    if via == "online":
+        yield call_by_call
+        return
+    from edgen.execution.batch.scheduler import BatchOptions, BatchScheduler
+
+    async with open_batches(job, backends, offline=write_only is not None) as services:
+        yield partial(BatchScheduler, options=BatchOptions(services, write_only))
+
+
+_ROOM = 64  # files beside connections that are comfortable
+_LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
+_RUN = 8  # of each further run that is open at once
+
+
+def _allow_connections(in_flight: int, services: int, runs: int) -> None:
+    """See that the system lets us have a connection per call in flight, to each service. Raises UsageError."""
+    import resource
+
+    needed = in_flight * services + _RUN * (runs - 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed + _ROOM:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed + _LEAST:
+        raise UsageError(_explain_too_few(hard, in_flight, services, runs))
+    most = needed + _ROOM if hard == resource.RLIM_INFINITY else min(needed + _ROOM, hard)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _explain_too_few(files: int, in_flight: int, services: int, runs: int) -> str:
+    """What to do where a process may open so few files."""
+    raise_it = "have the limit raised (`ulimit -Hn` shows it; LimitNOFILE= in a systemd unit)"
+    least = _LEAST + _RUN * (runs - 1)
+    fitting = (files - least) // services
+    if fitting < 1:
+        return (
+            f"this system lets a process open {files} files, and this job needs {least + services} at least: "
+            f"{raise_it}."
+        )
+    each = f" for each of {services} services" if services > 1 else ""
+    return (
+        f"limits.in_flight is {in_flight}{each}, but this system lets a process open {files} files. "
+        f"Lower it (--set limits.in_flight={fitting}), or {raise_it}."
+    )

@@ -1,0 +1,77 @@
+"""What whoever calls the API hears and decides while work goes on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from edgen.api.supervision.deadline import Deadline
+from edgen.api.supervision.trust import Trust
+from edgen.core.errors import UsageError
+from edgen.core.events import Event, Events
+
+# Answers a question with yes or no.
+Confirm = Callable[[str], bool]
+# Calls what it is given with the number of each signal that comes while its context is open.
+Interrupts = Callable[[Callable[[int], None]], AbstractContextManager[None]]
+
+
+def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:
+    """Nothing interrupts the work."""
+    return contextlib.nullcontext()
+
+
+@dataclass
+class Control:
+    """`events` has listeners; `trust` says which key may go where; `agree` is asked before anything is undone or paid
+    for again, None where nobody can be asked; `interrupts` brings the signals that stop the work cleanly; `functions` are backends, by
+    their names in the job."""
+
+    events: Events = field(default_factory=Events)
+    deadline: Deadline | None = None
+    trust: Trust = field(default_factory=Trust)
+    agree: Confirm | None = None
+    interrupts: Interrupts = no_interrupts
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.trust.tell = self.note
+
+    def note(self, text: str) -> None:
+        """A remark to the person."""
+        self.events.tell("note", text)
+
+    @contextlib.contextmanager
+    def stages(self) -> Iterator[Callable[[str], None]]:
+        """What is called with what is being done now, where nothing is counted."""
+        tell = partial(self.events.tell, "stage")
+        try:
+            yield tell
+        finally:
+            tell("")
+
+    def begin(self, run: str, unit: str = "conversations") -> None:
+        """Tell the run's name, and what is made of it."""
+        self.events.send(Event("run", "", {"run": run, "unit": unit}))
+
+    def check_deadline(self) -> None:
+        """Raise StoppedError where it has gone by; to be asked once something is known to be left to do."""
+        if self.deadline is not None:
+            self.deadline.check()
+
+    def require_consent(self, losses: Iterable[object]) -> None:
+        """Return if there is nothing to lose, or the person agrees. Raises UsageError if not, or where nobody can be
+        asked. Each loss reads as a sentence."""
+        sentences = " ".join(str(loss) for loss in losses)
+        if not sentences:
+            return
+        if self.agree is None:
+            raise UsageError(
+                f"{sentences} Nothing was changed. Say --yes to go on, or choose another run folder with -o to keep both."
+            )
+        if not self.agree(f"{sentences}\nGo on?"):
+            raise UsageError("Nothing was changed. Choose another run folder with -o to keep both.")

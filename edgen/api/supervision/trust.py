@@ -1,0 +1,103 @@
+"""Consent to send a key: what the user said beforehand, else a question to whoever can be asked.
+
+Every pair of variable and host that will be used is told once, before the first call; a key never is. A yes is
+remembered in the user's own file, beside the lines that they wrote there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from edgen.config import BackendConfig
+from edgen.core.errors import InputError, UsageError
+from edgen.core.files import write_whole
+from edgen.providers.trust import (
+    Allowed,
+    Consents,
+    Place,
+    Refused,
+    consent_file,
+    gather_consents,
+    read_consents,
+)
+
+
+class Trust:
+    """`hosts` are consents as `--trust-host` takes them; `confirm` asks a person, None where nobody can be asked;
+    `tell` hears what goes where."""
+
+    def __init__(
+        self,
+        hosts: Iterable[str] | None = None,
+        environ: Mapping[str, str] = os.environ,
+        confirm: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.environ = environ
+        self.consents: Consents = gather_consents(environ, hosts or ())
+        self.tell: Callable[[str], None] = lambda _text: None
+        self._confirm = confirm
+        self._told: set[str] = set()
+
+    def settle(self, configs: Iterable[BackendConfig]) -> Consents:
+        """All consents, with those that are given now for these backends.
+
+        Raises InputError where a key may not go where a backend would send it.
+        """
+        for config in configs:
+            self._settle(config)
+        return self.consents
+
+    def _settle(self, config: BackendConfig) -> None:
+        from edgen.providers import provider_of
+
+        wanted = provider_of(config).key_request(config)
+        if wanted is None:
+            return
+        from edgen.providers.keys import judge_key
+
+        found = judge_key(wanted, self.environ, self.consents)
+        if found is None:
+            return
+        variable, decision = found
+        if isinstance(decision, Refused):
+            if decision.place is None or self._confirm is None:
+                raise InputError(decision.sentence)
+            self._ask(variable, decision.place, decision.sentence, self._confirm)
+            decision = Allowed(decision.place)
+        if (
+            isinstance(decision, Allowed)
+            and (text := f"{variable} goes to {decision.place.name}") not in self._told
+        ):
+            self._told.add(text)
+            self.tell(f"the key in {text}.")
+
+    def _ask(self, variable: str, place: Place, sentence: str, confirm: Callable[[str], bool]) -> None:
+        """Ask a person, and remember a yes. Raises InputError for a no."""
+        file = consent_file(self.environ)
+        kept = f" (a yes is remembered in {file})" if file is not None else ""
+        if not confirm(f"edgen: the job wants the key in {variable} sent to {place.name}. Send it?{kept}"):
+            raise InputError(sentence)
+        if file is not None:
+            remember_consent(file, f"{place.name}={variable}")
+        self.consents = self.consents.also(variable, place)
+
+
+def remember_consent(file: Path, pair: str) -> None:
+    """Add a pair to the user's file, which nobody else may read. Raises UsageError where it cannot be written."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
+        text = f"{before}\n- {pair}\n"
+        read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
+        file = file.resolve()  # it is the user's own, also where they keep it elsewhere
+        write_whole(file, text)
+        file.chmod(0o600)
+    except OSError as problem:
+        raise UsageError(
+            f"{file}: it cannot be written ({problem.strerror}). Say it on the command line: --trust-host {pair}."
+        ) from None
+
+
+_HEAD = "# Where edgen may send a key: HOST=VARIABLE, a line a pair. See docs/trust.md."

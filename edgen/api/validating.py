@@ -1,0 +1,242 @@
+"""What is wrong with records, whoever wrote them, and repaired copies of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.core.errors import UsageError
+from edgen.core.files import write_lines
+from edgen.families import family_of
+from edgen.reading import clean_turn
+from edgen.space import load_space
+from edgen.store.run_folder import RunFolder
+from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
+from edgen.validation import (
+    Checker,
+    FileReport,
+    Finding,
+    Fixed,
+    Fixer,
+    Inputs,
+    LeftOut,
+    Vocabulary,
+    find_inputs,
+    read_records,
+    runs_at,
+)
+
+CHANGES = "changes.jsonl"
+
+
+class FileProblem(msgspec.Struct, frozen=True):
+    """What is wrong with a record, or with the file where `record` is None."""
+
+    record: int | None
+    path: str
+    problem: str
+    severity: str
+    kind: str
+
+
+class CheckedFile(msgspec.Struct, frozen=True):
+    path: str
+    records: int
+    valid: int
+    problems: tuple[FileProblem, ...]
+
+
+class FixedFile(msgspec.Struct, frozen=True):
+    """A repaired copy: where it was written, its records, how many changed, and how many were left out."""
+
+    path: str
+    written: str
+    records: int
+    changed: int
+    left_out: int
+
+
+class FixedFiles(msgspec.Struct, frozen=True):
+    """All repaired copies, and the list of every change."""
+
+    out: str
+    records: int
+    changed: int
+    left_out: int
+    changes: str
+    files: tuple[FixedFile, ...]
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """What the files of some runs, folders or people are like. Errors make a record invalid; warnings do not."""
+
+    records: int
+    valid: int
+    files: tuple[CheckedFile, ...]
+    fixed: FixedFiles | UnsetType = UNSET
+
+    @property
+    def sound(self) -> bool:
+        """Whether no file has an error."""
+        return all(problem.severity != "error" for file in self.files for problem in file.problems)
+
+
+def validate(
+    paths: Sequence[Path], fix: Path | None = None, note: Callable[[str], None] = lambda _text: None
+) -> Validation:
+    """Check records against the schema and the rules, whoever wrote them. `fix`: the folder for repaired copies.
+
+    Raises DataError for what cannot be read, UsageError where the copies cannot be written, RunError for a run with
+    links in it.
+    """
+    for path in paths:
+        _refuse_links(path)
+    inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
+    targets = _choose_targets(inputs, paths, fix) if fix else {}
+    checker, vocabularies = Checker(), [_read_vocabulary(found, note) for found in inputs]
+    reports = [
+        report
+        for found, vocabulary in zip(inputs, vocabularies, strict=True)
+        for report in _check(found, vocabulary, checker)
+    ]
+    return Validation(
+        sum(report.records for report in reports),
+        sum(report.valid for report in reports),
+        tuple(_describe(report) for report in reports),
+        _fix(inputs, vocabularies, targets, fix) if fix else UNSET,
+    )
+
+
+def _refuse_links(path: Path) -> None:
+    """Raise RunError if this is a run, a run's shards or one of them, and the run holds links. A folder of
+    anybody's files may."""
+    for run in map(RunFolder, (path, path.parent, path.parent.parent)):
+        with contextlib.suppress(OSError):  # what cannot be looked at is named by whoever reads it
+            if (run.path == path or run.shards in (path, path.parent)) and run.exists:
+                run.refuse_links()
+
+
+def _drop_strays(found: Inputs) -> Inputs:
+    """Without the files that its manifest does not list: they are told of, and are no part of the data set."""
+    if found.manifest is None:
+        return found
+    others = strays(found.manifest)
+    return replace(found, files=tuple(path for path in found.files if path.name not in others))
+
+
+def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary | None:
+    """What the space of a run allows under each key of `background_info`.
+
+    None if there is none; where a run's is gone, a note says so.
+    """
+    if found.space is None:
+        if found.manifest is not None:
+            missing = found.manifest.parent / "inputs" / "space.yaml"
+            note(f"{_label(missing)} is not there, so the scenario strings are not checked against it.")
+        return None
+    space = load_space(found.space)
+    return family_of(space).vocabulary(space)
+
+
+def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
+    reports = [checker.file(_label(path), read_records(path), vocabulary) for path in found.files]
+    if found.manifest is not None:
+        records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
+        findings = [
+            Finding(None, d.path, d.message, "manifest") for d in verify_manifest(found.manifest, records)
+        ]
+        findings += [
+            Finding(None, "$.files", f"{name} is in the folder, but is not listed", "stray")
+            for name in strays(found.manifest)
+        ]
+        if findings:
+            reports.append(FileReport(_label(found.manifest / MANIFEST), 0, 0, tuple(findings)))
+    return reports
+
+
+def _label(path: Path) -> str:
+    """The path as text that can be printed, whatever bytes its name holds."""
+    return str(path).encode(errors="replace").decode()
+
+
+def _describe(report: FileReport) -> CheckedFile:
+    problems = tuple(
+        FileProblem(finding.record, finding.path, finding.problem, finding.severity, finding.kind)
+        for finding in report.findings
+    )
+    return CheckedFile(report.path, report.records, report.valid, problems)
+
+
+def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
+    """Where the copy of each file goes. Raises UsageError if anything is there or must not be."""
+    try:
+        return _check_targets(inputs, paths, out)
+    except (OSError, RuntimeError) as problem:  # links in a circle are a RuntimeError
+        reason = getattr(problem, "strerror", None) or problem
+        raise UsageError(f"--fix {out}: the folder cannot be used ({reason}).") from None
+
+
+def _check_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
+    for path in paths:
+        if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"--fix {out}: this lies inside {path}; name a folder outside of what is read.")
+    targets: dict[Path, Path] = {}
+    for path in (path for found in inputs for path in found.files):
+        target = out / f"{path.stem}.json"
+        if target in targets.values():
+            raise UsageError(f"--fix {out}: two files would be written to {target}; fix them one at a time.")
+        targets[path] = target
+    for target in [*targets.values(), out / CHANGES]:
+        if target.exists():
+            raise UsageError(
+                f"--fix {out}: {target} exists already and is not written over; name a new folder."
+            )
+    return targets
+
+
+def _fix(
+    inputs: Sequence[Inputs],
+    vocabularies: Sequence[Vocabulary | None],
+    targets: dict[Path, Path],
+    out: Path,
+) -> FixedFiles:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UsageError(f"--fix {out}: the folder cannot be made ({problem.strerror}).") from None
+    fixer, lines, files = Fixer(clean_turn), list[bytes](), list[FixedFile]()
+    for found, vocabulary in zip(inputs, vocabularies, strict=True):
+        for path in found.files:
+            label, target = _label(path), targets[path]
+            counts = Counter(changed=0, left_out=0)
+            fixed = fixer.file(label, read_records(path), vocabulary)
+            records = write_list_atomic(target, _note_changes(fixed, label, counts, lines))
+            files.append(FixedFile(label, _label(target), records, **counts))
+    write_lines(out / CHANGES, lines)
+    records, changed, left_out = (
+        sum(getattr(file, key) for file in files) for key in ("records", "changed", "left_out")
+    )
+    return FixedFiles(_label(out), records, changed, left_out, _label(out / CHANGES), tuple(files))
+
+
+def _note_changes(
+    results: Iterator[Fixed | LeftOut], label: str, counts: Counter[str], lines: list[bytes]
+) -> Iterator[bytes]:
+    """The repaired records of a file, while what was changed is counted and added to the list of changes."""
+    for number, result in enumerate(results):
+        where = {"file": label, "record": number}
+        if isinstance(result, LeftOut):
+            counts["left_out"] += 1
+            lines.append(msgspec.json.encode({**where, "left_out": result.reason}))
+            continue
+        counts["changed"] += bool(result.changes)
+        lines += [msgspec.json.encode({**where, **msgspec.to_builtins(change)}) for change in result.changes]
+        yield msgspec.json.encode(result.record)

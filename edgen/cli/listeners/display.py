@@ -1,0 +1,147 @@
+"""Progress on stderr: a bar or a line that changes where a person looks, plain lines where a log is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+
+from edgen.api.supervision.snapshot import Snapshot, StatusEvent, describe_progress
+from edgen.cli.output import note
+from edgen.core.durations import span
+from edgen.core.events import Event
+from edgen.core.safe_text import safe
+
+_UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
+_LINE_EVERY = 10.0  # seconds
+
+
+def make_display() -> Display:
+    """The one that fits stderr."""
+    return _Bar() if sys.stderr.isatty() else Display()
+
+
+class Display:
+    """Lines, one now and then. A terminal that went away is no reason to stop the work."""
+
+    def __init__(self) -> None:
+        self._working = False
+        self._stage = ""
+        self._next_line = self._next_batch = time.monotonic() + _LINE_EVERY
+
+    def __call__(self, event: Event) -> None:
+        with contextlib.suppress(*_UNREADABLE):
+            if isinstance(event, StatusEvent):
+                self._hear_status(event)
+            elif event.name == "stage":
+                self._hear_stage(event.text)
+            elif event.name == "note":
+                self.print(f"edgen: {event.text}")
+            elif event.name == "batch" and self._is_due(event):
+                self.print(event.text)
+
+    def _hear_status(self, event: StatusEvent) -> None:
+        if event.snapshot.activity is None:
+            return
+        if event.name == "start":
+            self._working, self._stage = True, ""
+            self.begin(event.snapshot)
+        elif event.name == "progress":
+            self.show(event.snapshot)
+        else:
+            self._working = False
+            self.finish(event.snapshot)
+
+    def _hear_stage(self, text: str) -> None:
+        if self._working:
+            self._stage = text
+        else:
+            self.show_stage(text)
+
+    def _is_due(self, event: Event) -> bool:
+        """Of how far batches are, a line now and then."""
+        if "done" not in event.facts:
+            return True
+        now = time.monotonic()
+        due = now >= self._next_batch
+        if due:
+            self._next_batch = now + _LINE_EVERY
+        return due
+
+    def print(self, text: str) -> None:
+        """A line that stays."""
+        note(text)
+
+    def begin(self, snapshot: Snapshot) -> None:
+        self._print_status(snapshot)
+
+    def show(self, snapshot: Snapshot) -> None:
+        if time.monotonic() >= self._next_line or self._stage:
+            self._print_status(snapshot)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        self._print_status(snapshot)
+
+    def show_stage(self, text: str) -> None:
+        """What is being done where nothing is counted; an empty text: it is done."""
+        if text and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _LINE_EVERY
+            note(text)
+
+    def _print_status(self, snapshot: Snapshot) -> None:
+        self._next_line = time.monotonic() + _LINE_EVERY
+        parts = [f"{snapshot.name}: {snapshot.ended}/{snapshot.planned}", describe_progress(snapshot)]
+        self.print(" · ".join(filter(None, [*parts, self.describe_rest(snapshot)])))
+        self._stage = ""
+
+    def describe_rest(self, snapshot: Snapshot) -> str:
+        """How long it will take, or what is being done after the last answer."""
+        speed = 0.0 if snapshot.activity is None else snapshot.activity.per_second
+        if self._stage:
+            return self._stage
+        return f"{span(snapshot.pending / speed)} left" if speed > 0 and snapshot.pending else ""
+
+
+class _Bar(Display):
+    """A bar on one line and the figures on the next, so that both fit a narrow terminal."""
+
+    def begin(self, snapshot: Snapshot) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+        )
+        self._task = self._progress.add_task(safe(snapshot.name), total=None, left="")
+        self._live = Live(console=Console(stderr=True), auto_refresh=False)
+        self._live.start()
+        self.show(snapshot)
+
+    def show(self, snapshot: Snapshot) -> None:
+        from rich.console import Group
+        from rich.text import Text
+
+        total, left = snapshot.planned or None, self.describe_rest(snapshot)
+        self._progress.update(self._task, total=total, completed=snapshot.ended, left=left)
+        figures = Text(describe_progress(snapshot), overflow="fold")
+        self._live.update(Group(self._progress, figures), refresh=True)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        self._stage = ""
+        self.show(snapshot)
+        self._live.stop()
+
+    def print(self, text: str) -> None:
+        if self._working:
+            self._live.console.print(safe(text), markup=False, highlight=False)
+        else:
+            note(text)
+
+    def show_stage(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{safe(text)}")
+        sys.stderr.flush()

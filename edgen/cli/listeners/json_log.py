@@ -1,0 +1,83 @@
+"""`--log-format json`: what happens, on stderr, one JSON object a line and nothing else.
+
+Each has `time` (ISO 8601, UTC), `run`, `event` and, where there is one, `text`, a sentence that says the same as
+the keys behind it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch · note ·
+end; `end` is the last line, once, whatever happened. No key, no prompt and no answer is in any of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from edgen.api.supervision.snapshot import Snapshot, StatusEvent
+from edgen.core.events import Event
+from edgen.core.safe_text import safe_json
+
+_PROGRESS_EVERY = 10.0  # seconds
+
+
+class JsonLog(logging.Handler):
+    """Writes events, and as notes what this or another package says by way of `logging` or `warnings`."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._run: str | None = None
+        self._next_progress = 0.0
+        logging.getLogger().addHandler(self)
+        logging.captureWarnings(True)
+
+    def __call__(self, event: Event) -> None:
+        match event.name:
+            case "run":
+                self._run = event.facts["run"]
+            case "start":
+                self._next_progress = time.monotonic() + _PROGRESS_EVERY
+                self._write("start", "", event.facts)
+            case "progress" | "finish":
+                if isinstance(event, StatusEvent) and event.name == "progress":
+                    self._write_progress(event.snapshot)
+            case "stage" | "note":
+                if event.text:
+                    self._write("note", event.text, event.facts)
+            case name:
+                self._write(name, event.text, event.facts)
+
+    def end(
+        self, text: str | None, facts: dict[str, Any], parts: Mapping[str, Snapshot], trace: str | None
+    ) -> None:
+        """The last line; `parts` are the run as it was last seen, or its arms."""
+        logging.captureWarnings(False)
+        logging.getLogger().removeHandler(self)
+        if len(parts) == 1:
+            facts |= next(iter(parts.values())).as_json()
+        elif parts:
+            facts["arms"] = {arm: part.as_json() for arm, part in parts.items()}
+        if trace is not None:
+            facts["traceback"] = trace
+        self._write("end", text or "", facts)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._write("note", f"{record.name}: {record.getMessage()}", {})
+
+    def _write_progress(self, snapshot: Snapshot) -> None:
+        if time.monotonic() < self._next_progress or snapshot.activity is None:
+            return
+        self._next_progress = time.monotonic() + _PROGRESS_EVERY
+        arm = {"arm": snapshot.arm} if snapshot.arm else {}
+        speed = {"per_second": round(snapshot.activity.per_second, 2)}
+        self._write("progress", "", arm | snapshot.as_json() | speed)
+
+    def _write(self, event: str, text: str, facts: dict[str, Any]) -> None:
+        """One line. ASCII alone, so that no terminal obeys it; where nobody reads, nothing is lost."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(safe_json(json.dumps(line)) + "\n")
+            sys.stderr.flush()

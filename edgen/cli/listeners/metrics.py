@@ -1,0 +1,169 @@
+"""`--metrics FILE`: figures in Prometheus' text format, for a node exporter's textfile collector.
+
+The format is version 0.0.4 of Prometheus' documentation ("Exposition formats"): a family's HELP and TYPE, then its
+samples. The file is replaced as a whole, so that whoever reads it never reads half of it.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from edgen.api.supervision.snapshot import Activity, Snapshot
+from edgen.core.errors import UsageError
+from edgen.core.files import Part, write_whole
+
+Labels = Mapping[str, str]
+Kind = Literal["gauge", "counter"]
+_LAST_SUCCESS = "edgen_last_success_time_seconds"
+_MARK = b"# HELP edgen_"
+
+
+class Families:
+    """Figures by family, in the order in which these first came."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, tuple[str, str, list[str]]] = {}
+
+    def add(self, name: str, kind: Kind, about: str, value: float | None, labels: Labels) -> None:
+        """One sample; None is none. A family's `kind` and `about` are those of its first sample."""
+        if value is not None:
+            written = ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items())
+            self.add_line(name, kind, about, f"{name}{{{written}}} {_format(value)}")
+
+    def add_each(
+        self, name: str, kind: Kind, about: str, values: Mapping[str, float], labels: Labels, label: str
+    ) -> None:
+        """A sample for each of the values, which `label` tells apart."""
+        for key, value in values.items():
+            self.add(name, kind, about, value, {**labels, label: key})
+
+    def add_line(self, name: str, kind: Kind, about: str, line: str) -> None:
+        """A sample as it was written before."""
+        self._families.setdefault(name, (kind, about, []))[2].append(line)
+
+    def text(self) -> str:
+        lines: list[str] = []
+        for name, (kind, about, samples) in self._families.items():
+            help_ = about.replace("\\", r"\\").replace("\n", r"\n")
+            lines += [f"# HELP {name} {help_}", f"# TYPE {name} {kind}", *samples]
+        return "\n".join(lines) + "\n"
+
+
+class MetricsFile:
+    """The file. Raises UsageError where it cannot be written, or is somebody else's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._started = time.time()
+        self._last_success = self._check()
+
+    def _check(self) -> str | None:
+        """See that the file may be written; returns the line about the last success in the one that is there."""
+        path, parent = self.path, self.path.parent
+        if path.is_dir():
+            raise UsageError(
+                f"--metrics {path}: this is a folder; name a file in it, as in {path}/edgen.prom."
+            )
+        if not parent.is_dir():
+            raise UsageError(f"--metrics {path}: {parent} is no folder; make it, or name a file elsewhere.")
+        try:
+            Part(path).discard()
+        except OSError as problem:
+            raise UsageError(
+                f"--metrics {path}: {parent} cannot be written ({problem.strerror}); name a file elsewhere."
+            ) from None
+        try:
+            kind = path.stat().st_mode
+            before = path.read_bytes() if stat.S_ISREG(kind) else None  # a pipe could be read for ever
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise UsageError(f"--metrics {path}: it cannot be read ({problem.strerror}).") from None
+        if before is None or (before and not before.startswith(_MARK)):
+            raise UsageError(
+                f"--metrics {path}: this is no metrics file of edgen, and is left as it is; name another file."
+            )
+        found = re.search(rb"^%s\{[^\n]*$" % _LAST_SUCCESS.encode(), before, re.MULTILINE)
+        return None if found is None else found[0].decode(errors="replace")
+
+    def write(
+        self, run: str, unit: str, parts: Iterable[Snapshot], state: str, code: int | None
+    ) -> str | None:
+        """Replace the file; returns why that could not be done, if it could not. `code`: the command's exit code, once
+        it has ended."""
+        found, labels = Families(), {"run": run}
+        for part in parts:
+            _add_counts(found, part, unit, labels | ({"arm": part.arm} if part.arm else {}))
+        found.add("edgen_start_time_seconds", "gauge", "When this start began.", self._started, labels)
+        states = {name: name == state for name in ("running", "complete", "short", "stopped")}
+        about = "1 for the state in which the run is, 0 for the others."
+        found.add_each("edgen_run_state", "gauge", about, states, labels, "state")
+        found.add("edgen_exit_code", "gauge", "What the command ended with.", code, labels)
+        about = "When a command with this file last ended with exit code 0."
+        if code == 0:
+            found.add(_LAST_SUCCESS, "gauge", about, time.time(), labels)
+        elif self._last_success is not None:
+            found.add_line(_LAST_SUCCESS, "gauge", about, self._last_success)
+        try:
+            # Its temporary name ends in no .prom, which would be read; a disk is not waited for.
+            write_whole(self.path, found.text(), sync=False)
+        except OSError as problem:
+            return problem.strerror or str(problem)
+        return None
+
+
+def _add_counts(found: Families, part: Snapshot, unit: str, labels: Labels) -> None:
+    """Calls, tokens and cost are those of all starts of the run together."""
+    outcomes = {"accepted": part.accepted, "rejected": sum(part.rejected.values())}
+    outcomes |= {"failed": sum(part.failed.values()), "pending": part.pending}
+    things, total = unit.capitalize(), part.total
+    found.add_each(f"edgen_{unit}", "gauge", f"{things} by outcome.", outcomes, labels, "outcome")
+    found.add("edgen_planned", "gauge", f"{things} planned.", part.planned, labels)
+    found.add("edgen_calls_total", "counter", "Calls answered, of all starts.", total.made, labels)
+    about = "Attempts beyond a call's first, of all starts."
+    found.add("edgen_retried_total", "counter", about, total.retried, labels)
+    tokens = {"prompt": total.prompt_tokens, "completion": total.completion_tokens}
+    found.add_each(
+        "edgen_tokens_total", "counter", "Tokens of answers, of all starts.", tokens, labels, "kind"
+    )
+    about = "US dollars that answers cost, of all starts."
+    found.add("edgen_cost_usd_total", "counter", about, total.cost_usd, labels)
+    if part.activity is not None:
+        _add_activity(found, part.activity, labels)
+
+
+def _add_activity(found: Families, now: Activity, labels: Labels) -> None:
+    """What is under way, how fast it may go, and what is left to spend."""
+    about = "Attempts beyond a call's first, of this start, by what went wrong."
+    retried = dict(sorted(now.retried_by.items()))
+    found.add_each("edgen_retries_total", "counter", about, retried, labels, "kind")
+    about = "When this start last got an answer."
+    found.add("edgen_last_answer_time_seconds", "gauge", about, now.last_answer, labels)
+    for role, flow in now.flows.items():
+        own = {**labels, "role": role}
+        found.add("edgen_in_flight", "gauge", "Calls that a service works on.", flow.in_flight, own)
+        about = "Calls that may be in flight, by how the service answers."
+        found.add("edgen_window", "gauge", about, flow.window, own)
+        about = "1 while a service had asked to wait and has not answered since."
+        found.add("edgen_circuit_open", "gauge", about, flow.circuit_open, own)
+    about = "Seconds of this start in which a service had asked to wait."
+    found.add("edgen_paused_seconds_total", "counter", about, now.paused_seconds, labels)
+    found.add("edgen_batches_out", "gauge", "Provider batch jobs that are out.", now.batches_out, labels)
+    about = "Requests in batches that have no answer."
+    found.add("edgen_batch_requests_out", "gauge", about, now.batch_requests_out, labels)
+    about = "of the budget that are neither spent nor set aside for what is under way."
+    found.add("edgen_budget_left_usd", "gauge", f"US dollars {about}", now.budget_left_usd, labels)
+    found.add("edgen_budget_left_tokens", "gauge", f"Tokens {about}", now.budget_left_tokens, labels)
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _format(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))

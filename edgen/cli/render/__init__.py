@@ -1,0 +1,1 @@
+"""Values in words for a terminal: one file for each kind of value."""

@@ -1,0 +1,153 @@
+"""Conversations of a run with what became of them, those of several arms beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.cli.render.columns import GAP, join_blocks, wrap_text
+from edgen.core.pair import Pair
+from edgen.core.safe_text import safe
+from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
+
+_NARROWEST = 44  # of a column
+_ROLE = 9
+_LABELS = {
+    "student_preference": "student prefers", "student_reaction": "otherwise",
+    "teacher_preference": "teacher prefers", "teacher_reaction": "otherwise",
+}  # fmt: skip
+_ED_ORDER = ("topic", "subject", "level", *_LABELS)
+
+
+def conversations_as_json(
+    run: Path, found: Sequence[ConversationDetails], pairs: Sequence[Pair], *, raw: bool
+) -> dict[str, Any]:
+    """`raw`: with the replies of what was accepted, too."""
+    conversations = msgspec.to_builtins(list(found))
+    for one, shown in zip(conversations, found, strict=True):
+        one["scenario"] = shown.scenario.as_row()
+        one["arm"] = one["arm"] or None
+        if not raw and one["status"] == "accepted":
+            del one["replies"]
+    return {"run": str(run), "conversations": conversations, "pairs": msgspec.to_builtins(list(pairs))}
+
+
+def render_conversations(
+    found: Sequence[ConversationDetails], pairs: Sequence[Pair], *, raw: bool, width: int
+) -> Iterator[str]:
+    """Conversations of several arms stand beside each other where there is room."""
+    arms = list(dict.fromkeys(one.arm for one in found))
+    column = (width - GAP * (len(arms) - 1)) // len(arms)
+    if len(arms) > 1 and column >= _NARROWEST:
+        for replicate in dict.fromkeys(one.replicate for one in found):
+            row = [one for one in found if one.replicate == replicate]
+            same = all(one.scenario == row[0].scenario for one in row)
+            if same:
+                yield from _render_scenario(row[0], width)
+                yield ""
+            yield from join_blocks(
+                [list(_render_one(one, column, raw=raw, above=same)) for one in row], column
+            )
+            yield ""
+    else:
+        for number, one in enumerate(found):
+            if number:
+                yield ""
+            yield from _render_one(one, width, raw=raw, above=False)
+    yield from _render_pairs(pairs, width)
+
+
+def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool) -> Iterator[str]:
+    """One conversation. `above`: its scenario stands above already."""
+    what = [one.id, one.status, *(["simulated"] if one.simulated else [])]
+    yield from wrap_text(safe(" · ".join(what)), width)
+    if one.reason is not None:
+        detail = f": {one.detail}" if one.detail else ""
+        yield from wrap_text(safe(f"{one.reason}{detail}"), width, first="  ", rest="  ")
+    yield ""
+    if not above:
+        yield from _render_scenario(one, width)
+        yield ""
+    for turn in one.turns:
+        # what continues a turn stands in, so that no text passes for the next one
+        yield from wrap_text(safe(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE)
+    if one.turns:
+        yield ""
+        yield from wrap_text(safe(" · ".join(_describe_facts(one))), width)
+    shown = one.replies if raw else one.replies[-1:] if one.status in ("rejected", "failed") else ()
+    for reply in shown:
+        yield ""
+        yield from _render_reply(reply, width)
+
+
+def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
+    """Every dimension and field. Those that Education Dialogue has come first, in its order."""
+    row = {
+        name: value for name, value in one.scenario.as_row().items() if name != "index" and value is not None
+    }
+    names = [*(name for name in _ED_ORDER if name in row), *(name for name in row if name not in _ED_ORDER)]
+    for name in names:
+        label = _LABELS.get(name, name.replace("_", " "))
+        yield from wrap_text(safe(str(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19)
+
+
+def _describe_facts(one: ConversationDetails) -> Iterator[str]:
+    yield "no probability" if one.probability is None else f"probability {one.probability:g}"
+    yield f"ended by {one.ended_by}" if one.ended_by else "no end marker"
+    made = one.provenance or {}
+    models = made.get("models") or {"": made.get("model")}
+    yield ", ".join(f"{role} {model}".strip() for role, model in models.items())
+    attempts = made.get("attempts", 0)
+    yield f"{attempts} call{'' if attempts == 1 else 's'}"
+    if made.get("branch") is not None:
+        yield f"left replicate 0 at turn {made['branch']}"
+    for key in ("repairs", "flags"):
+        if made.get(key):
+            yield f"{key}: {', '.join(made[key])}"
+
+
+def _render_reply(answer: StoredReply, width: int) -> Iterator[str]:
+    reply = answer.reply
+    made = f"{reply.model or 'unknown model'}, {reply.finish_reason}"
+    yield from wrap_text(safe(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width)
+    for text in (reply.refusal, reply.text):
+        if text:
+            yield from wrap_text(safe(text), width, first="  │ ", rest="  │ ")
+
+
+def _render_pairs(pairs: Sequence[Pair], width: int) -> Iterator[str]:
+    if pairs:
+        yield ""
+        yield "pairs"
+    for pair in pairs:
+        if pair.label is None:
+            label = f"no label ({pair.left_out or 'nobody compared them'})"
+        else:
+            chosen = pair.a if pair.label.chosen == "a" else pair.b
+            label = f"chosen {chosen.id} by {pair.label.by}, p {pair.label.p:.2f}"
+        yield from wrap_text(safe(f"{pair.a.id} and {pair.b.id}: {label}"), width, first="  ", rest="    ")
+        for line in _describe_signals(pair):
+            yield from wrap_text(safe(line), width, first="    ", rest="      ")
+
+
+def _describe_signals(pair: Pair) -> Iterator[str]:
+    """What each source says of a pair: for whom, and of a judge its verdicts in both orders."""
+    names = {"a": pair.a.id, "b": pair.b.id}
+    for one in pair.signals.oracle:
+        verdicts = ", ".join(
+            f"{verdict.order} {'unread' if verdict.choice is None else names[verdict.choice]}"
+            for verdict in one.verdicts
+        )
+        yield f"judge {one.model}: {_describe_stand(one.p, tie=one.tie)} ({verdicts})"
+    likely = pair.signals.probability
+    if likely.p is not None:
+        yield f"probability: {_describe_stand(likely.p, tie=likely.tie)}"
+    if (human := pair.signals.human) is not None:
+        yield f"people: {_describe_stand(human.p, tie=human.tie)} of {len(human.votes)} votes"
+
+
+def _describe_stand(p: float | None, *, tie: bool) -> str:
+    return "abstains" if p is None else f"p {p:.2f} for the first{', a tie' if tie else ''}"

@@ -1,0 +1,182 @@
+"""The values of preference pairs: candidates, signals, labels.
+
+A signal is one source's opinion of a pair; several stand beside each other and none replaces another.
+`p` is always the soft preference, in [0, 1], that side a is the better one; a signal that abstains has
+none. A label is made from one signal and says which side is chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.core.values import Role, Turn
+
+SideName = Literal["a", "b"]
+Source = Literal["oracle", "probability", "human"]
+PairOrigin = Literal["replicates", "branch", "arms"]
+Order = Literal["ab", "ba"]
+Compare = Literal["conversation", "response"]
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted conversation of a scenario, to be compared with others of the same scenario.
+
+    `branch` is the turn, counted from 0, at which it left replicate 0. Turns hold no end marker.
+    """
+
+    id: str
+    scenario: int
+    replicate: int
+    turns: tuple[Turn, ...]
+    arm: str = ""
+    probability: float | None = None
+    ended_by: Role | None = None
+    branch: int | None = None
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called among those of its scenario: "r0", "json.r0"."""
+        return candidate_name(self.arm, self.replicate)
+
+
+def candidate_name(arm: str, replicate: int) -> str:
+    """What a conversation is called among those of its scenario."""
+    return f"{arm}.r{replicate}" if arm else f"r{replicate}"
+
+
+def read_candidate_name(name: str) -> tuple[str, int]:
+    """The arm and the replicate in a candidate's name."""
+    arm, _, replicate = name.rpartition(".")
+    return arm, int(replicate.removeprefix("r"))
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of a judge. `order` is how the sides were shown; `choice` is None where the answer
+    could not be read, and `text` then its beginning."""
+
+    order: Order
+    vote: int
+    choice: SideName | None
+    text: str | None = None
+
+
+class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What one judge said. `judge` names backend, template and way of asking (16 hex digits).
+
+    `wins_ab` and `wins_ba` are side a's share of the read verdicts in each order, `p` their mean;
+    `tie`: the orders do not favour the same side. An order abstains unless more than half of its verdicts
+    could be read; one that abstains has no share, and the signal then abstains too. Verdicts that could not be
+    read never count for either side.
+    `simulated`: no model judged.
+    """
+
+    judge: str
+    model: str
+    compare: Compare
+    verdicts: tuple[Verdict, ...]
+    wins_ab: float | None
+    wins_ba: float | None
+    p: float | None
+    tie: bool
+    abstain: bool
+    simulated: bool = False
+
+
+class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversations' own probabilities of understanding. p = 0.5 + (a - b) / 2."""
+
+    a: float | None
+    b: float | None
+    p: float | None
+    tie: bool
+    abstain: bool
+
+
+class HumanVote(msgspec.Struct, frozen=True, kw_only=True):
+    """One person's choice. `texts` is the digest of the texts that were shown, where the vote names it."""
+
+    rater: str
+    choice: Literal["a", "b", "tie"]
+    texts: str | None = None
+
+
+class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What people said: p is the mean of their votes, a tie counting one half."""
+
+    votes: tuple[HumanVote, ...]
+    p: float
+    tie: bool
+
+
+class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
+    """What each side says to whoever judges it, as it was found; None for a side that says nothing of the kind."""
+
+    a: str | None
+    b: str | None
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known about a pair, each source by itself. `judge_directed` is no source of labels but
+    a reason against them; it is not there where neither side speaks to a judge."""
+
+    probability: ProbabilitySignal
+    oracle: tuple[OracleSignal, ...] = ()
+    human: HumanSignal | None = None
+    judge_directed: JudgeDirected | UnsetType = UNSET
+
+
+class Strength(msgspec.Struct, frozen=True):
+    """A candidate's Bradley-Terry strength among its scenario's, in logits, with a 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation of a pair."""
+
+    id: str
+    replicate: int
+    arm: str | None = None  # as pairs.jsonl has it: null in a run without arms
+    strength: Strength | None = None
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """Which side is chosen, by which source. `p` is the source's preference for the chosen side, in
+    (0.5, 1]; `margin` in (0, 1] is 2p - 1, or for an oracle's label what the Bradley-Terry strengths make of it.
+    `judge` and `compare` (how it compared) are an oracle's; None for other sources."""
+
+    by: Source
+    chosen: SideName
+    p: float
+    margin: float
+    judge: str | None = None
+    compare: Compare | None = None
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of pairs.jsonl. `label` is None where no label can be defended; `left_out` then says why.
+
+    `prefix_turns` counts the turns that both sides share from the start, `differs_at` is who speaks
+    first where they part (None: one ends there). `texts` is a digest of what both conversations say, in 16
+    hexadecimal digits: a vote that names another one was cast on other texts.
+    """
+
+    id: str
+    scenario: int
+    split: Literal["train", "test"]
+    origin: PairOrigin
+    a: Side
+    b: Side
+    prefix_turns: int
+    differs_at: Role | None
+    texts: str
+    signals: Signals
+    label: Label | None
+    left_out: str | None
+    provenance: dict[str, Any]

@@ -1,0 +1,146 @@
+"""Values as a person reads them: numbers with their units, lists of words, and model text made visible."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import unicodedata
+from collections.abc import Iterable
+
+NONE = "–"
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_KEPT = frozenset("\n\t")
+
+
+def escape_invisible(text: str) -> str:
+    """`text` with what a page or a picture cannot hold, or what would make a line lie, written out.
+
+    Control characters, lone surrogates and marks of direction become `\\x1b` or `\\u202e`; line feeds and tabs
+    stay. The result is legal in HTML and in XML.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(char) if _is_hidden(char) else char for char in text)
+
+
+def _is_hidden(char: str) -> bool:
+    if char in _KEPT:
+        return False
+    return char in _BIDI or unicodedata.category(char) in ("Cc", "Cs", "Cn") or char in "\u2028\u2029"
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def shorten(text: str, width: int) -> str:
+    """One line of at most `width` columns, wide characters counted twice, with an ellipsis where it was cut."""
+    line: list[str] = []
+    used = 0
+    flat = " ".join(escape_invisible(text[: width * 4]).split())
+    for place, char in enumerate(flat):
+        used += _cells(char)
+        if used > width:
+            while line and (used > width - 1 or line[-1] == " "):
+                used -= _cells(line.pop())
+            return "".join(line) + "…"
+        line.append(flat[place])
+    return "".join(line)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(0 if unicodedata.combining(char) else _cells(char) for char in text)
+
+
+def _cells(char: str) -> int:
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """`47,234`, `14.2`, `0.183`: whole where it is whole, else three significant digits, or `digits` decimals."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if digits is not None:
+        return _minus(f"{value:,.{digits}f}")
+    if value == int(value) or abs(value) >= 1000:
+        return _minus(f"{value:,.0f}")
+    if abs(value) >= 100:
+        return _minus(f"{value:,.1f}")
+    if abs(value) >= 10:
+        return _minus(f"{value:.1f}")
+    if abs(value) >= 0.1:
+        return _minus(f"{value:.3g}")
+    return _minus(f"{value:.4f}".rstrip("0") if abs(value) >= 0.00005 else "0.0000")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """`96.2%` of a share in [0, 1]."""
+    return NONE if value is None else _minus(f"{value * 100:.{digits}f}") + "%"
+
+
+def points(value: float | None) -> str:
+    """`+4.1` percentage points of a difference of shares."""
+    return NONE if value is None else signed_number(value * 100, 1)
+
+
+def signed_number(value: float | None, digits: int | None = None) -> str:
+    """`+4.1`, `−4.1`, and zero without a sign."""
+    text = number(value, digits)
+    return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
+
+
+def dollars(value: float | None) -> str:
+    """`$1.27`; three significant digits below ten cents."""
+    if value is None:
+        return NONE
+    sign, size = "−" if value < 0 else "", abs(value)
+    digits = 2 if size >= 0.1 or size < 1e-12 else 2 - math.floor(math.log10(size))
+    return f"{sign if size >= 1e-12 else ''}${size:,.{digits}f}"
+
+
+def seconds(value: float | None) -> str:
+    """`12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
+    if value is None:
+        return NONE
+    if value < 1:
+        return f"{value * 1000:.0f} ms" if value >= 0.001 else f"{value * 1000:.2g} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def moment(epoch: float | None) -> str:
+    """`2026-03-01 04:12 UTC` of seconds since the epoch."""
+    if epoch is None:
+        return NONE
+    return f"{datetime.datetime.fromtimestamp(epoch, tz=datetime.UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def quantity(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 conversation`, `2 conversations`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def readable_name(name: str) -> str:
+    """`student_preference` as `student preference`."""
+    return name.replace("_", " ")
+
+
+def join_list(parts: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *first, last = list(parts) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _minus(text: str) -> str:
+    """With the sign that is as wide as a plus; no minus before zero."""
+    if text.startswith("-") and not text.strip("-0.,"):
+        return text[1:]
+    return text.replace("-", "−", 1) if text.startswith("-") else text

@@ -1,0 +1,170 @@
+"""The values that pass between edgen's parts: frozen, free of I/O, the same words everywhere.
+
+A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a
+Conversation or a Rejection; the engine stores that as an Outcome.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Literal
+
+import msgspec
+
+Role = str
+ROLES = ("Teacher", "Student")  # of Education Dialogue
+END_MARKER = "[end of conversation]"
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """One draw from a space: the value of each dimension, in the space's order. `index` counts from 0.
+
+    `fields` is what entries say of themselves besides their value, by dimension; a dimension of which the drawn
+    entry says nothing more is not in it.
+    """
+
+    index: int
+    values: dict[str, str]
+    fields: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, dimension: str) -> str:
+        return self.values[dimension]
+
+    def field(self, dimension: str, name: str) -> Any:
+        """What the drawn entry of a dimension says under `name`, None if nothing."""
+        return self.fields.get(dimension, {}).get(name)
+
+    def as_row(self) -> dict[str, Any]:
+        """Every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and `level` go by their
+        bare names, unless a dimension has the name."""
+        row: dict[str, Any] = {"index": self.index, **self.values}
+        for dimension, fields in self.fields.items():
+            for name, said in fields.items():
+                bare = dimension == "topic" and name in ("subject", "level") and name not in self.values
+                row[name if bare else f"{dimension}.{name}"] = said
+        return row
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What one side said, without the end marker and never empty."""
+
+    role: Role
+    text: str
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A conversation as read: at least two turns, both roles present.
+
+    `probability` is that the student understood, in [0, 1], or None where the reply gives no such
+    number. `ended_by` is who spoke the end marker, None if nobody did. `repairs` names, in order of
+    first use and without repetition, what the reader mended; `flags` what a detector found and let
+    stand. `branch` is the turn, counted from 0, at which it left replicate 0; None if it did not.
+    """
+
+    turns: tuple[Turn, ...]
+    probability: float | None = None
+    ended_by: Role | None = None
+    repairs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    branch: int | None = None
+
+
+class RejectionReason(enum.StrEnum):
+    """Why an answer is no conversation."""
+
+    EMPTY = "empty"  # nothing but white space
+    REFUSED = "refused"  # the model declined, or the service blocked it
+    TRUNCATED = "truncated"  # cut off by a token limit
+    NO_TURNS = "no_turns"  # no line that a role speaks
+    ONE_SPEAKER = "one_speaker"  # turns, but all by one side
+    TOO_SHORT = "too_short"  # fewer than two turns
+    INVALID = "invalid"  # read, but the record breaks the schema
+    # a turn of self-play
+    SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
+    TWO_TURNS = "two_turns"  # more than one turn in one reply
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
+    LOOP = "loop"  # a side repeats itself
+    NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
+    # a comparison
+    UNREAD = "unread"  # a judge's answers name neither side
+    IDENTICAL = "identical"  # both sides say the same, so there is nothing to judge
+    NO_RESPONSES = "no_responses"  # they do not part in two turns of the teacher
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """The model answered, and the answer is no conversation. `detail` is a short clause."""
+
+    reason: RejectionReason
+    detail: str
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of a request, in the Chat Completions sense."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+TaskId = int | str
+"""Tells apart what is made of one scenario: the number of a replicate, or a text that names what is compared or
+labelled. Schedulers and ledgers pass it on, compare and order it (numbers before texts), and read nothing in it."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Which call of which task: all numbers count from 0."""
+
+    scenario: int
+    task: TaskId
+    step: int = 0
+    attempt: int = 0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One model call to be made.
+
+    `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of
+    the job's seed and the address. `max_tokens_scale` multiplies the backend's max_tokens, so that
+    an answer that was cut off is asked again with more room. `protocol` is who asks, for the simulator; it shapes
+    no model's answer.
+    """
+
+    address: Address
+    messages: tuple[Message, ...]
+    seed: int
+    role: str = "default"
+    max_tokens_scale: int = 1
+    protocol: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as the service counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+FinishReason = Literal["stop", "length", "content_filter", "other"]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A raw answer. `text` may be anything a model can write, the empty string included.
+
+    `refusal` holds the service's words when it refused outside the text (a refusal field, a block
+    reason). `usage` is None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
+    surrogates: adapters replace them.
+    """
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    refusal: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    simulated: bool = False
+
+
+class Status(enum.StrEnum):
+    """How a conversation's work ended."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    FAILED = "failed"

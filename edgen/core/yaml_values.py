@@ -1,0 +1,298 @@
+"""Untrusted files to typed values, with every problem and its path.
+
+`read_text` takes bytes to text, `read_yaml` text to plain values, `build` plain values to a msgspec
+Struct. Each raises the FileError class it is handed; none lets a parser's own exception through.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import math
+import os
+import re
+import types
+import typing
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar, Union
+
+import msgspec
+
+from edgen.core.errors import FileError, InputError, Problem
+from edgen.core.yaml_text import BRACES, YamlError, values
+
+MAX_BYTES = 8 * 1024 * 1024
+_LONGEST_NAME = 100  # characters of a name for which a near one is looked up
+_MOST_KNOWN = 1_000  # names that one is compared with
+_MOST_LISTED = 100
+_MOST_SUGGESTIONS = 100  # in one file: who has more problems than that mistyped nothing
+
+T = TypeVar("T")
+
+
+def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
+    """The file's text. Raises `error` if it is missing, no file, too large or not UTF-8."""
+    source = str(path)
+    try:
+        if _is_named_pipe(path):
+            raise error(source, "this is a pipe, and only files are read.")
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise error(source, "there is no such file.") from None
+    except IsADirectoryError:
+        raise error(source, "this is a folder, not a file.") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error(source, f"it cannot be read: {reason}.") from None
+    if len(data) > max_bytes:
+        raise error(source, f"it is larger than {max_bytes / 1024 / 1024:g} MiB, the most that is read.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise error(source, f"byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
+
+
+def _is_named_pipe(path: Path) -> bool:
+    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe,
+    as in <(…), is none such."""
+    real = Path(os.path.realpath(path))
+    return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev")
+
+
+def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
+    """The plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
+    try:
+        return values(text)
+    except YamlError as problem:
+        raise error(source, f"it is not valid YAML: {problem}.") from None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` where a known name is close, else the list of known names.
+
+    A very long name, or one beside very many, is not compared: that takes long, and nobody mistyped it.
+    """
+    known = list(known)
+    if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        if close:
+            return f" (did you mean '{close[0]}'?)"
+    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
+    return f" (known: {', '.join(known[:_MOST_LISTED])}{more})"
+
+
+def shortened(text: str) -> str:
+    """A word out of a file as a message shows it: its beginning, where it is very long."""
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+
+
+def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
+    """`value` as the Struct `type_`. Raises `error` with every problem found, not just the first."""
+    problems: list[Problem] = []
+    result = convert(value, type_, "$", problems)
+    if problems:
+        count = len(problems)
+        raise error(source, f"{count} problem{'s' if count > 1 else ''}:", problems)
+    return typing.cast("T", result)
+
+
+def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    """`value` as `type_`, adding to `problems`; what is returned counts only if nothing was added.
+
+    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of these are walked here, so that every
+    problem is found; leaves go to msgspec, which knows the constraints of `Annotated` types.
+    """
+    origin = typing.get_origin(type_)
+    arguments = typing.get_args(type_)
+    if origin in (Union, types.UnionType):
+        structs = [a for a in arguments if _is_struct(a)]
+        if value is None and type(None) in arguments:
+            return None
+        if len(structs) == 1 and isinstance(value, dict):
+            return _struct(value, structs[0], path, problems)
+        if len(arguments) == 2 and type(None) in arguments:
+            inner = arguments[0] if arguments[1] is type(None) else arguments[1]
+            return convert(value, inner, path, problems)
+    elif _is_struct(type_):
+        if hasattr(type_, "variants") and type_.__struct_config__.tag is None:
+            return _variant(value, type_, path, problems)
+        return _struct(value, type_, path, problems)
+    elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
+        if not isinstance(value, list):
+            problems.append(Problem(path, f"expected a list, got {_name(value)}"))
+            return ()
+        return tuple(convert(v, arguments[0], f"{path}[{i}]", problems) for i, v in enumerate(value))
+    elif origin is dict:
+        if not isinstance(value, dict):
+            problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+            return {}
+        return {
+            _key(key, path, problems): convert(child, arguments[1], f"{path}.{shortened(str(key))}", problems)
+            for key, child in value.items()
+        }
+    return _leaf(value, type_, path, problems)
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+
+
+def _key(key: Any, path: str, problems: list[Problem]) -> str:
+    if not isinstance(key, str):
+        problems.append(Problem(path, f"the key {key!r} is {_name(key)}; put it in quotes"))
+    return str(key)
+
+
+@functools.cache
+def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The fields of a struct by the key that stands for each. Kept, as msgspec looks their types up anew each time."""
+    return {field.encode_name: field for field in msgspec.structs.fields(type_)}
+
+
+def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
+    if not isinstance(value, dict):
+        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+        return None
+    fields = _fields(type_)
+    tag = type_.__struct_config__.tag_field
+    built: dict[str, Any] = {}
+    before = len(problems)
+    for key, child in value.items():
+        if key == tag:
+            continue
+        if key not in fields:
+            near = nearest(str(key), fields) if len(problems) < _MOST_SUGGESTIONS else ""
+            problems.append(Problem(f"{path}.{shortened(str(key))}", f"unknown key{near}"))
+            continue
+        built[fields[key].name] = convert(child, fields[key].type, f"{path}.{key}", problems)
+    for key, field in fields.items():
+        if field.required and key not in value:
+            problems.append(Problem(f"{path}.{key}", "this key is missing"))
+    return type_(**built) if len(problems) == before else None
+
+
+def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    """The Struct that the key `type` names, of those that `type_.variants()` has and `type_.variant(name)` gets."""
+    if not isinstance(value, dict):
+        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+        return None
+    known = type_.variants()
+    if "type" not in value:
+        problems.append(Problem(f"{path}.type", f"this key is missing (known: {', '.join(known)})"))
+        return None
+    tag = value["type"]
+    if not isinstance(tag, str) or tag not in known:
+        near = nearest(str(tag), known)
+        problems.append(Problem(f"{path}.type", f"unknown type {shortened(repr(tag))}{near}"))
+        return None
+    try:
+        struct = type_.variant(tag)
+    except InputError as problem:
+        problems.append(Problem(f"{path}.type", str(problem)))
+        return None
+    return _struct(value, struct, path, problems)
+
+
+def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
+    """A value that edgen hands on as it is: what JSON can hold."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            _key(key, path, problems)
+            _anything(child, f"{path}.{shortened(str(key))}", problems)
+    elif isinstance(value, list):
+        for i, child in enumerate(value):
+            _anything(child, f"{path}[{i}]", problems)
+    elif isinstance(value, float) and not math.isfinite(value):
+        problems.append(Problem(path, "expected a finite number"))
+    elif type(value) is int and not -(2**63) <= value < 2**64:
+        problems.append(Problem(path, "this whole number has more than 64 bits; put it in quotes"))
+    return value
+
+
+def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+    if type_ is Any:
+        return _anything(value, path, problems)
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.append(Problem(path, "expected a finite number"))
+        return None
+    if typing.get_origin(type_) is typing.Literal and isinstance(value, str):
+        choices = [str(choice) for choice in typing.get_args(type_)]
+        if value not in choices:
+            problems.append(Problem(path, f"unknown value {shortened(repr(value))}{nearest(value, choices)}"))
+            return None
+    try:
+        return msgspec.convert(value, type_, strict=True)
+    except msgspec.ValidationError as problem:
+        problems.append(Problem(path, _worded(str(problem), value, path)))
+        return None
+
+
+_NAMES = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def _name(value: Any) -> str:
+    return _NAMES.get(type(value), f"a {type(value).__name__}")
+
+
+# Here somebody may have put the key itself: what stands there is never repeated.
+_PRIVATE = {
+    "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
+    "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
+}
+# What a pattern of msgspec's asks for, by its key.
+_SHAPES = {
+    "name": "expected letters, digits, dots, _ and -, a letter or digit first, as in nightly-2027-01-31",
+    "date": "expected a day, as in 2027-01-31",
+    "poll": "expected a time span like 6h, 90m or 45s",
+    "online_after": "expected a time span like 6h, 90m or 45s",
+}
+
+
+def _worded(message: str, value: Any, path: str) -> str:
+    """msgspec's sentence in the words of somebody who writes YAML."""
+    key = path.rsplit(".", 1)[-1]
+    private = _PRIVATE.get(key)
+    if private is not None and isinstance(value, str):
+        return private
+    message = message.split(" - at `")[0]
+    for old, new in {
+        "`str`": "a text",
+        "`int`": "a whole number",
+        "`float`": "a number",
+        "`bool`": "true or false",
+        "`array`": "a list",
+        "`object`": "a mapping",
+        "`null`": "nothing",
+        " | ": " or ",
+    }.items():
+        message = message.replace(old, new)
+    message = message[0].lower() + message[1:]
+    if message == "expected a text, got a mapping":
+        message += BRACES
+    if "matching regex" in message:
+        message = _SHAPES.get(key, message)
+    if "number, got a text" in message and (plain := _plain_number(value)):
+        message += f"; write {plain}"
+    if isinstance(value, bool) and "expected a text" in message:
+        message += " (a text that YAML reads as a truth value goes in quotes)"
+    shown = repr(value)
+    return message if len(shown) > 60 or isinstance(value, dict | list) else f"{message} (it is {shown})"
+
+
+def _plain_number(text: str) -> str | None:
+    """A number that YAML 1.1 takes for a text (1e3, or one in quotes), as YAML reads it; None for any other text."""
+    if not re.fullmatch(r"[+-]?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,2})?", text):
+        return None
+    plain = f"{Decimal(text):f}"
+    return plain if len(plain) <= 20 else f"{float(text):.1e}"

@@ -1,0 +1,166 @@
+"""What a conversation uses where no earlier run tells: prompts as they are rendered and counted, answers assumed.
+
+The assumptions are bounds for an order of magnitude. The conversations of Education Dialogue that were published
+have 12 to 19 turns, and 150 to 310 tokens in o200k_base (a sample of 19); models asked today write more.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.config import Job, backend_name, protocol_of, roles_asked
+from edgen.core.values import Scenario
+from edgen.cost.tokens import Counter, counter
+from edgen.cost.usage import Rates, Used, add_up
+from edgen.planning.allowed_files import Reach
+from edgen.planning.plan import Plan
+from edgen.prompting.token_bound import prompt_token_bound
+from edgen.protocols.base import ExpectedCall
+from edgen.space import Entry
+
+RENDERED = 200  # scenarios whose prompts are rendered and counted, at most
+
+# Low, expected and high.
+ASKS = (1.0, 1.05, 1.3)  # answers that are asked for, for each that is taken; at most the job's asks
+THINKING = 4.0  # a model that thinks before it answers is charged for that: so many times the answer, at most
+
+_THINKS = re.compile(r"(models/)?(o\d|gpt-[5-9]|gemini-(2\.5|[3-9]))(?![a-z])")
+_MARKERS = 4  # tokens around one message
+_MARKERS_AT_MOST = 16
+
+
+class Prompts(NamedTuple):
+    """The prompts of a job's scenarios, by what they are for: mean tokens, the most that one can have,
+    and by which share the means may be off."""
+
+    mean: dict[str, float]
+    most: dict[str, int]
+    error: float
+    how: str
+    hints: tuple[str, ...]
+    rendered: int
+
+
+def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
+    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`:
+    which files the job may name. Raises InputError for a tokenizer that cannot be used, TemplateError."""
+    job = plan.job
+    counters: dict[str, Counter] = {}
+    hints: list[str] = []
+    for role in roles_asked(job):
+        backend = job.backends[backend_name(job, role)]
+        named = getattr(backend, "tokenizer", None)
+        key = f"backends.{backend_name(job, role)}.tokenizer"
+        path = None if named is None else reach.file("tokenizer", named, key)
+        counters[role], hint = counter(backend, path)
+        if hint is not None and hint not in hints:
+            hints.append(hint)
+    rng = random.Random(f"{job.seed}/estimate")  # noqa: S311 - reproducible, not secret
+    chosen = units if len(units) <= RENDERED else sorted(rng.sample(units, RENDERED))
+    sums: dict[str, int] = {}
+    most = _largest(plan)
+    for index in chosen:
+        for use, messages in plan.opening(plan.scenario(index)).items():
+            sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages)
+            most[use] = max(most[use], prompt_token_bound(messages))
+    mean = {use: count / len(chosen) for use, count in sums.items()}
+    how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
+    error = max(one.error for one in counters.values())
+    return Prompts(mean, most, error, how, tuple(hints), len(chosen))
+
+
+def _largest(plan: Plan) -> dict[str, int]:
+    """The most tokens that each prompt of any scenario can be, by what it is for: the first scenario's, and what
+    every dimension's longest value adds to it. That holds where a template does not show one dimension depending
+    on another."""
+    first, space = plan.scenario(0), plan.space
+    base = _bounds(plan, first)
+    most = dict(base)
+    varied = [
+        [msgspec.structs.replace(first, index=plan.job.conversations - 1)],
+        *([_with_entry(first, one.name, entry) for entry in one.entries] for one in space.dimensions),
+    ]
+    for scenarios in varied:
+        found = [_bounds(plan, scenario) for scenario in scenarios]
+        for use, bound in base.items():
+            most[use] += max(0, *(one[use] - bound for one in found))
+    return most
+
+
+def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
+    return Scenario(
+        scenario.index,
+        {**scenario.values, dimension: entry.value},
+        {**scenario.fields, dimension: entry.fields},
+    )
+
+
+def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
+    return {use: prompt_token_bound(messages) for use, messages in plan.opening(scenario).items()}
+
+
+def assume(job: Job, prompts: Prompts, rates: Rates, replicates: Sequence[int]) -> tuple[Used, Used, Used]:
+    """What these replicates of one scenario use: low, expected, high."""
+    low, expected, high = (
+        add_up(_conversation(job, prompts, rates, level, later=r > 0) for r in replicates)
+        for level in range(3)
+    )
+    return low, expected, high
+
+
+def thinking_models(job: Job) -> list[str]:
+    """The models of a job that may think before they answer, as far as their names tell."""
+    models = [job.backends[backend_name(job, role)].model for role in roles_asked(job)]
+    return [model for model in dict.fromkeys(models) if _THINKS.match(model)]
+
+
+def _tokens(job: Job, role: str, tokens: float, level: int) -> float:
+    """The tokens of an answer by a role: no more than it has room for; at the high level with what it thinks."""
+    backend = job.backends[backend_name(job, role)]
+    if level == 2 and _THINKS.match(backend.model):
+        tokens *= THINKING
+    return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))
+
+
+def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later: bool) -> Used:
+    """One conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves replicate 0, where the job
+    branches, and asks from there on."""
+    protocol = protocol_of(job)
+    calls: tuple[ExpectedCall, ...] = protocol.expected(job, level)
+    asks = min(ASKS[level], float(job.asks))
+    off = 1 + (level - 1) * prompts.error  # times what was counted
+    said = 0.0  # tokens, so far
+    used = []
+    for call in calls:
+        prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
+        answer = _tokens(job, call.role, call.tokens[level], level)
+        used.append(rates.used(call.role, asks, asks * prompt, asks * answer))
+        if call.heard:
+            said += _tokens(job, call.role, call.tokens[level], 0) + _MARKERS
+    shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
+    own = [one for one, call in zip(used, calls, strict=True) if call.own]
+    starts = protocol.leaves(job, len(shared), level) if later and job.branch is not None else [0]
+    whole = add_up(add_up(shared[start:]) for start in starts).times(1 / len(starts))
+    return add_up([whole, *own])
+
+
+def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
+    """The most that one conversation can use, calls without a counted answer aside: every ask used, every answer as long as it may
+    be, and twice as long at each ask, as one that was cut off is asked for again. None without max_tokens."""
+    room = {role: job.backends[backend_name(job, role)].max_tokens for role in roles_asked(job)}
+    rooms = {role: tokens for role, tokens in room.items() if tokens is not None}
+    if len(rooms) < len(room):
+        return None
+    said, parts = 0.0, []
+    for call in protocol_of(job).expected(job, 2):
+        prompt = prompts.most[call.use] + (said if call.hears else 0.0)
+        answers = rooms[call.role] * (2**job.asks - 1)
+        parts.append(rates.used(call.role, job.asks, job.asks * prompt, answers))
+        if call.heard:
+            said += rooms[call.role] * 2 ** (job.asks - 1) + _MARKERS_AT_MOST
+    return add_up(parts)

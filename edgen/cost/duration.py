@@ -1,0 +1,104 @@
+"""How long a job will take: the calls that an estimate expects, its limits, and how quickly the service answers.
+
+A call takes as long as calls took in earlier runs of the same model; without any, as long as models usually take
+to write so many tokens. As many calls run at once as `limits.in_flight` allows, but no more than one a conversation,
+because the turns of a conversation follow one another. A limit per minute holds it all up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from edgen.config import Job, backend_name, roles_asked
+from edgen.core.errors import EdgenError
+from edgen.cost.history import EarlierRun
+from edgen.cost.prediction import Range
+from edgen.cost.usage import Used
+from edgen.providers import provider_of
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_folder import RunFolder
+
+# At the low end, as expected, at the high end: the first token comes after so many seconds, then so many a second.
+FIRST_TOKEN = (0.2, 0.6, 3.0)
+TOKENS_A_SECOND = (120.0, 50.0, 15.0)
+BUSIER = (0.7, 1.0, 2.0)  # how much quicker or slower a service may be than it was
+OWN_WORK = 0.0005  # seconds of edgen's own work a call, on one core
+START = 1.0  # seconds to start and to write the files
+_CALLS = 2_000  # of an earlier run, that are looked at
+
+
+class Duration(NamedTuple):
+    """Seconds at the low end, as expected and at the high end, and what they rest on, in words."""
+
+    low: float
+    expected: float
+    high: float
+    basis: str
+
+    def plus(self, other: Duration) -> Duration:
+        """One after the other."""
+        return Duration(
+            self.low + other.low, self.expected + other.expected, self.high + other.high, self.basis
+        )
+
+
+def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequence[EarlierRun]) -> Duration:
+    """How long `uses` takes online, for so many conversations that are still to be made."""
+    if not uses.high.calls:
+        return Duration(0.0, 0.0, 0.0, "time: nothing is left to ask")
+    seen = _mean_latency(runs)
+    if seen is not None:
+        latencies = [seen * factor for factor in BUSIER]
+        basis = f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times that"
+    elif _simulated(job):
+        latencies = [_told_latency(job)] * 3
+        basis = "time: the simulator's own latency"
+    else:
+        latencies = [
+            first + level.completion / level.calls / speed if level.calls else 0.0
+            for level, first, speed in zip(uses, FIRST_TOKEN, TOKENS_A_SECOND, strict=True)
+        ]
+        basis = (
+            "time: assumed, "
+            f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your service"
+        )
+    at_once = max(1.0, min(float(job.limits.in_flight), conversations))
+    low, expected, high = (
+        _seconds(job, level, latency, at_once) for level, latency in zip(uses, latencies, strict=True)
+    )
+    return Duration(low, expected, high, f"{basis}; up to {at_once:,.0f} calls at once")
+
+
+def _seconds(job: Job, used: Used, latency: float, at_once: float) -> float:
+    limits = job.limits
+    needed = [used.calls * latency / at_once, latency, used.calls * OWN_WORK]
+    if limits.requests_per_minute is not None:
+        needed.append(used.calls / limits.requests_per_minute * 60)
+    if limits.tokens_per_minute is not None:
+        needed.append((used.prompt + used.completion) / limits.tokens_per_minute * 60)
+    return START + max(needed)
+
+
+def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
+    """Seconds a call in the earlier runs of the same models; None where none tells."""
+    latencies: list[float] = []
+    for run in runs:
+        if run.other_model is not None:
+            continue
+        try:
+            with LedgerReader(RunFolder(run.path).ledger) as view:
+                latencies += itertools.islice(view.latencies(), _CALLS)
+        except EdgenError:  # it was readable a moment ago; then it tells nothing
+            continue
+    return sum(latencies) / len(latencies) if latencies else None
+
+
+def _simulated(job: Job) -> bool:
+    return all(provider_of(job.backends[backend_name(job, role)]).simulated for role in roles_asked(job))
+
+
+def _told_latency(job: Job) -> float:
+    backends = (job.backends[backend_name(job, role)] for role in roles_asked(job))
+    return max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends) / 1000

@@ -1,0 +1,342 @@
+"""What a job will cost before it is started: calls, tokens and money, each with an interval. Nothing is asked.
+
+What one scenario uses comes from earlier runs of the same templates (`history`), with an interval for the sum
+of so many new ones (`prediction`); where there are none, prompts are rendered and counted, and answers assumed
+(`assumptions`). What the run has stored already is not paid again. Money is by the list, or the job's own price,
+without what a provider takes off for prompts it has seen before. Judges of pairs are no part of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgen.config import Job, Price, backend_name, load_job, roles_asked
+from edgen.core.errors import UsageError
+from edgen.cost.assumptions import Prompts, assume, count_prompts, most_of_one, thinking_models
+from edgen.cost.duration import Duration, estimate_duration
+from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
+from edgen.cost.prediction import Range, predict, scale, share
+from edgen.cost.usage import Rates, Used, Way, add_up
+from edgen.planning.allowed_files import Reach
+from edgen.planning.plan import Plan
+from edgen.store.ledger import LedgerReader, charged_at
+from edgen.store.run_folder import RunFolder
+
+OTHER_MODEL = 2.0  # within this factor, another model's answers are taken to tell
+OTHERWISE = (
+    1.25  # likewise the same model told otherwise how to answer, and likewise scenarios of another space
+)
+_TOP_UP = 1.1  # scenarios planned for each that is wanted, at most, where no run tells how many are rejected
+_BATCH_TIME = (
+    "time: by batch, up to a day a round; a conversation by one prompt takes one round, self-play one a turn"
+)
+_HOPELESS = 0.02  # a share of accepted conversations below which nobody plans on
+
+
+class AtProvider(msgspec.Struct, frozen=True):
+    """Requests in batches that are out, and the most that they can take."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class Already(msgspec.Struct, frozen=True):
+    """What the run has: conversations of the plan that stand, and what all its calls came to, whether or not they
+    were for the plan."""
+
+    conversations: int = 0
+    accepted: int = 0
+    used: Used = Used()
+    cost_usd: float | None = None
+    partly: Used = Used()  # of conversations that are begun and not ended
+    out: AtProvider = AtProvider()  # requests of the plan at the provider
+    other_form: bool = False  # a run of that name is there, made by another form of the job
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What a plan will use from here on. `conversations` are those wanted, `to_make` those still to be made, as
+    expected; `uses` is what they use apart from what is at the provider already, which is `out`; `most` is the most
+    that all of them can use, None without max_tokens; `duration` is the time it takes online, None by batch; `basis`
+    says in words what it rests on."""
+
+    job: Job
+    conversations: int
+    to_make: float
+    uses: Range
+    out: Range
+    most: Used | None
+    priced: bool
+    prompts: Prompts
+    runs: tuple[EarlierRun, ...]
+    basis: tuple[str, ...]
+    already: Already
+    duration: Duration | None
+
+
+def estimate(
+    plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None
+) -> Estimate:
+    """The estimate for one plan. `reach`: which files its job may name. `folder` holds earlier runs, `run` is where its own
+    is or would be; `part`: the scenarios to make, None for all.
+
+    Raises UsageError for a range of nothing or a tokenizer that cannot be used, TemplateError, and RunError for
+    a ledger of the run that cannot be read.
+    """
+    job = plan.job
+    units = _units(job, part)
+    rates = Rates(job, via)
+    prompts = count_prompts(plan, units, reach)
+    already = _already(plan, run, units, rates)
+    found, damaged = find_earlier_runs(plan, folder, rates)
+    runs = tuple(found)
+    wanted = len(units) * job.replicates
+    to_make, said = _to_make(job, wanted, already, runs)
+    scenarios = [amount / job.replicates for amount in to_make]
+    seen = [used for one in runs for used in one.scenarios]
+    if seen:
+        uses = _of_several([predict(seen, n) for n in scenarios])
+        uses = uses.widened(max(_widening(one) for one in runs))
+    else:
+        levels = assume(job, prompts, rates, range(job.replicates))
+        uses = _of_several([scale(levels, n) for n in scenarios])
+    most = most_of_one(job, prompts, rates)
+    if most is not None:
+        most = most.times(to_make[2])
+        uses = Range(*(Used(*map(min, level, most)) for level in uses))
+    out, new = uses.less(already.partly).parted(already.out.calls)
+    time = estimate_duration(job, new, to_make[1], runs) if via == "online" else None
+    return Estimate(
+        job=job,
+        conversations=wanted,
+        to_make=to_make[1],
+        uses=new,
+        out=out,
+        most=most,
+        priced=rates.priced,
+        prompts=prompts,
+        runs=runs,
+        basis=(
+            *_basis(job, prompts, runs),
+            *said,
+            time.basis if time is not None else _BATCH_TIME,
+            *(
+                f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
+                for path in damaged
+            ),
+            *([_of_most(job)] if most is not None and most.calls else []),
+        ),
+        already=already,
+        duration=time,
+    )
+
+
+def _units(job: Job, part: range | None) -> range:
+    planned = range(job.conversations)
+    units = planned if part is None else planned[part.start : part.stop]
+    if part is not None and not units:
+        raise UsageError(
+            f"--range {part.start}:{part.stop}: the job plans {len(planned):,} scenarios, and none of these."
+        )
+    return units
+
+
+def _of_several(ranges: list[Range]) -> Range:
+    """The low end of the first, what is expected of the second, the high end of the third."""
+    return Range(ranges[0].low, ranges[1].expected, ranges[2].high)
+
+
+def _widening(run: EarlierRun) -> float:
+    settings = OTHER_MODEL if run.other_model else OTHERWISE if run.other_settings else 1.0
+    return settings * (OTHERWISE if run.other_space else 1.0)
+
+
+def _to_make(
+    job: Job, wanted: int, already: Already, runs: tuple[EarlierRun, ...]
+) -> tuple[tuple[float, float, float], tuple[str, ...]]:
+    """The conversations still to be made (low, as expected, high), and what that rests on. With `top_up` more
+    are planned for those that are rejected."""
+    if not job.top_up:
+        left = float(wanted - already.conversations)
+        return (left, left, left), ()
+    missing = float(max(wanted - already.accepted, 0))
+    ended = sum(run.ended for run in runs)
+    if not ended:
+        return (missing, missing, missing * _TOP_UP), (
+            f"top_up: up to {_TOP_UP - 1:.0%} more conversations for those rejected; no run tells how many",
+        )
+    low, seen, high = (max(p, _HOPELESS) for p in share(sum(run.accepted for run in runs), ended))
+    said = (
+        f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned for the others"
+    )
+    return (missing / high, missing / seen, missing / low), (said,)
+
+
+def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[str, ...]:
+    """What an estimate rests on, a sentence each."""
+    how = f"{prompts.how}, within {prompts.error:.0%}"
+    if not runs:
+        said = [
+            f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
+            "answers: assumed, since no earlier run tells (one by this template and kind of model, whose job never changed); so the interval is wide",
+        ]
+        if models := thinking_models(job):
+            said.append(
+                f"{', '.join(models)} may think before it answers, and charge for that: high end times 4"
+            )
+        return (*said, *prompts.hints)
+    count = sum(len(run.scenarios) for run in runs)
+    names = ", ".join(str(run.path) for run in runs[:3]) + (
+        f" and {len(runs) - 3} more" if len(runs) > 3 else ""
+    )
+    said = [f"prompts and answers: what {_scenarios(count)} of this template used in {names}"]
+    said.append("the interval holds the total of new ones 95 times in 100, if they are like those")
+    others = dict.fromkeys(run.other_model for run in runs if run.other_model)
+    if others:
+        said.append(
+            f"another model answered there ({', '.join(others)}): taken within a factor of {OTHER_MODEL:g}"
+        )
+    elif any(run.other_settings for run in runs):
+        said.append(
+            f"the model was told otherwise how to answer there: taken within a factor of {OTHERWISE:g}"
+        )
+    if any(run.other_space for run in runs):
+        said.append(f"scenarios of another space were asked there: taken within a factor of {OTHERWISE:g}")
+    return tuple(said)
+
+
+def _scenarios(count: int) -> str:
+    return f"{count:,} scenario{'' if count == 1 else 's'}"
+
+
+def _of_most(job: Job) -> str:
+    """What the most that all can use means, and what it leaves out."""
+    asks = f"each answer asked for {job.asks} times" if job.asks > 1 else "each answer asked for once"
+    doubled = ", with twice the room after each that was cut off" if job.asks > 1 else ""
+    planned = " (of those planned at the high end)" if job.top_up else ""
+    return (
+        f"at most{planned}: {asks} and as long as max_tokens lets it be{doubled}; what comes on top are calls that "
+        f"are lost (a timeout, a kill), charged at their most and tried up to {job.limits.attempts} times, and "
+        "answers whose tokens the service does not count"
+    )
+
+
+def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
+    """What the run in its folder has of the plan."""
+    if not run.job.exists() or not run.ledger.exists():
+        return Already()
+    theirs = load_job(run.job)
+    with LedgerReader(run.ledger) as view:
+        counts = view.status.counts
+        used = Used(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
+        if not same_form(plan, theirs):
+            return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
+        stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
+        partly = add_up(_begun(view, plan, units, rates))
+        out = _at_provider(view, plan, units)
+    return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
+
+
+def _at_provider(view: LedgerReader, plan: Plan, units: range) -> AtProvider:
+    """What of the plan is at the provider."""
+    sums = AtProvider()
+    for index, replicate, calls, tokens, usd in view.out():
+        if index in units and replicate < plan.job.replicates:
+            sums = AtProvider(sums.calls + calls, sums.tokens + tokens, sums.usd + usd)
+    return sums
+
+
+def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
+    """(index, replicate, whether accepted) of the plan's conversations that are ended, in order; what failed is
+    tried again."""
+    for index, replicate, status, _ in view.settled():
+        if index in units and replicate < plan.job.replicates and status != "failed":
+            yield index, replicate, status == "accepted"
+
+
+def _begun(view: LedgerReader, plan: Plan, units: range, rates: Rates) -> Iterator[Used]:
+    """What each conversation that is begun and not ended has used."""
+    standing = _standing(view, plan, units)
+    end = next(standing, None)
+    for index, replicate, calls, prompt, completion, usd in view.spent():
+        while end is not None and end[:2] < (index, replicate):
+            end = next(standing, None)
+        if index in units and (end is None or end[:2] != (index, replicate)):
+            priced = rates.used(plan.roles[0], calls, prompt, completion)
+            yield priced if usd is None else priced._replace(usd=usd)
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How far a cap reaches: what is charged against it already, of that what is set aside for requests that are
+    out, and the share of all conversations that are there or can be made with the rest, as expected. `enough`: at the
+    interval's high end; `enough_at_most`: at the most, if no call is lost. `binds`: not all it counts is free."""
+
+    key: str
+    cap: float
+    charged: float
+    out: float
+    share: float
+    enough: bool
+    enough_at_most: bool
+    binds: bool
+
+
+def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: Way) -> list[Budget]:
+    """How far each cap of a job reaches, for all its arms together."""
+    each = list(estimates.values())
+    if not each:
+        return []
+    rates = [Rates(one.job, via) for one in each]
+    whole_uses = [one.uses.plus(one.out) for one in each]
+    uses = add_up(one.expected for one in whole_uses), add_up(one.high for one in whole_uses)
+    out_usd = sum(one.already.out.usd for one in each)
+    out_tokens = float(sum(one.already.out.tokens for one in each))
+    free = all(rate.free for rate in rates)
+    most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
+    spent = [
+        charged_at(path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates))
+        for path in whole.ledgers()
+    ]
+    there = sum(one.already.conversations for one in each)
+    planned = there + sum(one.to_make for one in each)
+    found = []
+    for key, cap, charged, out, of in (
+        ("max_cost", job.limits.max_cost, sum(usd for _, usd in spent), out_usd, lambda used: used.usd),
+        ("max_tokens", job.limits.max_tokens, float(sum(tokens for tokens, _ in spent)), out_tokens, _tokens),
+    ):
+        if cap is None or not planned:
+            continue
+        left = max(cap - charged + out, 0.0)  # `uses` has those that are out, so they do not count twice
+        expected = of(uses[0])
+        reach = min(left / expected, 1.0) if expected else 1.0
+        found.append(
+            Budget(
+                key=key,
+                cap=float(cap),
+                charged=charged,
+                out=out,
+                share=(there + reach * (planned - there)) / planned,
+                enough=left >= of(uses[1]),
+                enough_at_most=most is not None and left >= of(most),
+                binds=key != "max_cost" or not free,
+            )
+        )
+    return found
+
+
+def _tokens(used: Used) -> float:
+    return used.prompt + used.completion
+
+
+def prices(estimates: Mapping[str, Estimate]) -> list[tuple[str, str, Price | None]]:
+    """(backend, model, price) of every backend that is asked, each once."""
+    found: dict[tuple[str, str], Price | None] = {}
+    for one in estimates.values():
+        for role in roles_asked(one.job):
+            name = backend_name(one.job, role)
+            found.setdefault((name, one.job.backends[name].model), one.job.backends[name].price)
+    return [(name, model, price) for (name, model), price in found.items()]

@@ -1,0 +1,210 @@
+"""What earlier runs tell about a job that is still to be made: what their scenarios used, and how many came to something.
+
+A run tells something if it asked with the same templates by the same protocol, to its end or nearly so: of a run
+that was broken off early, the short conversations are there and the long ones are not. What a simulator wrote
+tells nothing about a model. A run whose ledger is damaged is passed over and named. Nothing is written, and nobody is
+kept waiting.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.config import Job, backend_name, load_job, protocol_of, roles_asked, settings_of, shaping_values
+from edgen.core.errors import DamagedError, EdgenError
+from edgen.core.files import read_regular
+from edgen.core.version import __version__
+from edgen.core.yaml_values import MAX_BYTES
+from edgen.cost.usage import Rates, Used, add_up
+from edgen.planning.plan import Plan
+from edgen.providers import provider_of
+from edgen.store.ledger import LedgerReader
+from edgen.store.ledger.reader import CountedReply
+from edgen.store.run_folder import RunFolder
+
+_RUNS = 8  # that an estimate rests on, the latest first
+_LOOKED_AT = 24  # runs
+_SCENARIOS = 2_000  # of each
+_UNFINISHED = 0.1  # of the conversations begun: with more, the run tells of the short ones only
+
+
+class EarlierRun(NamedTuple):
+    """One earlier run: what each of its scenarios used, at this job's prices, for as many replicates as this
+    job has; conversations accepted, and those that ended with an answer; how it differs, in words."""
+
+    path: Path
+    scenarios: list[Used]
+    accepted: int
+    ended: int
+    other_model: str | None
+    other_settings: bool
+    other_space: bool
+
+
+def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
+    """The runs in `folder` that tell most about a plan: those of the same models, settings and space if there are
+    any, else those that come closest. And the runs that were passed over, since their ledgers are damaged."""
+    found: dict[tuple[bool, bool, bool], list[EarlierRun]] = defaultdict(list)
+    damaged = []
+    for path in itertools.islice(_latest(folder, plan.template_sha256), _LOOKED_AT):
+        try:
+            one = _read(plan, path, rates)
+        except DamagedError:
+            damaged.append(path)
+            continue
+        if one is not None:
+            found[one.other_model is not None, one.other_settings, one.other_space].append(one)
+            if len(found[False, False, False]) == _RUNS:
+                break
+    closest = min((key for key, runs in found.items() if runs), default=None)
+    return [] if closest is None else found[closest][:_RUNS], damaged
+
+
+def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
+    """The folders of runs that asked with these templates, the latest first."""
+    mark = template_sha256.encode()
+    jobs = []
+    for pattern in ("*/job.yaml", "*/arms/*/job.yaml"):
+        for job in folder.glob(pattern):
+            try:
+                ledger = job.with_name("run.db")
+                if mark in read_regular(job, MAX_BYTES):
+                    RunFolder(job.parent).refuse_links()
+                    jobs.append((ledger.stat().st_mtime, job.parent))
+            except (OSError, EdgenError):  # gone meanwhile, or nothing that can be read: it tells nothing
+                continue
+    yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
+
+
+def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
+    """What a run tells, None if nothing. Raises DamagedError."""
+    run = RunFolder(path)
+    if run.previous.exists():  # answers of several forms of a job, which cannot be told apart
+        return None
+    try:
+        theirs = msgspec.structs.replace(load_job(run.job), speakers=plan.job.speakers)
+        if theirs.resolved is None or not _comparable(plan.job, theirs):
+            return None
+        with LedgerReader(run.ledger) as view:
+            if view.plan.fingerprint != theirs.resolved.fingerprint:
+                return None
+            scenarios, ends = _scenarios(plan.job, theirs, view, rates)
+    except DamagedError:
+        raise
+    except EdgenError:  # another version's: `edgen status` says so
+        return None
+    if not scenarios:
+        return None
+    models = sorted({theirs.backends[backend_name(theirs, role)].model for role in roles_asked(theirs)})
+    return EarlierRun(
+        path=path,
+        scenarios=scenarios,
+        accepted=ends["accepted"],
+        ended=ends["accepted"] + ends["rejected"],
+        other_model=None if _models(theirs) == _models(plan.job) else ", ".join(models),
+        other_settings=_settings(theirs) != _settings(plan.job),
+        other_space=theirs.resolved.space_sha256 != plan.space_sha256,
+    )
+
+
+def _comparable(ours: Job, theirs: Job) -> bool:
+    """Whether what one job's conversations use tells what the other's will."""
+    same = (ours.protocol, ours.asks) == (theirs.protocol, theirs.asks) and settings_of(ours) == settings_of(
+        theirs
+    )
+    if ours.branch is not None and ours.replicates > 1:
+        same = same and ours.branch == theirs.branch and theirs.replicates > 1
+    return same and all(one == other for one, other in zip(_simulated(ours), _simulated(theirs), strict=True))
+
+
+def _simulated(job: Job) -> list[bool]:
+    return [provider_of(job.backends[backend_name(job, role)]).simulated for role in roles_asked(job)]
+
+
+def _models(job: Job) -> list[tuple[str, str]]:
+    backends = [job.backends[backend_name(job, role)] for role in roles_asked(job)]
+    return [(backend.provider, backend.model) for backend in backends]
+
+
+def _settings(job: Job) -> list[dict[str, Any]]:
+    """How each role is asked, as far as it shapes answers."""
+    backends: dict[str, dict[str, Any]] = shaping_values(job)["backends"]
+    return [backends[backend_name(job, role)] for role in roles_asked(job)]
+
+
+def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tuple[list[Used], Counter[str]]:
+    """What each scenario used for as many replicates as we make of one, and how conversations ended."""
+    ended: dict[int, dict[int, str]] = defaultdict(dict)
+    ends: Counter[str] = Counter()
+    for index, replicate, status, _ in view.settled():
+        if index >= _SCENARIOS:
+            break
+        ends[status] += 1
+        if status != "failed":
+            ended[index][replicate] = status
+    used: dict[int, dict[int, Used]] = defaultdict(dict)
+    for index, replicate, calls in view.counted_replies():
+        if index >= _SCENARIOS:
+            break
+        used[index][replicate] = _priced(ours, calls, rates)
+    settled = sum(len(replicates) for replicates in ended.values())
+    begun = sum(len(replicates) for replicates in used.values())
+    if begun - settled > _UNFINISHED * settled:
+        return [], ends
+    # Replicates beyond the first may leave it, and then ask less.
+    alone = theirs.branch is not None and ours.branch is None
+    found = []
+    for index in sorted(ended):
+        here = [replicate for replicate in sorted(ended[index]) if not (alone and replicate)]
+        # One that was rejected with the conversation it was to leave asked nothing itself.
+        idle = [r for r in here if r and theirs.branch is not None and ended[index][r] == "rejected"]
+        if any(r not in used[index] and r not in idle for r in here) or (
+            ours.branch is not None and 0 not in here
+        ):
+            continue
+        bundle = _bundle(ours, [used[index].get(replicate, Used()) for replicate in here])
+        if bundle is not None:
+            found.append(bundle)
+    return found, ends
+
+
+def _bundle(ours: Job, each: list[Used]) -> Used | None:
+    """What one scenario of ours uses, from what conversations of one scenario of theirs used: the first is
+    the one that others may leave. None where there are too few."""
+    wanted = ours.replicates
+    if len(each) >= wanted:
+        return add_up(each[:wanted])
+    if ours.branch is None:
+        return add_up(each).times(wanted / len(each)) if each else None
+    return each[0].plus(add_up(each[1:]).times((wanted - 1) / (len(each) - 1))) if len(each) > 1 else None
+
+
+def _priced(job: Job, calls: Iterable[CountedReply], rates: Rates) -> Used:
+    """What these calls used, at the prices of those who answer them."""
+    protocol = protocol_of(job)
+    sums: dict[str, tuple[int, int, int]] = {}
+    for call in calls:
+        role = protocol.role_of(job, call.step)
+        count, prompt, completion = sums.get(role, (0, 0, 0))
+        sums[role] = (count + 1, prompt + call.prompt_tokens, completion + call.completion_tokens)
+    return add_up(rates.used(role, *usage) for role, usage in sums.items())
+
+
+def same_form(plan: Plan, theirs: Job) -> bool:
+    """Whether what a run stored still stands for this plan, as far as can be told without its backends."""
+    noted = theirs.resolved
+    if noted is None or noted.edgen != __version__ or theirs.name != plan.job.name:
+        return False
+    files = ("space", "prompt", "prompts")
+    shapes = [
+        msgspec.json.encode({key: value for key, value in shaping_values(job).items() if key not in files})
+        for job in (plan.job, theirs)
+    ]
+    texts = (noted.template_sha256, noted.space_sha256) == (plan.template_sha256, plan.space_sha256)
+    return texts and shapes[0] == shapes[1] and theirs.split.by == plan.job.split.by

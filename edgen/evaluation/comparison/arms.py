@@ -1,0 +1,202 @@
+"""What is compared: arms, each a run seen as a stream of outcomes, and their numbers by scenario.
+
+A run is read once. What stays in memory are sums by scenario, a few dozen numbers each; texts are asked
+for again where they are needed.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.digest import hash64
+from edgen.core.values import ROLES, Role, Turn
+from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.near_duplicates import matches
+from edgen.families.education.words import words
+
+Array = NDArray[np.float64]
+_encode = msgspec.json.Encoder().encode
+
+
+class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one conversation that is settled.
+
+    `calls`, `tokens` and `cost` (US dollars, None where the job had no price) are of all answers that it has
+    in the ledger; what follows them is None or empty unless it was accepted.
+    """
+
+    scenario: int
+    replicate: int
+    status: str
+    reason: str | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    turns: tuple[Turn, ...] = ()
+    probability: float | None = None
+    ended_by: Role | None = None
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One run, and how it can be compared.
+
+    `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
+    `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
+    share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for. `earlier`: its ledger
+    holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
+    """
+
+    label: str
+    run: str = ""
+    fingerprint: str = ""
+    scenarios: int
+    first: int = 0
+    replicates: int = 1
+    outcomes: Callable[[], Iterable[SettledConversation]]
+    turns: Callable[[int, int], tuple[Turn, ...]]
+    draws: str = ""
+    roles: tuple[str, ...] = ROLES
+    asking: str = ""
+    pending: int = 0
+    simulated: bool = False
+    earlier: bool = False
+    branching: bool = False
+    changes: dict[str, str] = field(default_factory=dict)
+
+
+class ArmSums:
+    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes.
+
+    Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
+    `repaired`, `repair_<kind>`, `turns`, `words`, `turns of <role>`, `words of <role>`, `probability`,
+    `with_probability`, `without_probability`, `ended`, `ended by <role>`.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+        self._columns: defaultdict[str, array[float]] = defaultdict(self._column)
+        self._digests = array("Q", bytes(8 * arm.scenarios))
+        self._first = array("q", [-1]) * arm.scenarios
+        self.unpriced = 0  # conversations that were answered and have no cost
+        self.linked: list[tuple[int, int]] = []  # scenarios with conversations that are nearly the same
+        for outcome in arm.outcomes():
+            self._add(outcome)
+
+    def _column(self) -> array[float]:
+        return array("d", bytes(8 * self.arm.scenarios))
+
+    def _add(self, outcome: SettledConversation) -> None:
+        columns, i = self._columns, outcome.scenario
+        columns["settled"][i] += 1
+        columns["calls"][i] += outcome.calls
+        columns["tokens"][i] += outcome.tokens
+        if outcome.cost is not None:
+            columns["cost"][i] += outcome.cost
+        elif outcome.calls:
+            self.unpriced += 1
+        if outcome.status != "accepted":
+            columns[f"{outcome.status}_{outcome.reason or 'unknown'}"][i] += 1
+            return
+        columns["accepted"][i] += 1
+        if self._first[i] < 0:
+            self._first[i] = outcome.replicate
+        self._digests[i] ^= _digest(outcome)
+        self._add_conversation(i, outcome)
+
+    def _add_conversation(self, i: int, outcome: SettledConversation) -> None:
+        columns = self._columns
+        for turn in outcome.turns:
+            role, count = turn.role, len(words(turn.text))
+            columns["turns"][i] += 1
+            columns[f"turns of {role}"][i] += 1
+            columns["words"][i] += count
+            columns[f"words of {role}"][i] += count
+        if outcome.probability is None:
+            columns["without_probability"][i] += 1
+        else:
+            columns["with_probability"][i] += 1
+            columns["probability"][i] += outcome.probability
+        if outcome.ended_by is not None:
+            columns["ended"][i] += 1
+            columns[f"ended by {outcome.ended_by}"][i] += 1
+        if outcome.repairs:
+            columns["repaired"][i] += 1
+        for kind in outcome.repairs:
+            columns[f"repair_{kind}"][i] += 1
+
+    def column(self, name: str) -> Array:
+        """The sums of one number by scenario (scenarios planned); zeros where it never occurred."""
+        return np.frombuffer(self._columns[name], dtype=np.float64)
+
+    def put(self, name: str, values: Iterable[tuple[int, float]]) -> None:
+        """Add (scenario, number) to a column."""
+        column = self._columns[name]
+        for scenario, number in values:
+            column[scenario] += number
+
+    def names(self, beginning: str) -> list[str]:
+        """The columns that begin so and hold anything, sorted."""
+        return sorted(name for name in self._columns if name.startswith(beginning) and self.total(name))
+
+    def total(self, name: str) -> float:
+        return float(self.column(name).sum())
+
+    @property
+    def digests(self) -> NDArray[np.uint64]:
+        """By scenario, what stands for all that its accepted conversations say; 0 where there is none."""
+        return np.frombuffer(self._digests, dtype=np.uint64)
+
+    def first(self, scenario: int) -> tuple[Turn, ...]:
+        """The accepted conversation of a scenario that has the lowest number. There must be one."""
+        return self.arm.turns(scenario, self._first[scenario])
+
+
+def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> None:
+    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
+    scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
+    link."""
+    corpus, keys = Corpus(), []
+    for outcome in table.arm.outcomes():
+        if outcome.scenario >= scenarios:
+            break
+        if outcome.status == "accepted" and outcome.replicate < replicates:
+            keys.append(outcome.scenario)
+            corpus.add([conversation_words(outcome.turns)])
+    found = matches(corpus, np.zeros(len(keys), dtype=np.int8))
+    alike = {place for match in found for place in (match.a, match.b)}
+    table.put("compared", ((scenario, 1) for scenario in keys))
+    table.put("near_duplicates", ((keys[place], 1) for place in alike))
+    table.linked = [(keys[match.a], keys[match.b]) for match in found]
+
+
+def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
+    """For each of `size` scenarios the number of its group: those that links lead to from one another."""
+    parent = list(range(size))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = one = parent[parent[one]]
+        return one
+
+    for a, b in links:
+        parent[root(a)] = root(b)
+    return np.unique([root(one) for one in range(size)], return_inverse=True)[1]
+
+
+def conversation_words(turns: Iterable[Turn]) -> list[str]:
+    """The words of a conversation, one after the other."""
+    return [word for turn in turns for word in words(turn.text)]
+
+
+def _digest(outcome: SettledConversation) -> int:
+    text = _encode((outcome.replicate, outcome.turns))
+    return hash64(text)

@@ -1,0 +1,76 @@
+"""How varied an arm's conversations are, in blocks of which every arm has as many words.
+
+The share of different n-grams falls, and self-BLEU rises, with the amount of text; so arms are compared on
+blocks of the same size (in the spirit of the mean segmental type-token ratio: Johnson 1944, Psychological
+Monographs 56). A block is a cluster: what is between blocks is independent, what is within one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.evaluation.comparison.arms import ArmSums, Array, conversation_words
+from edgen.evaluation.comparison.metrics import BLOCK, BLOCK_METRICS
+from edgen.evaluation.measures.diversity import ORDERS, distinct_share
+from edgen.evaluation.texts.self_bleu import self_bleu
+
+MOST = 250  # blocks
+_SCARCE = 0.2  # an arm with less than this share of the conversations of the richest has no part
+
+Indices = NDArray[np.int64]
+
+
+def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
+    """The block metrics (blocks) of each arm, by its label and the metric's name.
+
+    Arms that share the first one's scenarios have the same scenarios in their blocks, those accepted in all of
+    them; another arm has its own. Arms with too few conversations have no part, and are left out.
+    """
+    taking_part = _rich(tables)
+    if not taking_part:
+        return {}
+    drawn = [table.arm.draws for table in taking_part]
+    shared = {draws: _accepted_in([t for t in taking_part if t.arm.draws == draws]) for draws in drawn}
+    size = min(map(len, shared.values()))
+    width = min(BLOCK, size)
+    blocks = min(MOST, size // BLOCK) or 1
+    if width < 2:
+        return {}
+    orders = {draws: rng.permutation(indices)[: blocks * width] for draws, indices in shared.items()}
+    found = {table.arm.label: {name: np.zeros(blocks) for name in BLOCK_METRICS} for table in taking_part}
+    for block in range(blocks):
+        places = range(block * width, (block + 1) * width)
+        texts = [
+            [conversation_words(t.first(int(orders[t.arm.draws][p]))) for p in places] for t in taking_part
+        ]
+        lengths = [min(map(len, row)) for row in zip(*texts, strict=True)]
+        for table, rows in zip(taking_part, texts, strict=True):
+            cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+            for name, value in _measure_block(cut).items():
+                found[table.arm.label][name][block] = value
+    return found
+
+
+def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
+    counts = [len(_accepted_in([table])) for table in tables]
+    return [
+        t for t, count in zip(tables, counts, strict=True) if count > 1 and count >= _SCARCE * max(counts)
+    ]
+
+
+def _accepted_in(tables: Sequence[ArmSums]) -> Indices:
+    """The scenarios with an accepted conversation in all of these arms."""
+    size = min(table.arm.scenarios for table in tables)
+    everywhere = np.ones(size, dtype=bool)
+    for table in tables:
+        everywhere &= table.column("accepted")[:size] > 0
+    return np.flatnonzero(everywhere)
+
+
+def _measure_block(texts: list[list[str]]) -> dict[str, float]:
+    """The metrics of one block of conversations, each a list of words."""
+    found = {f"distinct_{n}": distinct_share(texts, n) or 0.0 for n in ORDERS}
+    return {**found, "self_bleu": float(np.mean(self_bleu(texts)))}

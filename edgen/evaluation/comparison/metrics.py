@@ -1,0 +1,166 @@
+"""The metrics of a comparison: each a ratio of two columns of sums, with its definition and its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from edgen.core.values import ROLES
+from edgen.evaluation.comparison.arms import ArmSums
+
+Kind = Literal["share", "number", "usd"]
+BLOCK = 20  # conversations
+BLOCK_METRICS = ("distinct_1", "distinct_2", "distinct_3", "self_bleu")
+
+
+class MetricSpec(msgspec.Struct, frozen=True):
+    """A metric: sum of `top` over sum of `bottom`. `definition` is shown to people.
+
+    A scenario counts where the column `within` is not 0 (in both arms, where two are compared); None: where
+    `bottom` is not.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    top: str
+    bottom: str
+    definition: str
+    within: str | None = None
+
+    @property
+    def over(self) -> str:
+        """What it is an average over."""
+        return _OVER.get(self.bottom) or f"turns of the {self.bottom.removeprefix('turns of ').lower()}"
+
+    @property
+    def counts(self) -> str:
+        """The column that tells where a scenario counts."""
+        return self.within or self.bottom
+
+
+_OVER = {
+    "settled": "settled conversations",
+    "accepted": "accepted conversations",
+    "words": "words",
+    "with_probability": "accepted conversations with a probability",
+    "compared": "accepted conversations",
+    "blocks": "blocks",
+}
+_WORDS = "Words are cut as `edgen stats` cuts them."
+
+
+def metric_specs(tables: Sequence[ArmSums]) -> dict[str, list[MetricSpec]]:
+    """The metrics of these arms by group, in the order in which they are shown; reasons and repairs that occur
+    in none are left out."""
+    return {
+        "outcomes": list(_outcomes(tables)),
+        "effort": list(_effort(tables)),
+        "conversations": list(_conversations(tables)),
+        "diversity": list(_DIVERSITY),
+    }
+
+
+def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+    definition = "Accepted conversations among those that are settled (accepted, rejected or failed)."
+    yield MetricSpec("accepted", "accepted", "share", "accepted", "settled", definition)
+    for status, why in (
+        ("rejected", "the model answered, and no answer was a conversation"),
+        ("failed", "the service gave no answer"),
+    ):
+        for column in _occurring(tables, f"{status}_"):
+            reason = column.removeprefix(f"{status}_")
+            definition = f"Settled conversations that were {status} ({why}) for this reason: {reason}."
+            yield MetricSpec(column, f"{status}: {reason}", "share", column, "settled", definition)
+
+
+def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+    definition = "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, included."
+    yield MetricSpec("calls", "calls a conversation", "number", "calls", "settled", definition)
+    definition = "Accepted conversations in which the reader mended anything."
+    yield MetricSpec("repaired", "repaired", "share", "repaired", "accepted", definition)
+    for column in _occurring(tables, "repair_"):
+        kind = column.removeprefix("repair_")
+        definition = f"Accepted conversations in which the reader mended this: {kind}."
+        yield MetricSpec(column, f"repair: {kind}", "share", column, "accepted", definition)
+    # Scenarios that gave none count with what they took.
+    definition = (
+        "Prompt and completion tokens of all answers, rejected ones included, for each accepted conversation."
+    )
+    yield MetricSpec("tokens", "tokens per accepted", "number", "tokens", "accepted", definition, "settled")
+    definition = (
+        "US dollars for all answers at the job's price, rejected ones included, for each accepted one."
+    )
+    yield MetricSpec("cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled")
+
+
+def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
+    return sorted({name for table in tables for name in table.names(beginning)})
+
+
+def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+    """Of a teacher and a student the teacher's share says it all; of others there is one a role."""
+    roles = tuple(dict.fromkeys(role for table in tables for role in table.arm.roles))
+    leading = roles[:1] if {*roles} == {*ROLES} else roles
+    definition = "Turns of an accepted conversation, without an end marker that stands by itself."
+    yield MetricSpec("turns", "turns a conversation", "number", "turns", "accepted", definition)
+    for role, name in ((role, role.lower()) for role in roles):
+        yield MetricSpec(
+            f"{name}_words", f"words a turn, {name}", "number", f"words of {role}", f"turns of {role}",
+            f"Words in a turn of the {name}. {_WORDS}",
+        )  # fmt: skip
+    for role, name in ((role, role.lower()) for role in leading):
+        yield MetricSpec(
+            f"{name}_share", f"{name}'s words", "share", f"words of {role}", "words",
+            f"The {name}'s words among all words of accepted conversations. {_WORDS}",
+        )  # fmt: skip
+    yield from _PROBABILITY
+    definition = "Accepted conversations that somebody ends with the end marker."
+    yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition)
+    for role, name in ((role, role.lower()) for role in leading):
+        definition = f"Accepted conversations that the {name} ends with the end marker."
+        yield MetricSpec(
+            f"ended_by_{name}", f"ended by the {name}", "share", f"ended by {role}", "accepted", definition
+        )
+
+
+_PROBABILITY = (
+    MetricSpec(
+        "probability", "probability", "number", "probability", "with_probability",
+        "Mean probability that the student understood, as the model gave it, over conversations that have "
+        "one.",
+    ),
+    MetricSpec(
+        "no_probability", "no probability", "share", "without_probability", "accepted",
+        "Accepted conversations without a probability that is a number from 0 to 1.",
+    ),
+)  # fmt: skip
+
+_CUT = (
+    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
+    "that "
+    "an arm has in its place: all arms are measured on as many words, and on how conversations begin. The "
+    "figures depend on which arms are compared, and are not those of `edgen stats`."
+)
+_DIVERSITY = (
+    MetricSpec(
+        "near_duplicates", "near-duplicates", "share", "near_duplicates", "compared",
+        "Accepted conversations of which another one of the arm is nearly the same, as `edgen stats` finds "
+        "them (MinHash: Broder 1997); looked for among as many scenarios of each arm. Scenarios that they "
+        "link, in either of two arms that are compared, are one cluster.",
+    ),
+    *(
+        MetricSpec(
+            f"distinct_{n}", f"distinct-{n} in blocks", "number", f"distinct_{n}", "blocks",
+            f"Different {n}-grams of words among all {n}-grams (Li et al. 2016, arXiv:1510.03055). {_CUT}",
+        )
+        for n in (1, 2, 3)
+    ),
+    MetricSpec(
+        "self_bleu", "self-BLEU in blocks", "number", "self_bleu", "blocks",
+        "BLEU-4 of each conversation against the others of its block; higher is more alike (Zhu et al. 2018, "
+        f"arXiv:1802.01886). {_CUT}",
+    ),
+)  # fmt: skip

@@ -1,0 +1,246 @@
+"""A comparison as lines of text, as wide as it is told to be: the arms, the value of each metric in each arm,
+then the differences to the first arm."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+
+from edgen.evaluation.comparison.caveats import few
+from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.stats.ratios import RatioEstimate
+from edgen.stats.significance import SIGNIFICANT
+
+_WIDTH = 80
+_TITLE = 24
+_VALUE = 26  # columns of a value with its interval
+_LABEL = 20  # columns of the longest arm's name that stands over its numbers
+_PER = 1_000  # conversations that a cost is given for
+_MOST_DIGITS = 5
+
+
+def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[str]:
+    """The comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
+    paired = any(arm.paired for arm in comparison.arms[1:])
+    shared = f"{comparison.shared:,} scenarios" if paired else "no scenario"
+    yield from textwrap.wrap(
+        f"compared   {comparison.name}, {shared} shared", width, subsequent_indent=" " * 11
+    )
+    yield ""
+    tags = _tags([arm.label for arm in comparison.arms])
+    for label, tag in tags.items():
+        if label != tag:
+            yield f"{tag} is {label}"
+    yield from _arms(comparison, tags, width)
+    yield ""
+    yield from _values(comparison, tags, width)
+    for arm in comparison.arms[1:]:
+        yield ""
+        yield from _differences(comparison, arm, width)
+    yield ""
+    for left_out in comparison.not_compared:
+        yield from _bullet(
+            f"not compared: {left_out.what} ({', '.join(left_out.arms)}): {left_out.why}.", width
+        )
+    for caveat in comparison.caveats:
+        yield from _bullet(caveat, width)
+    for prompt in comparison.prompts:
+        yield ""
+        use = "" if prompt.use == "default" else f" ({prompt.use})"
+        yield f"prompt of scenario {prompt.scenario}{use}"
+        yield from prompt.diff.split("\n")
+    yield ""
+
+
+def _tags(labels: Sequence[str]) -> dict[str, str]:
+    """What each arm is called over its numbers: its label, or a letter where a label is too wide for that."""
+    if all(_columns(label) <= _LABEL for label in labels):
+        return {label: label for label in labels}
+    return {label: _letters(number) for number, label in enumerate(labels)}
+
+
+def _letters(number: int) -> str:
+    return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
+
+
+def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[str]:
+    head = ["arm", "planned", "accepted", "rejected", "failed", "pending", "tokens", "cost"]
+    rows = [head]
+    for arm in comparison.arms:
+        counts = (
+            arm.planned,
+            arm.accepted,
+            sum(arm.rejected.values()),
+            sum(arm.failed.values()),
+            arm.pending,
+        )
+        cost = "no price" if arm.cost_usd is None else f"${arm.cost_usd:,.{_cents(arm.cost_usd)}f}"
+        rows.append([tags[arm.label], *map(str, counts), str(arm.tokens), cost])
+    if not any(arm.pending for arm in comparison.arms):
+        rows = [[*row[:5], *row[6:]] for row in rows]
+    wide = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [_pad_left(text, columns) for text, columns in zip(row, wide, strict=True)]
+        yield "  ".join([_pad_right(row[0], wide[0]), *cells[1:]])
+    for arm in comparison.arms[1:]:
+        for key, value in arm.changes.items():
+            yield from _bullet(f"{arm.label}: {key} is {value}", width)
+
+
+def _values(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[str]:
+    """Each metric of each arm with its interval, as many arms beside each other as there is room for."""
+    labels = [arm.label for arm in comparison.arms]
+    at_once = max(1, (width - _TITLE - 2) // _VALUE)
+    for start in range(0, len(labels), at_once):
+        now = labels[start : start + at_once]
+        if start:
+            yield ""
+        yield f"{'each arm, 95% interval':{_TITLE + 2}}{''.join(_pad_left(tags[label], _VALUE) for label in now)}"
+        for group, metrics in _by_group(comparison):
+            yield group
+            for metric in metrics:
+                cells = [_pad_left(_with_interval(metric, metric.arms[label]), _VALUE) for label in now]
+                yield from _metric_lines(metric, "".join(cells))
+
+
+def _with_interval(metric: Metric, value: RatioEstimate) -> str:
+    """As in `12.3% [10.1, 14.5]`: the ends with as many decimals as tell them apart."""
+    if value.value is None:
+        return "-"
+    factor, unit = _unit(metric)
+    sign = "%" if metric.kind == "share" else ""
+    ends = [factor * end for end in (value.low, value.high) if end is not None]
+    digits = _digits(factor * value.value, ends, unit)
+    shown = [f"{_fixed(end, digits)}" for end in (factor * value.value, *ends)]
+    interval = f" [{shown[1]}, {shown[2]}]" if len(ends) == 2 else ""
+    return f"{'$' if metric.kind == 'usd' else ''}{shown[0]}{sign}{interval}"
+
+
+def _differences(comparison: Comparison, arm: ArmFacts, width: int) -> Iterator[str]:
+    kind = "paired by scenario" if arm.paired else "not paired: other scenarios"
+    yield from textwrap.wrap(f"{arm.label} against {comparison.baseline} ({kind})", width)
+    yield f"{'':{_TITLE + 2}}{'difference':>11}   {'95% interval':<22}{'p':>7}{'p (Holm)':>10}"
+    for group, metrics in _by_group(comparison):
+        yield group
+        for metric in metrics:
+            difference = next(d for d in metric.differences if d.arm == arm.label)
+            mark = "*" if difference.p_holm is not None and difference.p_holm < SIGNIFICANT else ""
+            found = f"{_difference(metric, difference):>11} {mark:<1} {_interval(metric, difference):<22}"
+            tested = f"{_p(difference.p):>7}{_p(difference.p_holm):>10}" if difference.changed else ""
+            yield from _metric_lines(metric, found + tested)
+            if _disagree(difference):
+                yield f"{'':6}{_too_few(metric, difference)}: the interval is too short, go by p"
+
+
+def _too_few(metric: Metric, difference: Difference) -> str:
+    if difference.evidence < difference.changed:
+        times = "once" if difference.evidence == 1 else f"{difference.evidence} times"
+        return f"it occurred only {times} in both arms"
+    one = difference.changed == 1
+    what = "block" if metric.over == "blocks" else "scenario"
+    return f"only {difference.changed} {what}{'' if one else 's'} differ{'s' if one else ''}"
+
+
+def _disagree(difference: Difference) -> bool:
+    """Whether the interval excludes zero and the test does not, for want of scenarios that differ."""
+    if difference.p is None or difference.low is None or difference.high is None:
+        return False
+    excludes = difference.low > 0 or difference.high < 0
+    return few(difference) and excludes != (difference.p < SIGNIFICANT)
+
+
+def _by_group(comparison: Comparison) -> Iterator[tuple[str, list[Metric]]]:
+    for group, metrics in itertools.groupby(comparison.metrics, key=lambda metric: metric.group):
+        yield group, list(metrics)
+
+
+def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
+    """A metric's title and its numbers; on two lines where the title is too long for one."""
+    title = f"cost of {_PER:,} accepted" if metric.kind == "usd" else metric.title
+    if _columns(title) > _TITLE:
+        yield f"  {title}"
+        title = ""
+    yield f"  {_pad_right(title, _TITLE)}{numbers}".rstrip()
+
+
+def _unit(metric: Metric) -> tuple[float, int]:
+    """What a metric's numbers are multiplied with to be shown, and the decimals they have at least."""
+    if metric.kind == "share":
+        return 100.0, 1
+    return (float(_PER), 2) if metric.kind == "usd" else (1.0, 0)
+
+
+def _digits(value: float, ends: Sequence[float], least: int) -> int:
+    """Decimals that give a value four digits, and the width of its interval two; a rare share is not none."""
+    apart = max(ends) - min(ends) if ends else 0.0
+    wanted = [1 - math.floor(math.log10(apart))] if apart else [3 - _order(value)]
+    return min(_MOST_DIGITS, max(least, *wanted))
+
+
+def _order(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 3
+
+
+def _fixed(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def _cents(value: float) -> int:
+    """Decimals of an amount of dollars: cents, or three digits of what is less."""
+    return 2 if value >= 1 or not value else min(8, 2 - _order(value))
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _difference(metric: Metric, difference: Difference) -> str:
+    if difference.value is None:
+        return "-"
+    unit = " pp" if metric.kind == "share" else ""
+    return f"{_formatter(metric, difference)(difference.value)}{unit}" if difference.value else f"0{unit}"
+
+
+def _interval(metric: Metric, difference: Difference) -> str:
+    if difference.low is None or difference.high is None:
+        return ""
+    if not difference.changed:
+        return "none differs"
+    shown = _formatter(metric, difference)
+    return f"[{shown(difference.low)}, {shown(difference.high)}]"
+
+
+def _formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
+    """How a difference and its interval are shown: with decimals that give the farthest of them two digits."""
+    factor, least = _unit(metric)
+    ends = (difference.value, difference.low, difference.high)
+    widest = factor * max(abs(end) for end in ends if end is not None)
+    digits = 1 - math.floor(math.log10(widest)) if widest else 0
+    digits = max(least, digits)
+    if digits > _MOST_DIGITS and metric.kind != "usd":
+        return lambda value: f"{factor * value:+.1e}"
+    return lambda value: f"{round(factor * value, digits) + 0.0:+.{digits}f}"
+
+
+def _bullet(text: str, width: int) -> Sequence[str]:
+    return textwrap.wrap(text, width, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def _pad_right(text: str, wide: int) -> str:
+    return text + " " * (wide - _columns(text))
+
+
+def _pad_left(text: str, wide: int) -> str:
+    return " " * (wide - _columns(text)) + text

@@ -1,0 +1,98 @@
+"""What a comparison of runs holds: what `edgen compare --json` prints, the run keeps and the report draws."""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.stats.ratios import RatioEstimate
+
+
+class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm, that is one run. `scenarios` are those compared; `paired`: whether they are the baseline's."""
+
+    label: str
+    run: str
+    fingerprint: str
+    scenarios: int
+    paired: bool
+    planned: int
+    accepted: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    tokens: int
+    cost_usd: float | None
+    simulated: bool
+    changes: dict[str, str] = {}  # what of the job differs from the baseline's: key -> value here
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """`arm` minus the baseline, over the scenarios that have a value in both: `n` of them, of which `changed`
+    add anything to the difference. `events`, of a share: how often what it is of occurred in both arms
+    together, or did not, whichever is the rarer.
+
+    `low` and `high` are the 95% bootstrap interval, `p` the two-sided p-value, `p_holm` the same adjusted by
+    Holm for all metrics of all arms (None where no scenario differs, so that nothing is tested); all None where
+    there is too little to tell."""
+
+    arm: str
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    n: int
+    changed: int
+    events: int | None = None
+
+    @property
+    def evidence(self) -> int:
+        """What the difference rests on: the scenarios that differ, or the events where these are fewer."""
+        return self.changed if self.events is None else min(self.changed, self.events)
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is stable, `title` for people; `over` what it is an average over (planned conversations, accepted
+    conversations, blocks). `kind` tells how to print it."""
+
+    name: str
+    title: str
+    kind: str  # share, number, usd
+    over: str
+    definition: str
+    arms: dict[str, RatioEstimate]
+    differences: tuple[Difference, ...]
+    group: str = ""  # outcomes, effort, conversations, diversity
+
+
+class NotCompared(msgspec.Struct, frozen=True, kw_only=True):
+    """What could not be compared, and why."""
+
+    what: str
+    arms: tuple[str, ...]
+    why: str
+
+
+class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The rendered prompts of one scenario that differ between the baseline and an arm, as a unified diff."""
+
+    arm: str
+    use: str
+    scenario: int
+    diff: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
+    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences."""
+
+    name: str
+    baseline: str
+    arms: tuple[ArmFacts, ...]
+    shared: int
+    metrics: tuple[Metric, ...]
+    not_compared: tuple[NotCompared, ...]
+    caveats: tuple[str, ...]
+    method: str
+    resamples: int
+    seed: int
+    prompts: tuple[PromptDifference, ...] = ()

@@ -1,0 +1,324 @@
+"""Runs as arms of a comparison: which they are, whether they share scenarios, where the result is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, load_job, protocol_of, settings_of
+from edgen.core.errors import RunError, ShortError, UsageError
+from edgen.core.files import write_lines
+from edgen.core.values import Turn
+from edgen.core.yaml_values import nearest
+from edgen.evaluation.comparison.arms import Arm, SettledConversation
+from edgen.evaluation.comparison.compare import compare_arms
+from edgen.evaluation.comparison.result import Comparison, PromptDifference
+from edgen.planning.allowed_files import Reach
+from edgen.planning.job_differences import find_differences, settings_by_key
+from edgen.planning.load import plan_of, space_of
+from edgen.planning.plan import Plan
+from edgen.prompting.diff import join_messages, unified_diff
+from edgen.space import content_sha256
+from edgen.store.run_folder import RunFolder, check_file
+from edgen.store.run_reader import RunReader
+
+_MARK = b'"kind": "edgen comparison"'
+_LONGEST_NAME = 120  # bytes of a file's name
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A run that is to be an arm: its folder, and the run that it is an arm of (or itself)."""
+
+    label: str
+    run: RunFolder
+    whole: Job
+    arm: str
+
+
+@contextlib.contextmanager
+def open_comparison(
+    paths: Sequence[Path],
+    names: Sequence[str] = (),
+    *,
+    prompts: bool = False,
+    tell: Callable[[str], None] = lambda _stage: None,
+) -> Iterator[Comparison]:
+    """Compare the arms of the runs in these folders; `names` chooses some, the first is the baseline. Nobody
+    changes the runs before the context is left, so that what is stored within is about what is there.
+
+    Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
+    where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
+    """
+    _refuse_twins(paths)
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            _require(path, paths)
+            stack.enter_context(RunFolder(path).read())
+        chosen = _choose(_arms_of(paths), names, paths)
+        _refuse_other_scenarios(chosen, paths)
+        readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]
+        first = chosen[0].whole, readers[0]
+        arms = [_arm(one, reader, first) for one, reader in zip(chosen, readers, strict=True)]
+        differences = list(_prompt_differences(chosen, arms)) if prompts else []
+        seed = readers[0].job.seed
+        yield compare_arms(_name(paths), arms, seed=seed, prompts=differences, tell=tell)
+
+
+def compare(
+    paths: Sequence[Path],
+    names: Sequence[str] = (),
+    *,
+    tell: Callable[[str], None] = lambda _stage: None,
+) -> Comparison:
+    """As `comparing`, for somebody who stores nothing or keeps others out himself."""
+    with open_comparison(paths, names, tell=tell) as comparison:
+        return comparison
+
+
+def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
+    """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or to
+    the file `output`; returns where it is. Raises UsageError if something else is there."""
+    run = RunFolder(path)
+    if output is None:
+        output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
+        if not run.comparisons.is_dir():
+            if run.comparisons.exists() or run.comparisons.is_symlink():
+                raise UsageError(
+                    f"{run.comparisons}: this is no folder; move it away, or name a file with -o."
+                )
+            run.comparisons.mkdir()
+    check_file(output, run, _MARK, "comparison")
+    write_lines(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
+    return output
+
+
+def _file_name(labels: Sequence[str]) -> str:
+    name = "-vs-".join(labels)
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    first = labels[0].encode()[:80].decode(errors="ignore")
+    return f"{first}-vs-{len(labels) - 1}-others-{digest}"
+
+
+def _require(path: Path, paths: Sequence[Path]) -> None:
+    """Raise RunError where there is no run; UsageError where an arm of the first one seems to be meant."""
+    first = RunFolder(paths[0])
+    arms = list(load_job(first.job).arms) if not path.exists() and first.job.exists() else []
+    if str(path) in arms:
+        meant = [str(other) for other in paths[1:] if str(other) in arms]
+        meant = meant if len(meant) > 1 else [arm for arm in arms if arm not in meant][:1] + meant
+        raise UsageError(
+            f"{path}: there is no run here, but {paths[0]} has an arm of this name; "
+            f"did you mean --arms {' '.join(meant)}?"
+        )
+    RunFolder(path).require()
+
+
+def _refuse_twins(paths: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise UsageError(f"{path}: this run is named twice; compared with itself, nothing differs.")
+        seen.add(path.resolve())
+
+
+def _name(paths: Sequence[Path]) -> str:
+    return " and ".join(_labels(paths))
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """The folders' names, with as much of what is above them as keeps them apart."""
+    parts = [path.resolve().parts for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
+
+
+def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
+    """Every arm of these runs, and the runs that have none."""
+    found = []
+    for path, label in zip(paths, _labels(paths), strict=True):
+        run = RunFolder(path)
+        job = load_job(run.job)
+        for arm in job.arm_names:
+            name = arm or label if len(paths) == 1 else f"{label}.{arm}".rstrip(".")
+            found.append(_Chosen(name, run.arm(arm), job, arm))
+    return found
+
+
+def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path]) -> list[_Chosen]:
+    """Those that are named, in that order; all of them where none is. Raises UsageError and ShortError."""
+    known = {one.label: one for one in every}
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            near += f"; there are {', '.join(known)}" if "did you mean" in near else ""
+            raise UsageError(f"--arms: there is no arm '{name}'{near}.")
+        if names.count(name) > 1:
+            raise UsageError(f"--arms: '{name}' is named twice; compared with itself, nothing differs.")
+    chosen = [known[name] for name in names] or list(every)
+    if len(chosen) < 2:
+        if names:
+            raise UsageError(
+                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared "
+                "with."
+            )
+        raise UsageError(
+            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a "
+            "second run "
+            "of the same scenarios, or give the job `arms:`."
+        )
+    for one in chosen:
+        if not one.run.ledger.exists():
+            others = [other.label for other in chosen if other.run.ledger.exists()]
+            more = (
+                f" The others can be compared by themselves: --arms {' '.join(others)}."
+                if len(others) > 1
+                else ""
+            )
+            raise ShortError(
+                f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{more}"
+            )
+    return chosen
+
+
+def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) -> None:
+    """Raise UsageError where runs draw other scenarios, RunError where an arm was made under another job."""
+    facts = {path: _drawn_by(RunFolder(path)) for path in paths}
+    first = facts[paths[0]]
+    for path, theirs in facts.items():
+        other = [
+            f"{key} ({theirs[key][:12]} here, {first[key][:12]} in {paths[0]})"
+            for key in first
+            if theirs[key] != first[key]
+        ]
+        if other:
+            raise UsageError(
+                f"{path}: it shares no scenarios with {paths[0]}: other {', other '.join(other)}. "
+                "Runs can be compared that have the same seed, design and space."
+            )
+    for one in chosen:
+        drawn = _drawn_by(one.run)
+        for key, value in drawn.items():
+            if value != first[key] and not (
+                key == "space" and one.arm and "space" in one.whole.arms[one.arm]
+            ):
+                raise RunError(
+                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now "
+                    "has: generation "
+                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, "
+                    "to its end."
+                )
+
+
+def _drawn_by(run: RunFolder) -> dict[str, str]:
+    """What a run's scenarios follow from."""
+    job = load_job(run.job)
+    if job.resolved is not None:
+        space = job.resolved.space_sha256
+    else:  # a run with arms
+        space = content_sha256(space_of(job, Reach.of(run.job)))
+    return {
+        "seed": str(job.seed),
+        "design": job.design if job.design != "pairwise" else f"pairwise {job.strength}",
+        "space": space,
+    }
+
+
+def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
+    view, job = reader.views[""], reader.job
+    baseline = first[1]
+    theirs, ours = (
+        settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
+    )
+    return Arm(
+        label=one.label,
+        run=str(one.run.path),
+        fingerprint=view.plan.fingerprint,
+        scenarios=view.plan.scenarios,
+        first=view.plan.first,
+        replicates=view.plan.replicates,
+        outcomes=partial(_outcomes, reader),
+        turns=partial(_turns, reader),
+        draws="/".join(_drawn_by(one.run).values()),
+        roles=tuple(role.name for role in reader.space.roles),
+        asking=protocol_of(job).probability_by(settings_of(job)),
+        pending=reader.pending,
+        simulated=view.simulated,
+        earlier=one.run.previous.exists(),
+        branching=job.branch is not None,
+        changes={key: here for key, (_, here) in find_differences(theirs, ours).items()},
+    )
+
+
+def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
+    """What is settled, each with what it took and what was said."""
+    view = reader.views[""]
+    spent, records = _Sought(view.spent()), _Sought(view.records())
+    for index, replicate, status, reason in view.settled():
+        paid = spent.at(index, replicate)
+        kept = records.at(index, replicate) if status == "accepted" else None
+        calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
+        outcome = SettledConversation(
+            scenario=index,
+            replicate=replicate,
+            status=status,
+            reason=reason,
+            calls=calls,
+            tokens=prompt_tokens + completion_tokens,
+            cost=cost,
+        )
+        if kept is not None:
+            record = reader.read(kept[-1])
+            outcome = msgspec.structs.replace(
+                outcome,
+                turns=record.turns,
+                probability=record.conversation.probability,
+                ended_by=record.conversation.ended_by,
+                repairs=record.provenance.repairs,
+            )
+        yield outcome
+
+
+class _Sought:
+    """Rows that begin with (index, replicate), ascending, asked for in the same order."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def at(self, index: int, replicate: int) -> tuple[Any, ...] | None:
+        while self._next is not None and self._next[:2] < (index, replicate):
+            self._next = next(self._rows, None)
+        found = self._next
+        return found if found is not None and found[:2] == (index, replicate) else None
+
+
+def _turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ...]:
+    data = reader.views[""].record(index, replicate)
+    return () if data is None else reader.read(data).turns
+
+
+def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
+    """How the prompts of the first scenario differ, rendered as they are sent when the conversation begins."""
+    plans = [plan_of(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
+    # An arm with other weights draws another scenario: its templates are shown with the baseline's.
+    plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
+    before = plans[0].opening(plans[0].scenario(0))
+    for arm, plan in zip(arms[1:], plans[1:], strict=True):
+        after = plan.opening(plan.scenario(0))
+        for use in dict.fromkeys([*before, *after]):
+            one, other = (join_messages(messages.get(use, ())) for messages in (before, after))
+            if diff := unified_diff(one, other, arms[0].label, arm.label):
+                yield PromptDifference(arm=arm.label, use=use, scenario=0, diff=diff)

@@ -1,0 +1,98 @@
+"""Data sets from runs and from anybody's files of Education Dialogue's form.
+
+Samples and plan are read anew each time they are asked for, and streamed. A run is read from its ledger, so that
+what was rejected is known too; a run with arms is one data set an arm. Of files there are the records alone; those
+that cannot be read are counted by reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from edgen.evaluation.data_set import DataSet
+from edgen.evaluation.data_sets.files import files_at
+from edgen.evaluation.data_sets.runs import is_settled, nothing_settled, run_at
+from edgen.evaluation.sample import PlannedOutcome, Sample
+from edgen.store.run_folder import RunFolder
+
+__all__ = ["DataSet", "open_data_sets"]
+
+
+def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
+    """What there is to measure at these paths: one data set, or one an arm for a run with arms by itself.
+
+    Raises LockedError if somebody works on a run, ShortError if nothing of it is settled, RunError and
+    DataError for what cannot be read. What is wrong inside a file shows when it is read.
+    """
+    if len(paths) == 1:
+        return _at(paths[0])
+    return [_combine([found for number, path in enumerate(paths) for found in _at(path, number)])]
+
+
+def _at(path: Path, number: int = 0) -> list[DataSet]:
+    """What is at one path; `number` keeps its scenarios apart from those of other paths."""
+    rundir = RunFolder(path)
+    if rundir.exists:
+        rundir.refuse_links()
+    if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms_folder.exists())):
+        return [files_at(path, number)]
+    whole = RunFolder(path.resolve().parent.parent)
+    if path.resolve().parent == whole.arms_folder and whole.job.exists():
+        # an arm by itself has the test side of its run
+        whole.refuse_links()
+        with whole.read():
+            return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm="")]
+    with rundir.read():
+        arms = rundir.arms()
+        begun = [arm for arm, own in arms if is_settled(own.ledger)]
+        if not begun:
+            raise nothing_settled(rundir)
+        found = [run_at(rundir, arm, number) for arm in begun]
+    if missing := [arm for arm, _ in arms if arm not in begun]:
+        words = f"{'Arm' if len(missing) == 1 else 'Arms'} {', '.join(missing)}: nothing is settled yet."
+        found = [dataclasses.replace(one, notes=(*one.notes, words)) for one in found]
+    return found
+
+
+def _combine(parts: Sequence[DataSet]) -> DataSet:
+    """Several data sets as one data set."""
+    unread: Counter[str] = Counter()
+
+    def samples() -> Iterator[Sample]:
+        unread.clear()
+        for part in parts:
+            yield from part.samples()
+            unread.update(part.unread)
+
+    def plan() -> Iterator[PlannedOutcome] | None:
+        known = [found for part in parts if (found := part.plan()) is not None]
+        return itertools.chain.from_iterable(known) if known else None
+
+    counts = [part.count for part in parts if part.count is not None]
+    # files know no plan; beside runs they would count as planned and all accepted
+    files = [part.name for part in parts if part.plan() is None]
+    runs = [part for part in parts if part.plan() is not None]
+    spaces = [part.space for part in runs or parts]
+    notes: dict[str, list[str]] = {}
+    if runs and files:
+        alone = ", ".join(part.name for part in runs)
+        notes[f"no plan is known of files, so coverage is that of {alone} alone."] = files
+    for part in parts:
+        for note in part.notes:
+            notes.setdefault(note, []).append(part.name)
+    return DataSet(
+        name=" + ".join(part.name for part in parts[:4]) + (" + …" if len(parts) > 4 else ""),
+        sources=tuple(source for part in parts for source in part.sources),
+        samples=samples,
+        plan=plan,
+        family=parts[0].family if len({part.family for part in parts}) == 1 else "",
+        roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
+        space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
+        count=sum(counts) if len(counts) == len(parts) else None,
+        unread=unread,
+        notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
+    )

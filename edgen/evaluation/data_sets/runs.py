@@ -1,0 +1,159 @@
+"""A run's conversations as samples, and what became of everything it planned, out of its ledger."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.config import load_job
+from edgen.core.errors import RunError, ShortError
+from edgen.core.values import Scenario
+from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
+from edgen.evaluation.sample import PlannedOutcome, Sample
+from edgen.families.base import Recorded, with_marker
+from edgen.reading import clean_turn, is_plain
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader, read_test_side
+from edgen.validation import read_speech
+
+
+def is_settled(ledger: Path) -> bool:
+    """Whether any conversation of a ledger's plan has an outcome."""
+    if not ledger.exists():
+        return False
+    with LedgerReader(ledger) as view:
+        return view.status.planned > view.status.pending
+
+
+def nothing_settled(rundir: RunFolder) -> ShortError:
+    """The error for a run in which nothing is settled."""
+    return ShortError(
+        f"{rundir.path}: nothing of this run is settled yet, so there is nothing to measure. "
+        "`edgen generate` with its job goes on with it."
+    )
+
+
+def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
+    """A run, or one arm of it. The caller holds the run's lock."""
+    own = rundir.arm(arm)
+    with RunReader(own.path) as reader:
+        view, space, name = reader.views[""], reader.space, arm or reader.name
+        family = reader.family.name
+        if view.status.planned == view.status.pending:
+            raise nothing_settled(rundir)
+        notes = list(_notes(rundir, own, view))
+        accepted = view.status.accepted
+        calibration = None
+        if not arm and rundir.pairs.exists():
+            try:
+                calibration = _calibration(reader)
+            except RunError as problem:
+                notes.append(f"No calibration: {problem}")
+    reading = _RunReading(rundir, arm, number * SCENARIOS_A_PATH)
+    return DataSet(
+        name=name,
+        sources=(str(own.path),),
+        samples=reading.samples,
+        plan=reading.plan,
+        family=family,
+        roles=space.roles,
+        space=space,
+        arm=arm,
+        count=accepted,
+        calibration=calibration,
+        notes=tuple(notes),
+    )
+
+
+def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
+    if view.status.pending:
+        yield (
+            f"{view.status.pending} of {view.status.planned} conversations are pending: the measures are of what "
+            "is there, and the rest may change them."
+        )
+    if view.simulated:
+        yield "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
+    if own is not rundir and rundir.pairs.exists():
+        yield (
+            f"The pairs of this run are across its arms: `edgen pairs {rundir.path} --report` has their calibration."
+        )
+
+
+def _calibration(reader: RunReader) -> dict[str, Any] | None:
+    from edgen.preferences.bias import bias_report
+
+    report = bias_report((compared.pair, {}) for compared in reader.compared())
+    keys = ("judge", "model", "compare", "calibration")
+    known = [judge for judge in report["judges"] if judge["calibration"] is not None]
+    return {"judges": [{key: judge[key] for key in keys} for judge in known]} if known else None
+
+
+class _RunReading:
+    """One run, or one arm of a run, read anew by each method. The arms of a run have one test side."""
+
+    def __init__(self, rundir: RunFolder, arm: str, offset: int) -> None:
+        self._rundir = rundir
+        self._arm = arm
+        self._offset = offset
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[RunReader]:
+        with self._rundir.read(), RunReader(self._rundir.arm(self._arm).path) as reader:
+            yield reader
+
+    def samples(self) -> Iterator[Sample]:
+        with self._open() as reader:
+            arms = (own for _, own in self._rundir.begun_arms())
+            side = read_test_side(arms, load_job(self._rundir.job).split.test)
+            for _, _, group, data in reader.views[""].records():
+                record = reader.read(data)
+                split: Literal["train", "test"] = "test" if side.is_test(group) else "train"
+                yield _read_sample(record, self._with_offset(record.scenario), split, str(self._rundir.path))
+
+    def plan(self) -> Iterator[PlannedOutcome]:
+        """Every planned conversation, scenario by scenario; one without an outcome is pending."""
+        with self._open() as reader:
+            view = reader.views[""]
+            outcomes = view.settled()
+            settled = next(outcomes, None)
+            for index in range(view.plan.first, view.plan.scenarios):
+                scenario = self._with_offset(reader.scenario(index))
+                for replicate in range(view.plan.replicates):
+                    if settled is None or settled[:2] != (index, replicate):
+                        yield PlannedOutcome(scenario, replicate, "pending")
+                        continue
+                    status, reason = settled[2:]
+                    yield PlannedOutcome(scenario, replicate, status, reason)  # type: ignore[arg-type]
+                    settled = next(outcomes, None)
+
+    def _with_offset(self, scenario: Scenario) -> Scenario:
+        if not self._offset:
+            return scenario
+        return msgspec.structs.replace(scenario, index=scenario.index + self._offset)
+
+
+def _read_sample(
+    record: Recorded, scenario: Scenario, split: Literal["train", "test"], source: str
+) -> Sample:
+    """A sample of a run. Its record is read as one of a file is."""
+    written = with_marker(record.conversation)
+    found = read_speech([(turn.role, turn.text) for turn in written], clean_turn, is_plain)
+    return Sample(
+        id=record.id,
+        source=source,
+        split=split,
+        scenario=scenario,
+        turns=found.turns,
+        entries=len(written),
+        defects=found.defects,
+        marker=found.marker,
+        ended_by=record.conversation.ended_by,
+        probability=record.conversation.probability,
+        simulated=record.provenance.simulated,
+        repairs=record.provenance.repairs,
+    )

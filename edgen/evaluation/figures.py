@@ -1,0 +1,282 @@
+"""Pictures and tables as values: what a measure or a run has to show, without how it is drawn.
+
+The report draws a chart and lays out its picture. A colour is the name of one of the page's colours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.core.text import NONE, number, percent
+from edgen.stats.distributions import Distribution
+from edgen.stats.intervals import Estimate
+
+# of arms; the last ones stand for something else too: sky and purple for match and mismatch
+SERIES = ("blue", "orange", "green", "vermillion", "grey", "sky", "purple")
+
+
+LEVELS = 9  # shades of a heat map, 0 for nothing
+
+
+def shade_of(count: int, most: int) -> int:
+    """The shade for a count: 0 for none, the last one for `most`."""
+    return 0 if count <= 0 or most <= 0 else max(1, math.ceil(count / most * (LEVELS - 1)))
+
+
+def series_colour(place: int) -> str:
+    """The colour of the series at `place`, from 0 on."""
+    return SERIES[place % len(SERIES)]
+
+
+class Axis(NamedTuple):
+    """An x axis. `low` and `high` None: as the data have it. `log`: the values are logarithms to base 10."""
+
+    title: str = ""
+    tick: Callable[[float], str] = number
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    log: bool = False
+
+
+WHOLE_NUMBERS = Axis(low=0, whole=True)
+SHARES = Axis(tick=lambda value: percent(value, 0), low=0, high=1)
+PROBABILITIES = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
+
+
+class Bar(NamedTuple):
+    """One value from 0 on, with the words beside it."""
+
+    label: str
+    value: float
+    said: str
+    colour: str = "blue"
+
+
+class Stack(NamedTuple):
+    """A bar as long as the picture, cut into pieces: (colour, count)."""
+
+    label: str
+    said: str
+    pieces: Sequence[tuple[str, int]]
+
+
+class Interval(NamedTuple):
+    """A value with its interval, either end of which may be unknown. `hollow`: drawn as an open mark."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    said: str
+    colour: str = "blue"
+    hollow: bool = False
+
+
+class Histogram(NamedTuple):
+    """A distribution with a name."""
+
+    label: str
+    distribution: Distribution
+    colour: str = "blue"
+
+
+class Curve(NamedTuple):
+    """Points joined by a line; `dashed` for what is fitted, not measured."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: str = "blue"
+    dashed: bool = False
+
+
+class Bars(NamedTuple):
+    """Horizontal bars from 0 to `top` (None: the largest)."""
+
+    rows: Sequence[Bar]
+    top: float | None = 1
+
+
+class Stacks(NamedTuple):
+    """Stacked bars."""
+
+    rows: Sequence[Stack]
+
+
+class Intervals(NamedTuple):
+    """Dots on their intervals; `reference` is a line to compare them with."""
+
+    rows: Sequence[Interval]
+    axis: Axis
+    reference: float | None = None
+
+
+class Histograms(NamedTuple):
+    """Up to three distributions as histograms, more as strips of their quantiles."""
+
+    rows: Sequence[Histogram]
+    axis: Axis
+
+
+class Curves(NamedTuple):
+    """Lines over one another, on logarithmic axes or within the unit square; `x` and `y` name the axes."""
+
+    rows: Sequence[Curve]
+    x: str
+    y: str
+    log: bool = True
+
+
+class Cells(NamedTuple):
+    """Counts over two dimensions: `rows` names the rows; a cell that was planned and has nothing is crossed."""
+
+    rows: Sequence[str]
+    columns: int
+    planned: Sequence[Sequence[int]]
+    accepted: Sequence[Sequence[int]]
+
+
+Chart = Bars | Stacks | Intervals | Histograms | Curves | Cells
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Text in rows. The first column names the row. A table with a `title` is folded away under it. `style` is
+    how it is set: "plain" for words, "wide" for many columns, "" for numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    style: str = ""
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """A chart and all that goes with it: what to look for, a text alternative, its data as tables. `legend` is
+    (colour, words); `key` says what numbered rows and columns are: (which, their names)."""
+
+    name: str
+    title: str
+    chart: Chart
+    caption: str
+    alternative: str
+    tables: tuple[Table, ...]
+    legend: tuple[tuple[str, str], ...] = ()
+    key: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+Block = str | Table | Picture  # a piece of a section; a str is a paragraph
+
+
+def bars_picture(
+    name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
+) -> Picture:
+    """The first `most` of the rows (None: all) as bars of shares; the table has all."""
+    drawn = rows[:most]
+    if len(rows) > len(drawn):
+        caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."
+    return Picture(
+        name=name,
+        title=title,
+        chart=Bars(drawn),
+        caption=caption,
+        alternative=describe_rows("Bars", title, drawn),
+        tables=(Table(("", "value"), tuple((row.label, row.said) for row in rows)),),
+    )
+
+
+def intervals_picture(name: str, title: str, rows: Sequence[Interval], axis: Axis, caption: str) -> Picture:
+    """Values with their 95% intervals."""
+    return Picture(
+        name=name,
+        title=title,
+        chart=Intervals(rows, axis),
+        caption=caption.strip(),
+        alternative=describe_rows("Dots with 95% intervals", title, rows),
+        tables=(Table(("", "value (95% interval)"), tuple((row.label, row.said) for row in rows)),),
+    )
+
+
+def histograms_picture(
+    name: str, title: str, rows: Sequence[Histogram], axis: Axis, caption: str
+) -> Iterator[Picture]:
+    """The distributions that hold anything; no picture where none does."""
+    rows = [row for row in rows if row.distribution.n]
+    if not rows:
+        return
+    said = "; ".join(
+        f"{row.label}: median {axis.tick(row.distribution.median or 0.0)}, "
+        f"5% to 95%: {axis.tick(row.distribution.p5 or 0.0)} to {axis.tick(row.distribution.p95 or 0.0)}"
+        for row in rows
+    )
+    yield Picture(
+        name=name,
+        title=title,
+        chart=Histograms(rows, axis),
+        caption=f"{caption} {explain_histograms(rows)}",
+        alternative=f"Distribution of: {title}. {said}.",
+        tables=tuple(_distribution_tables(rows, axis)),
+    )
+
+
+def explain_histograms(rows: Sequence[Histogram]) -> str:
+    """How to read what is drawn of these."""
+    if sum(1 for row in rows if row.distribution.n) <= 3:
+        return "The dashed line is the median."
+    return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
+
+
+def _distribution_tables(rows: Sequence[Histogram], axis: Axis) -> Iterator[Table]:
+    keys = ("mean", "sd", "min", "p5", "p25", "median", "p75", "p95", "max")
+    yield Table(
+        ("", "n", "mean", "sd", "least", "5%", "25%", "median", "75%", "95%", "most"),
+        tuple(
+            (row.label, number(row.distribution.n), *(number(getattr(row.distribution, key)) for key in keys))
+            for row in rows
+        ),
+    )
+    for row in rows if len(rows) <= 3 else ():
+        counts = ((_bin(b.low, b.high, axis), number(b.count)) for b in row.distribution.bins)
+        yield Table((row.label, "count"), tuple(counts))
+
+
+def _bin(low: float, high: float, axis: Axis) -> str:
+    if axis.whole and high - low == 1:
+        return number(low)
+    return f"{axis.tick(low)} to {axis.tick(high - 1) if axis.whole else axis.tick(high)}"
+
+
+def describe_rows(kind: str, title: str, rows: Sequence[Bar] | Sequence[Interval] | Sequence[Stack]) -> str:
+    """A text alternative: every row with its words."""
+    return f"{kind}: {title}. {'; '.join(f'{row.label}: {row.said}' for row in rows)}."
+
+
+def interval_of(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    """(value, low, high) of an estimate."""
+    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def share_of(estimate: Estimate | None) -> str:
+    """`96.2% (95.1 to 97.3)`."""
+    if estimate is None:
+        return NONE
+    if estimate.low is None or estimate.high is None:
+        return percent(estimate.value)
+    return f"{percent(estimate.value)} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
+
+
+def mean_of(estimate: Estimate | None, digits: int = 2, form: Callable[..., str] = number) -> str:
+    """`0.61 (0.58 to 0.64)`."""
+    if estimate is None:
+        return NONE
+    value = form(estimate.value, digits)
+    if estimate.low is None or estimate.high is None:
+        return value
+    return f"{value} ({form(estimate.low, digits)} to {form(estimate.high, digits)})"
+
+
+def label_with_arm(words: str, arm: str) -> str:
+    """The words, and the arm that they are about where there are several."""
+    return f"{words} · {arm}" if arm else words

@@ -1,0 +1,121 @@
+"""A measure: an object with a name and a definition, that looks at every conversation of a data set once.
+
+edgen's own are in `measures/`, a package's are found by the entry points of group `edgen.measures`. Nothing else
+knows their names: the command line, the tables of a terminal and the sections of the report ask the objects.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from edgen.evaluation.data_set import DataSet
+from edgen.evaluation.figures import Block
+from edgen.evaluation.sample import PlannedOutcome, Sample, Words
+from edgen.evaluation.texts.corpus import Corpus
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class Observer(Protocol):
+    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once for all."""
+
+    def see(self, sample: Sample, words: Words) -> None: ...
+
+
+class Count(Observer, Protocol[V_co]):
+    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the plan."""
+
+    def result(self) -> V_co: ...
+
+
+class ArmResult(NamedTuple, Generic[V]):
+    """What a measure found in a run, or in one arm of it. `arm` is "" without arms, `name` the arm's or the run's;
+    `job` is as resolved."""
+
+    arm: str
+    name: str
+    value: V
+    job: Mapping[str, Any]
+
+
+class Measure(abc.ABC, Generic[V]):
+    """What is measured, how it is defined, and how its value is shown.
+
+    `definition` names its source, or says that it is edgen's own. `order` is its place among the measures. `section`
+    names the section of the report that shows it. `nothing` is said where there is nothing to show. A measure
+    that `tells_of_plan` has something to say where no conversation was accepted. The value is one that msgspec
+    can encode: it stands in the output of `edgen stats --json` under the measure's name.
+    """
+
+    name: ClassVar[str]
+    definition: ClassVar[str]
+    order: ClassVar[int] = 1000
+    section: ClassVar[str] = "more"
+    nothing: ClassVar[str] = "There is nothing to tell."
+    tells_of_plan: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def start(self, shared: Shared) -> Count[V]:
+        """A new count over one data set."""
+
+    def lines(self, value: V) -> Iterator[str]:
+        """The value for a person, in lines of at most 78 columns."""
+        yield msgspec.json.encode(value).decode()
+
+    def blocks(self, found: Sequence[ArmResult[V]]) -> Iterator[Block]:
+        """What the report shows of it: pictures, tables, paragraphs, every arm beside every other."""
+        for one in found:
+            yield "\n".join([*([one.arm] if one.arm else []), *self.lines(one.value)])
+
+    def tiles(self, value: V) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
+        """Figures for the top of the report: (figure, what it is, a remark)."""
+        return iter(())
+
+    def examples(self, value: V) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+        """Conversations to read for what was found: (id, a clause on why), the clearest first."""
+        return iter(())
+
+
+class Shared:
+    """What the measures at work on one data set share."""
+
+    def __init__(self, data: DataSet, find: Callable[[str], Measure[Any]], *, planned: bool = False) -> None:
+        self.data = data
+        self.planned = planned  # whether a plan is known, with the outcome of everything in it
+        self._find = find
+        self._counts: dict[str, Count[Any]] = {}
+        self._results: dict[str, Any] = {}
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The words of all conversations. It is filled where a measure asks for it when it starts."""
+        return Corpus()
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start these measures, and those that they ask for."""
+        for name in names:
+            if name not in self._counts:
+                self._counts[name] = self._find(name).start(self)
+
+    @property
+    def observers(self) -> list[Callable[[Sample, Words], None]]:
+        """What has to see every sample."""
+        corpus = [lambda _, words: self.corpus.add(words)] if "corpus" in self.__dict__ else []
+        return [*(count.see for count in self._counts.values()), *corpus]
+
+    @property
+    def plan_observers(self) -> list[Callable[[PlannedOutcome], None]]:
+        """What has to see every planned conversation."""
+        return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
+
+    def result(self, name: str) -> Any:
+        """The value of a measure that was started, once everything was seen."""
+        if name not in self._results:
+            self._results[name] = self._counts[name].result()
+        return self._results[name]

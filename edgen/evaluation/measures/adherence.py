@@ -1,0 +1,167 @@
+"""Adherence: whether conversations keep to what their scenarios state, by keywords.
+
+Five shares, each over the conversations that can be decided: does the student ask for the way it
+prefers, do both sides' stated reactions show, does the teacher keep to its preferred way or leave it for
+the student's. How each is decided is defined in `cues`. On nineteen released records of Education
+Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew
+these records, so elsewhere expect less.
+
+Shares and intervals are those of `stats.intervals`, clustered by scenario: they tell of the draw of
+scenarios, not of the keywords' errors. Memory: 13 bytes a conversation.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from edgen.core.text import quantity
+from edgen.evaluation.figures import (
+    SHARES,
+    Block,
+    Interval,
+    interval_of,
+    intervals_picture,
+    label_with_arm,
+    series_colour,
+    share_of,
+)
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, share_with_interval, wrap
+from edgen.families.education.cues import MEASURES, Verdicts, verdicts
+from edgen.stats.intervals import Estimate, share
+
+KEYWORDS = "keywords"
+_NOTE = (
+    "Keywords are a baseline: they know no irony, no negation and no context, and only English. On simulated "
+    "conversations they flatter, since the simulator sorts preferences into families by the same table."
+)
+_UNDECIDED = -1
+_QUESTIONS = {  # on a terminal, in a report
+    "student_asks": ("student asks for its way", "Student asks for its way"),
+    "student_reaction": ("student's reaction shows", "Student's reaction shows"),
+    "teacher_reaction": ("teacher's reaction shows", "Teacher's reaction shows"),
+    "teacher_keeps": ("teacher keeps its way", "Teacher keeps to its way"),
+    "teacher_leaves": ("teacher goes over", "Teacher goes over to the other's"),
+}
+
+
+class Adherence(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold` counts those
+    that cannot, by question. `by` is "keywords" or a judge's name."""
+
+    by: str
+    n: int
+    student_asks: Estimate | None  # the student asks for the way it prefers
+    student_reaction: Estimate | None  # the student's stated reaction shows
+    teacher_reaction: Estimate | None
+    teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
+    teacher_leaves: Estimate | None  # the teacher goes over to the student's way
+    untold: dict[str, int] = {}
+    agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
+    note: str | None = None
+
+
+class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
+    """By keywords, and by as many judges as were asked."""
+
+    name = "adherence"
+    definition = (
+        "By keywords: whether the student asks for the way it prefers, whether stated reactions show, "
+        "whether the teacher keeps to its preferred way in the last third or goes over to the student's. "
+        "edgen's own baseline; a judge model reads better."
+    )
+    order = 8
+    section = "behaviour"
+
+    def start(self, shared: Shared) -> KeywordCount:  # noqa: ARG002
+        return KeywordCount()
+
+    def lines(self, value: tuple[Adherence, ...]) -> Iterator[str]:
+        for found in value:
+            kappa = "; kappa: agreement with the keywords" if found.agreement else ""
+            yield f"by {found.by}, {quantity(found.n, 'conversation')}{kappa}"
+            for name, (label, _) in _QUESTIONS.items():
+                estimate: Estimate | None = getattr(found, name)
+                agreed = found.agreement.get(name)
+                kappa = "" if agreed is None else f", kappa {agreed:.2f}"
+                untold = f"; {found.untold[name]:,} untold" if found.untold.get(name) else ""
+                yield row(f"  {label}", f"{share_with_interval(estimate)}{kappa}{untold}")
+            if found.note:
+                yield from wrap(found.note)
+
+    def blocks(self, found: Sequence[ArmResult[tuple[Adherence, ...]]]) -> Iterator[Block]:
+        judges = list(dict.fromkeys(each.by for one in found for each in one.value))
+        for place, judge in enumerate(judges):
+            rows = [
+                Interval(
+                    label_with_arm(words, one.arm),
+                    *interval_of(estimate),
+                    share_of(estimate),
+                    series_colour(arm),
+                )
+                for name, (_, words) in _QUESTIONS.items()
+                for arm, one in enumerate(found)
+                for each in one.value
+                if each.by == judge and (estimate := getattr(each, name)) is not None
+            ]
+            if rows:
+                by = "keywords" if judge == KEYWORDS else f"the judge {judge}"
+                notes = {each.note for one in found for each in one.value if each.by == judge and each.note}
+                yield intervals_picture(
+                    f"adherence-{place}", f"Keeping to the scenario, by {by}", rows, SHARES,
+                    "Shares of the conversations that it can be told of, with 95% intervals. Look for what rarely shows: "
+                    "the scenario asks for it and the model does not do it. " + " ".join(sorted(notes)),
+                )  # fmt: skip
+
+
+class KeywordCount:
+    """The shares by keywords."""
+
+    def __init__(self) -> None:
+        self._verdicts = VerdictCount()
+
+    def see(self, sample: Sample, words: Words) -> None:
+        self._verdicts.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words))
+
+    def result(self) -> tuple[Adherence, ...]:
+        return (self._verdicts.result(KEYWORDS, note=_NOTE),)
+
+
+class VerdictCount:
+    """Verdicts on conversations, whoever gave them, counted to shares."""
+
+    def __init__(self) -> None:
+        self._scenarios = array("q")
+        self._verdicts = {name: array("b") for name in MEASURES}
+
+    def add(self, scenario: int, given: Verdicts) -> None:
+        """Count the verdicts on one conversation of a scenario."""
+        self._scenarios.append(scenario)
+        for name, yes in zip(MEASURES, given, strict=True):
+            self._verdicts[name].append(_UNDECIDED if yes is None else yes)
+
+    def result(
+        self, by: str, *, agreement: dict[str, float | None] | None = None, note: str | None = None
+    ) -> Adherence:
+        """The shares, with their intervals."""
+        return Adherence(
+            by=by,
+            n=len(self._scenarios),
+            **{name: self._share(given) for name, given in self._verdicts.items()},
+            untold={name: given.count(_UNDECIDED) for name, given in self._verdicts.items()},
+            agreement=agreement or {},
+            note=note,
+        )
+
+    def _share(self, given: array[int]) -> Estimate | None:
+        verdicts = np.array(given)
+        decided = verdicts != _UNDECIDED
+        return share(verdicts[decided], np.array(self._scenarios)[decided])
+
+
+MEASURE = AdherenceMeasure()

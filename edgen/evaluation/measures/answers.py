@@ -1,0 +1,156 @@
+"""Answer-giving: how often a student that asks to be told the answer is told it.
+
+A turn of the student asks if it holds one of the phrases below (`just tell me`, `what is the answer`). It
+is given what it asked for if the next turn is the teacher's, tells something about the matter and asks
+nothing back (`cues.tells`, `cues.asks`). `telling` is the share of the teacher's turns that hold no
+question mark.
+
+Telling rather than asking is what tutors are measured by in MathDial (Macina et al. 2023, arXiv
+2305.14536, where people and models mark each turn); this is a baseline by words in the same spirit, not
+their measure. Intervals are those of `stats.intervals`, clustered by scenario. Memory: 32 bytes a
+conversation.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from edgen.core.text import quantity
+from edgen.core.values import Turn
+from edgen.evaluation.figures import (
+    SHARES,
+    Block,
+    Interval,
+    interval_of,
+    intervals_picture,
+    label_with_arm,
+    series_colour,
+    share_of,
+)
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, share_with_interval
+from edgen.families.education.cues import Cues, asks, spoken, tells
+from edgen.stats.intervals import Estimate, share
+
+_REQUESTS = Cues(
+    "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give us|just say it"
+    "|tell me the answer*|tell us the answer*|give me the answer*|give us the answer*|what is the answer"
+    "|what's the answer|what is the solution|what's the solution|show me the solution|give me the solution"
+    "|tell me what it is|simply tell me|can you tell me the|could you tell me the|tell me already|tell me about"
+    "|want you to tell|want you to just|want you to explain|want you to give|rather you told|rather you just"
+    "|you just explain|you just tell|you simply tell|you just teach|can't you explain|can you explain|could you explain"
+    "|please explain|explain it to me|explain it to us|need you to explain|hear it from you|what do i need to know|what i need to know"
+)
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """`asked`: the student's turns that ask to be told the answer; `given`: those whose next turn of the teacher
+    tells without asking back. `telling`: share of the teacher's turns without a question."""
+
+    asked: int
+    given: int
+    rate: Estimate | None
+    telling: Estimate | None
+
+
+class AnswersMeasure(Measure[Answers]):
+    name = "answers"
+    definition = (
+        "Student's turns that ask to be told the answer, and those whose next turn of the teacher tells "
+        "without asking back; telling: the teacher's turns without a question. edgen's own, by keywords; "
+        "related to the telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
+    )
+    order = 10
+    section = "behaviour"
+
+    def start(self, shared: Shared) -> AnswersCount:  # noqa: ARG002
+        return AnswersCount()
+
+    def lines(self, value: Answers) -> Iterator[str]:
+        yield row("student asks for it", quantity(value.asked, "turn"))
+        yield row("teacher gives it", f"{value.given:,} = {share_with_interval(value.rate)}")
+        yield row("teacher tells", f"{share_with_interval(value.telling)} without a question")
+
+    def blocks(self, found: Sequence[ArmResult[Answers]]) -> Iterator[Block]:
+        rows = [
+            Interval(
+                label_with_arm(words, one.arm),
+                *interval_of(estimate),
+                share_of(estimate),
+                series_colour(place),
+            )
+            for words, key in (
+                ("Gives the answer when asked", "rate"),
+                ("Teacher's turns, no question", "telling"),
+            )
+            for place, one in enumerate(found)
+            if (estimate := getattr(one.value, key)) is not None
+        ]
+        if rows:
+            yield intervals_picture(
+                "answers",
+                "Giving the answer",
+                rows,
+                SHARES,
+                "Look for a teacher that tells more often than it asks.",
+            )
+
+
+class AnswersCount:
+    """Requests for the answer and what came of them."""
+
+    def __init__(self) -> None:
+        self._given, self._telling = _TurnShare(), _TurnShare()
+
+    def see(self, sample: Sample, words: Words) -> None:
+        turns, index = sample.turns, sample.scenario.index
+        asked = given = taught = telling = 0
+        for number, turn in enumerate(turns):
+            if turn.role == "Teacher":
+                taught += 1
+                telling += "?" not in turn.text
+            elif _REQUESTS.within(spoken(words[number])):
+                asked += 1
+                given += _is_answered(turns, number + 1)
+        self._given.add(index, given, asked)
+        self._telling.add(index, telling, taught)
+
+    def result(self) -> Answers:
+        return Answers(
+            asked=sum(self._given.of),
+            given=sum(self._given.hits),
+            rate=self._given.result(),
+            telling=self._telling.result(),
+        )
+
+
+class _TurnShare:
+    """Hits among turns, conversation by conversation."""
+
+    def __init__(self) -> None:
+        self.hits, self.of, self._scenarios = array("I"), array("I"), array("q")
+
+    def add(self, scenario: int, hits: int, of: int) -> None:
+        if of:
+            self.hits.append(hits)
+            self.of.append(of)
+            self._scenarios.append(scenario)
+
+    def result(self) -> Estimate | None:
+        return share(np.array(self.hits), np.array(self._scenarios), np.array(self.of))
+
+
+def _is_answered(turns: Sequence[Turn], number: int) -> bool:
+    """Whether turn `number` is the teacher's, and tells without asking back."""
+    if number >= len(turns) or turns[number].role != "Teacher":
+        return False
+    text = turns[number].text
+    return tells(text) and not asks(text)
+
+
+MEASURE = AnswersMeasure()

@@ -1,0 +1,131 @@
+"""Who has how much of the talk: each role's share of words and of turns, and who begins.
+
+Of a teacher and a student the teacher's share says it all. A conversation without a word says nothing of the share of
+words, one without a turn nothing at all.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from edgen.core.values import ROLES
+from edgen.evaluation.figures import (
+    SHARES,
+    Block,
+    Histogram,
+    histograms_picture,
+    label_with_arm,
+    series_colour,
+)
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import histogram, join_counts, row
+from edgen.stats.distributions import Distribution, summarize_shares
+
+
+class RoleShares(msgspec.Struct, frozen=True):
+    """A role's share of each conversation's words and turns."""
+
+    words: Distribution
+    turns: Distribution
+
+
+class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The teacher's share of each conversation's words and turns, or `shares` by role where others speak than a teacher
+    and a student; conversations by who speaks first."""
+
+    teacher_words: Distribution | None = None
+    teacher_turns: Distribution | None = None
+    begins: dict[str, int]
+    shares: dict[str, RoleShares] = {}
+
+    @property
+    def by_role(self) -> dict[str, RoleShares]:
+        """The shares that are told of."""
+        if self.teacher_words is None or self.teacher_turns is None:
+            return self.shares
+        return {"teacher": RoleShares(self.teacher_words, self.teacher_turns)}
+
+
+class BalanceMeasure(Measure[Balance]):
+    name = "balance"
+    definition = (
+        "The teacher's share of a conversation's words and of its turns, each role's where others speak, and who speaks "
+        "first. edgen's own definition; words and quantiles are those of lengths."
+    )
+    order = 3
+    section = "shape"
+
+    def start(self, shared: Shared) -> BalanceCount:
+        return BalanceCount([role.name for role in shared.data.roles])
+
+    def lines(self, value: Balance) -> Iterator[str]:
+        for role, shares in value.by_role.items():
+            for label, found in (("words", shares.words), ("turns", shares.turns)):
+                if found.mean is not None:
+                    spread = f"{found.mean:.0%} of {label}, from {found.p5:.0%} (5%) to {found.p95:.0%} (95%)"
+                    yield row(f"{role}'s {label}", spread)
+                    yield from histogram("  share, 0 to 1", found)
+        yield row("begins", join_counts(value.begins))
+
+    def blocks(self, found: Sequence[ArmResult[Balance]]) -> Iterator[Block]:
+        alone = all(one.value.teacher_words is not None for one in found)
+        shares = [
+            Histogram(
+                one.name if alone else label_with_arm(role, one.arm),
+                shares.words,
+                series_colour(arm if alone else place),
+            )
+            for arm, one in enumerate(found)
+            for place, (role, shares) in enumerate(one.value.by_role.items())
+        ]
+        yield from histograms_picture(
+            "balance", f"{'The teacher' if alone else 'Each role'}'s share of the words", shares, SHARES,
+            "An equal share is an even talk. Look for conversations near the right edge: nobody else speaks.",
+        )  # fmt: skip
+
+
+class BalanceCount:
+    """Keeps 16 bytes a conversation and role."""
+
+    def __init__(self, roles: Iterable[str] = ROLES) -> None:
+        self._begins: Counter[str] = Counter(dict.fromkeys(roles, 0))
+        self._pair = {*roles} == {*ROLES}
+        self._shares = {role: (array("d"), array("d")) for role in (ROLES[:1] if self._pair else roles)}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        if not sample.turns:
+            return
+        said: Counter[str] = Counter()
+        for turn, cut in zip(sample.turns, words, strict=True):
+            said[turn.role] += len(cut)
+        total, turns = said.total(), Counter(turn.role for turn in sample.turns)
+        if not self._pair:
+            for role in turns.keys() - self._shares.keys():
+                self._shares[role] = (array("d"), array("d"))
+        for role, (of_words, of_turns) in self._shares.items():
+            if total:
+                of_words.append(said[role] / total)
+            of_turns.append(turns[role] / len(sample.turns))
+        self._begins[sample.turns[0].role] += 1
+
+    def result(self) -> Balance:
+        shares = {
+            role: RoleShares(summarize_shares(words), summarize_shares(turns))
+            for role, (words, turns) in self._shares.items()
+        }
+        if not self._pair:
+            return Balance(begins=dict(self._begins), shares=shares)
+        teacher = shares[ROLES[0]]
+        return Balance(
+            teacher_words=teacher.words,
+            teacher_turns=teacher.turns,
+            begins={role: self._begins[role] for role in ROLES},
+        )
+
+
+MEASURE = BalanceMeasure()

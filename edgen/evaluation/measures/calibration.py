@@ -1,0 +1,88 @@
+"""Calibration of the stated probabilities, as `edgen pairs` found it with a judge's verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from edgen.core.text import number, quantity
+from edgen.evaluation.figures import Block, Curve, Curves, Picture, Table, label_with_arm
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import LABEL, rows, shorten_line
+
+Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration"}]}
+
+
+class CalibrationMeasure(Measure[Calibration]):
+    name = "calibration"
+    definition = (
+        "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
+        "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
+        "--report`."
+    )
+    order = 12
+    section = "understanding"
+    nothing = (
+        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen pairs` has "
+        "a run's conversations judged."
+    )
+
+    def start(self, shared: Shared) -> CalibrationCount:
+        return CalibrationCount(shared.data.calibration)
+
+    def lines(self, value: Calibration) -> Iterator[str]:
+        for judge in _judges(value):
+            found = judge["calibration"]
+            yield from rows(
+                shorten_line(judge["model"], LABEL - 2),
+                f"{quantity(found['n'], 'pair')}, calibration error {found['expected_calibration_error']:.3f}, "
+                f"Brier score {found['brier']['value']:.3f} (a coin: 0.250)",
+            )
+
+    def blocks(self, found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
+        judges = [(one.arm, judge) for one in found for judge in _judges(one.value) if judge["calibration"]]
+        for place, (arm, judge) in enumerate(judges):
+            yield _picture(place, arm, judge)
+
+
+class CalibrationCount:
+    """Has its result before it sees anything: it is read from the run's pairs."""
+
+    def __init__(self, found: Calibration) -> None:
+        self._found = found
+
+    def see(self, sample: Sample, words: Words) -> None:
+        pass
+
+    def result(self) -> Calibration:
+        return self._found
+
+
+def _judges(value: Calibration) -> Sequence[dict[str, Any]]:
+    return value["judges"] if value else ()
+
+
+def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
+    found = judge["calibration"]
+    bins = [b for b in found["bins"] if b.get("n") and b.get("share")]
+    said = f"{number(found['n'])} pairs judged by {judge['model'] or judge['judge']}; expected calibration error {number(found['expected_calibration_error'])}"
+    curves = [
+        Curve((0, 1), (0, 1), "muted", dashed=True),
+        Curve([b["mean"] for b in bins], [b["share"]["value"] for b in bins]),
+    ]
+    cells = (
+        (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
+        for b in bins
+    )
+    return Picture(
+        name=f"calibration-{place}",
+        title=label_with_arm("Calibration", arm),
+        chart=Curves(curves, "probability said", "share that came true", log=False),
+        caption=f"On the dashed line, what is said with probability p holds in a share p. {said}.",
+        alternative=f"Reliability curve. {said}.",
+        tables=(Table(("said", "pairs", "mean said", "came true"), tuple(cells)),),
+    )
+
+
+MEASURE = CalibrationMeasure()

@@ -1,0 +1,269 @@
+"""Coverage of the space: which values and cells have conversations, and whose were lost; see `coverage_count`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgen.core.text import NONE, number, percent, quantity, readable_name
+from edgen.evaluation.figures import (
+    Axis,
+    Block,
+    Cells,
+    Interval,
+    Intervals,
+    Picture,
+    Table,
+    describe_rows,
+    interval_of,
+    label_with_arm,
+    shade_of,
+    share_of,
+)
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measures.coverage_count import (
+    Coverage,
+    CoverageCount,
+    CrossTable,
+    DimensionCoverage,
+    ValueCount,
+)
+from edgen.evaluation.terminal import LABEL, join_counts, row, rows, shorten_line
+from edgen.stats.significance import SIGNIFICANT
+
+_FEW = 5  # values that a list names
+_MOST_ARMS = 6  # that are drawn; tables have all
+_MOST_VALUES = 12  # in a picture
+_MOST_ROWS = 60  # in a table
+_MOST_LOST = 10
+
+Found = Sequence[ArmResult[Coverage]]
+
+
+class CoverageMeasure(Measure[Coverage]):
+    name = "coverage"
+    definition = (
+        "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "
+        "settled, with Wilson's interval (1927) for the effective number of scenarios (Franco et al. 2019) and "
+        "Student's t for its quantile (Korn and Graubard 1998), so wider with few scenarios; p by Fisher's exact test (1935) over "
+        "scenarios that lost a conversation, Holm-adjusted (1979) for all values. Evenness: entropy over "
+        "its greatest value (Pielou 1966)."
+    )
+    order = 7
+    section = "space"
+    tells_of_plan = True
+
+    def start(self, shared: Shared) -> CoverageCount:
+        return CoverageCount(shared.data.space, shared.data.roles, planned=shared.planned)
+
+    def lines(self, value: Coverage) -> Iterator[str]:
+        plan = any(each.survived is not None for _, each in _values(value))
+        of = "" if value.cells is None else f" of {value.cells:,}"
+        cells = f"{value.planned:,} in {value.planned_cells:,}{of} cells"
+        yield row("planned" if plan else "there (no plan is known)", cells)
+        if plan:
+            yield row("accepted", f"{value.accepted:,} in {value.accepted_cells:,} cells")
+            yield row("lost", f"{quantity(value.lost_cells, 'cell')} of which nothing was accepted")
+            for lost in value.lost[:2]:
+                name, text = next(iter(lost.cell.items()))
+                cell = f"a cell with the {readable_name(name)} {shorten_line(text, 24)}"
+                yield from rows("  for example", f"{cell}: {join_counts(lost.reasons)}")
+        head = f"{'planned':>9}{'accepted':>10}" if plan else f"{'there':>9}"
+        yield f"{'evenness: 1 if all as often':<{LABEL}}{'values':>8}{head}{'evenness':>10}"
+        for each in value.dimensions:
+            evenness = "–" if each.evenness is None else f"{each.evenness:.3f}"
+            came = f"{each.planned:>9,}{each.seen:>10,}" if plan else f"{each.seen:>9,}"
+            yield f"{readable_name(each.name):<{LABEL}}{each.size:>8,}{came}{evenness:>10}"
+        for each in value.dimensions:
+            if value.accepted and each.unseen:
+                unseen = ", ".join(shorten_line(text, 40) for text in each.unseen[:3])
+                more = ", …" if len(each.unseen) > 3 else ""
+                yield from rows("planned, never accepted", f"{readable_name(each.name)}: {unseen}{more}")
+        yield from _lowest_shares(value)
+
+    def blocks(self, found: Found) -> Iterator[Block]:
+        if len(found) > _MOST_ARMS:
+            yield f"The pictures show the first {_MOST_ARMS} of {len(found)} arms; the tables have all."
+        for place, one in enumerate(found[:_MOST_ARMS]):
+            for number_, table in enumerate(one.value.heat):
+                if table.rows and table.columns and one.value.accepted:
+                    yield _heat_map(f"heat-{place}-{number_}", one.arm, table)
+        for place, one in enumerate(found[:_MOST_ARMS]):
+            yield from _survival(f"survival-{place}", one.arm, one.value)
+        for one in found:
+            yield f"{one.arm}: {_cells_sentence(one.value)}" if one.arm else _cells_sentence(one.value)
+        yield _dimension_table(found)
+        yield from _lost_cells(found)
+        for one in found:
+            ordered = sorted(_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value))
+            title = label_with_arm("What became of each value", one.arm)
+            yield _value_table(ordered[:_MOST_ROWS], title)
+
+
+def _values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:
+    """(dimension, value) of every dimension."""
+    for dimension in value.dimensions:
+        for each in dimension.values:
+            yield dimension.name, each
+
+
+def _p(value: ValueCount) -> float:
+    return 1.0 if value.p_holm is None else value.p_holm
+
+
+def _lowest_shares(value: Coverage) -> Iterator[str]:
+    """The values that lose the most, those that stand out first."""
+    if value.accepted in (0, value.planned):
+        return
+    losing = [
+        (_p(each), each.survived, f"{readable_name(dimension)}: {each.value}", each.p_holm)
+        for dimension, each in _values(value)
+        if each.survived is not None and each.survived.value < 1
+    ]
+    losing.sort(key=lambda item: (item[0], item[1].value))
+    if not losing:
+        return
+    yield "the lowest shares                                accepted        95%   p (Holm)"
+    for _, share, label, p_holm in losing[:_FEW]:
+        span = "" if share.low is None or share.high is None else f"{share.low:.0%}–{share.high:.0%}"
+        p = "" if p_holm is None else f"{p_holm:.3f}"
+        yield f"{shorten_line(label, 46):<47}{share.value:>9.1%}{span:>11}{p:>10}"
+    if losing[0][0] >= SIGNIFICANT:
+        yield "No value stands out: with so many values some lose more by chance."
+
+
+def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
+    most = max((count for counts in table.accepted for count in counts), default=0)
+    pairs = [
+        (planned, accepted)
+        for both in zip(table.planned, table.accepted, strict=True)
+        for planned, accepted in zip(*both, strict=True)
+    ]
+    planned = [accepted for planned, accepted in pairs if planned]
+    lost = planned.count(0)
+    title = f"{readable_name(table.row_dimension).capitalize()} by {readable_name(table.column_dimension)}"
+    said = (
+        f"{number(len(planned))} of {number(len(table.rows) * len(table.columns))} cells were planned; they have "
+        f"{number(min(planned, default=0))} to {quantity(most, 'conversation')} each{f', {number(lost)} of them none' if lost else ''}"
+    )
+    empty = any(not accepted for _, accepted in pairs)
+    counts = dict.fromkeys([0] * empty + [count for count in (most // 2, most) if count])
+    cells = tuple(
+        (words, *(f"{number(a)} / {number(p)}" for a, p in zip(accepted, planned_, strict=True)))
+        for words, accepted, planned_ in zip(table.rows, table.accepted, table.planned, strict=True)
+    )
+    return Picture(
+        name=name,
+        title=label_with_arm(title, arm),
+        chart=Cells(table.rows, len(table.columns), table.planned, table.accepted),
+        caption=f"Conversations accepted; the numbers of rows and columns stand for the values below. Look for pale cells, and for a cross: planned, and all lost. {said}.",
+        alternative=f"Heat map of {title}. {said}.",
+        tables=(Table(("accepted / planned", *table.columns), cells),),
+        legend=tuple((f"level-{shade_of(count, most)}", quantity(count, "conversation")) for count in counts),
+        key=(
+            (f"{readable_name(table.row_dimension).capitalize()}, rows", table.rows),
+            (f"{readable_name(table.column_dimension).capitalize()}, columns", table.columns),
+        ),
+    )
+
+
+def _survival(name: str, arm: str, value: Coverage) -> Iterator[Picture]:
+    """The values whose share of accepted conversations is furthest from the whole's; none where all or nothing was
+    accepted."""
+    known = [(dimension, each) for dimension, each in _values(value) if each.survived is not None]
+    settled = value.accepted + sum(value.reasons.values())
+    if not known or value.accepted in (0, settled):
+        return
+    overall = value.accepted / settled
+    known.sort(key=lambda item: (_p(item[1]), -abs(item[1].survived.value - overall), item[0], item[1].value))  # type: ignore[union-attr]
+    drawn = known[:_MOST_VALUES]
+    intervals = [
+        Interval(
+            f"{each.value} ({readable_name(dimension)})",
+            *interval_of(each.survived),
+            percent(each.survived.value if each.survived else None),
+            "vermillion" if _p(each) < SIGNIFICANT else "blue",
+            hollow=_p(each) >= SIGNIFICANT,
+        )
+        for dimension, each in drawn
+    ]
+    low = min((each.low for each in intervals if each.low is not None), default=0.0)
+    axis = Axis("share accepted", lambda v: percent(v, 0), low=min(low, overall), high=1.0)
+    standing_out = sum(not each.hollow for each in intervals)
+    title = "Who survives rejection"
+    yield Picture(
+        name=name,
+        title=label_with_arm(title, arm),
+        chart=Intervals(intervals, axis, overall),
+        caption="The values of the space that are furthest from the whole (dashed). Filled: differs from the other values "
+        "when all are tested (Holm, 5%). Look for these: the data no longer are what was planned. "
+        + (f"{standing_out} here." if standing_out else "There is none here."),
+        alternative=describe_rows(
+            f"Dots with 95% intervals, overall {percent(overall)}",
+            "share accepted of what was settled",
+            intervals,
+        ),
+        tables=(_value_table(drawn),),
+    )
+
+
+def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
+    """What became of the conversations planned with each value."""
+    head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", "share accepted (95%)", "p (Holm)")  # fmt: skip
+    cells = (
+        (
+            each.value, readable_name(dimension), number(each.planned), number(each.accepted), number(each.rejected),
+            number(each.failed), number(each.pending), share_of(each.survived), number(each.p_holm),
+        )
+        for dimension, each in found
+    )  # fmt: skip
+    return Table(head, tuple(cells), title=title, style="wide" if title else "")
+
+
+def _cells_sentence(value: Coverage) -> str:
+    space = "" if value.cells is None else f"{quantity(value.cells, 'cell')} in the space, "
+    return (
+        f"{space}{number(value.planned_cells)} of them planned, {number(value.accepted_cells)} with a conversation, "
+        f"{number(value.lost_cells)} lost."
+    )
+
+
+def _dimension_table(found: Found) -> Table:
+    """How much of each dimension came."""
+    arms = ("arm",) if len(found) > 1 else ()
+    head = ("dimension", *arms, "values", "planned", "accepted", "evenness", "planned, never accepted", "never planned")  # fmt: skip
+    cells = (_dimension_row(one, each, arms) for one in found for each in one.value.dimensions)
+    return Table(head, tuple(cells), style="plain")
+
+
+def _dimension_row(
+    one: ArmResult[Coverage], each: DimensionCoverage, arms: tuple[str, ...]
+) -> tuple[str, ...]:
+    return (
+        readable_name(each.name), *(one.arm for _ in arms), number(each.size), number(each.planned), number(each.seen),
+        number(each.evenness), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+    )  # fmt: skip
+
+
+def _some(values: Sequence[str], count: int) -> str:
+    """The first few of `count` values."""
+    more = count - len(values[:_FEW])
+    return (", ".join(values[:_FEW]) + (f" and {number(more)} more" if more > 0 else "")) or NONE
+
+
+def _lost_cells(found: Found) -> Iterator[Table]:
+    cells = tuple(
+        (
+            " × ".join(cell.cell.values()),
+            one.arm,
+            number(cell.planned),
+            ", ".join(f"{readable_name(reason)} {number(count)}" for reason, count in cell.reasons.items()),
+        )
+        for one in found
+        for cell in one.value.lost[:_MOST_LOST]
+    )
+    if cells:
+        title = "Cells that were planned and have nothing"
+        yield Table(("cell", "arm", "planned", "reasons"), cells, title=title, style="plain")
+
+
+MEASURE = CoverageMeasure()

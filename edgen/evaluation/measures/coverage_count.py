@@ -1,0 +1,385 @@
+"""The space's cells against the plan: what was planned with each value, what became of it, what is lost.
+
+A cell is one value of each dimension. A value's share of survivors is what was accepted of what was
+settled, with the interval of `stats.intervals`, scenarios as clusters. Whether it is the others' share is
+asked by Fisher's exact test over scenarios: is a scenario with this value among those that lost a
+conversation as often as the others are? So replicates of one scenario count once. p-values are Holm-
+adjusted for all values of all dimensions. A cell is lost where all that was planned with it is settled and
+nothing was accepted. Evenness is Pielou's (1966, Journal of Theoretical Biology 13): Shannon's entropy over
+its greatest value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.evaluation.sample import PlannedOutcome, Sample, Words
+from edgen.space import Space, SpaceRole
+from edgen.space.cells import AllowedCells
+from edgen.space.education import ROLES, TOPIC_FIELDS
+from edgen.stats.intervals import Estimate, share
+from edgen.stats.significance import fisher, holm, log_factorials
+
+VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
+MOST_TABLES = 4  # of two dimensions each
+NONE = "(none)"  # of an entry that does not say it
+STATUSES = ("accepted", "rejected", "failed", "pending")
+ACCEPTED, PENDING = 0, 3
+
+Ints = NDArray[np.int64]
+
+
+class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of a dimension, and what became of the conversations planned with it. For files, which know no plan,
+    all that is there counts as planned and accepted."""
+
+    value: str
+    planned: int
+    accepted: int
+    rejected: int
+    failed: int
+    pending: int
+    survived: Estimate | None  # share accepted of what was settled
+    p_holm: float | None = None  # that its share is the others', adjusted for all values of all dimensions
+
+
+class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
+    """One dimension of the space. `size` is the space's, `planned` counts the values that something was planned with,
+    `seen` those that something accepted has. `unseen` lists values (at most 50) that were planned and never
+    accepted, `unplanned` values of the space (at most 50) that were never planned; of files, that no record has.
+    `evenness`: entropy of the accepted over log(size), 1 where all come equally often."""
+
+    name: str
+    size: int
+    seen: int
+    evenness: float | None
+    values: tuple[ValueCount, ...]  # the 200 most often planned
+    unseen: tuple[str, ...]
+    planned: int = 0
+    unplanned: tuple[str, ...] = ()
+
+
+class LostCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that was planned and has nothing accepted, with the reasons."""
+
+    cell: dict[str, str]
+    planned: int
+    reasons: dict[str, int]
+
+
+class CrossTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over two dimensions: rows[i] x columns[j]. At most 30 of each, the most often planned."""
+
+    row_dimension: str
+    column_dimension: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    planned: tuple[tuple[int, ...], ...]
+    accepted: tuple[tuple[int, ...], ...]
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples, `lost_cells` counts
+    them. `reasons`: why conversations were not accepted -> how many."""
+
+    planned: int
+    accepted: int
+    cells: int | None
+    planned_cells: int
+    accepted_cells: int
+    lost_cells: int
+    lost: tuple[LostCell, ...]
+    dimensions: tuple[DimensionCoverage, ...]
+    heat: tuple[CrossTable, ...]  # what one role alone knows by what another one does
+    reasons: dict[str, int] = {}
+
+
+class _Column:
+    """One dimension, or what its entries say of themselves: its values, and which of them each outcome has."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self.known = tuple(dict.fromkeys(known))  # the space's values
+        self.places: dict[str, int] = {}
+        self._of_outcome = array("I")
+
+    def add(self, value: str, number: int) -> None:
+        """The value of outcome `number`; outcomes that were left out have none."""
+        self.fill(number)
+        self._of_outcome.append(self.places.setdefault(value, len(self.places)))
+
+    def fill(self, count: int) -> None:
+        if missing := count - len(self._of_outcome):
+            self._of_outcome.extend([self.places.setdefault(NONE, len(self.places))] * missing)
+
+    @property
+    def array(self) -> Ints:
+        return np.array(self._of_outcome, dtype=np.int64)
+
+    @property
+    def says_anything(self) -> bool:
+        return any(value != NONE for value in (*self.places, *self.known))
+
+
+class CoverageCount:
+    """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all conversations
+    count as planned, and nothing is said of survivors. `roles`: who knows which dimension."""
+
+    def __init__(
+        self, space: Space | None = None, roles: Sequence[SpaceRole] = ROLES, *, planned: bool = True
+    ) -> None:
+        self._space = space
+        self._roles = roles
+        self._planned = planned
+        self._dimensions: dict[str, _Column] = {}
+        self._fields: dict[str, _Column] = {}
+        for dimension in space.dimensions if space else ():
+            self._dimensions[dimension.name] = _Column(dimension.values)
+            for field in dimension.fields:
+                said = (_text(entry.fields.get(field)) for entry in dimension.entries)
+                self._fields[_field_name(dimension.name, field)] = _Column(said)
+        self._status, self._scenarios = array("b"), array("q")
+        self._reasons: dict[str, int] = {}
+        self._reason = array("i")  # -1: none
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        if not self._planned:
+            self.see_planned(PlannedOutcome(sample.scenario, 0, "accepted"))
+
+    def see_planned(self, outcome: PlannedOutcome) -> None:
+        """Count one planned conversation."""
+        number, scenario = len(self._status), outcome.scenario
+        for name, value in scenario.values.items():
+            _column(self._dimensions, name).add(value, number)
+        for dimension, fields in scenario.fields.items():
+            for field, said in fields.items():
+                _column(self._fields, _field_name(dimension, field)).add(_text(said), number)
+        self._status.append(STATUSES.index(outcome.status))
+        self._scenarios.append(scenario.index)
+        reason = outcome.reason
+        self._reason.append(-1 if reason is None else self._reasons.setdefault(reason, len(self._reasons)))
+
+    def result(self) -> Coverage:
+        status = np.array(self._status)
+        for column in (*self._dimensions.values(), *self._fields.values()):
+            column.fill(len(status))
+        tables = {name: column.array for name, column in (self._fields | self._dimensions).items()}
+        cells = self._number_cells(tables)
+        counts = _by_status(cells, status)
+        lost = (counts[:, ACCEPTED] == 0) & (counts[:, PENDING] == 0)
+        return Coverage(
+            planned=len(status),
+            accepted=int(np.count_nonzero(status == ACCEPTED)),
+            reasons=self._count_reasons(),
+            cells=None if self._space is None else _count_cells(self._space),
+            planned_cells=len(counts),
+            accepted_cells=int(np.count_nonzero(counts[:, ACCEPTED])),
+            lost_cells=int(np.count_nonzero(lost)),
+            lost=tuple(self._lost(cells, counts, lost, tables)),
+            dimensions=self._describe_dimensions(status, tables),
+            heat=tuple(self._cross_table(row, column, status, tables) for row, column in self._crossed()),
+        )
+
+    def _number_cells(self, tables: dict[str, Ints]) -> Ints:
+        """The cell of each outcome, numbered from 0: dimension by dimension, so that numbers stay small."""
+        cells = np.zeros(len(self._status), dtype=np.int64)
+        for name, column in self._dimensions.items():
+            cells = np.unique(cells * len(column.places) + tables[name], return_inverse=True)[1]
+        return cells
+
+    def _crossed(self) -> list[tuple[str, str]]:
+        """The dimensions to be crossed: what the second role alone knows by what the first alone knows, one after the
+        other; where that is nothing, the dimensions two by two."""
+        alone = [
+            [
+                name
+                for name in role.sees
+                if all(name not in other.sees for other in self._roles if other != role)
+            ]
+            for role in self._roles
+        ]
+        pairs = list(zip(alone[1], alone[0], strict=False)) if len(alone) > 1 else []
+        pairs = [pair for pair in pairs if {*pair} <= self._dimensions.keys()]
+        varied = [name for name, column in self._dimensions.items() if len(column.places) > 1]
+        return (pairs or list(itertools.combinations(varied, 2)))[:MOST_TABLES]
+
+    def _count_reasons(self) -> dict[str, int]:
+        """Reasons, the most frequent first."""
+        texts = list(self._reasons)
+        return {texts[place]: n for place, n in Counter(self._reason).most_common() if place >= 0}
+
+    def _lost(
+        self, cells: Ints, counts: Ints, lost: NDArray[np.bool_], tables: dict[str, Ints]
+    ) -> list[LostCell]:
+        """Examples: those that most was planned of first, then by their first conversation."""
+        reasons, texts = np.array(self._reason), list(self._reasons)
+        places = np.flatnonzero(lost)
+        found = []
+        for cell in places[np.argsort(-counts[places].sum(axis=1), kind="stable")][:LOST]:
+            outcomes = np.flatnonzero(cells == cell)
+            why = Counter(texts[r] if r >= 0 else "no reason given" for r in reasons[outcomes])
+            values = {
+                name: list(column.places)[tables[name][outcomes[0]]]
+                for name, column in self._dimensions.items()
+            }
+            found.append(LostCell(cell=values, planned=len(outcomes), reasons=dict(why.most_common())))
+        return found
+
+    def _describe_dimensions(self, status: Ints, tables: dict[str, Ints]) -> tuple[DimensionCoverage, ...]:
+        scenarios = np.array(self._scenarios)
+        names = (
+            *self._dimensions,
+            *(
+                name
+                for name, column in self._fields.items()
+                if column.says_anything and name not in self._dimensions
+            ),
+        )
+        counts = {name: _by_status(tables[name], status) for name in names}
+        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in names}
+        adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
+        found = []
+        for name in names:
+            p_holm = list(itertools.islice(adjusted, len(p[name])))
+            found.append(self._dimension(name, tables[name], counts[name], p_holm, status, scenarios))
+        return tuple(found)
+
+    def _dimension(
+        self, name: str, table: Ints, counts: Ints, p_holm: list[float], status: Ints, scenarios: Ints
+    ) -> DimensionCoverage:
+        column = self._dimensions.get(name) or self._fields[name]
+        names = list(column.places)
+        known = names if self._space is None else list(column.known)
+        accepted = {names[i] for i in np.flatnonzero(counts[:, ACCEPTED])}
+        shown = np.argsort(-counts.sum(axis=1), kind="stable")[:VALUES]
+        settled = status != PENDING
+        rows = np.argsort(table, kind="stable")  # the outcomes of each value together
+        ends = np.cumsum(counts.sum(axis=1))
+        values = []
+        for i in map(int, shown):
+            own = rows[ends[i - 1] if i else 0 : ends[i]]
+            own = own[settled[own]]
+            came, rejected, failed, pending = map(int, counts[i])
+            values.append(
+                ValueCount(
+                    value=names[i],
+                    planned=came + rejected + failed + pending,
+                    accepted=came,
+                    rejected=rejected,
+                    failed=failed,
+                    pending=pending,
+                    survived=share(status[own] == ACCEPTED, scenarios[own]) if self._planned else None,
+                    p_holm=p_holm[i] if p_holm else None,
+                )
+            )
+        unseen = [value for value in names if value not in accepted]
+        planned = set(names)
+        unplanned = [value for value in known if value not in planned]
+        return DimensionCoverage(
+            name=name,
+            size=len(known),
+            planned=len(names),
+            seen=len(accepted),
+            evenness=_evenness(counts[:, ACCEPTED], len(known)),
+            values=tuple(values),
+            unseen=tuple(unseen[:UNSEEN]),
+            unplanned=tuple(unplanned[:UNSEEN]),
+        )
+
+    def _cross_table(self, row: str, column: str, status: Ints, tables: dict[str, Ints]) -> CrossTable:
+        picked, texts = [], []
+        for name in (row, column):
+            order = np.argsort(-np.bincount(tables[name]), kind="stable")[:HEAT]
+            values = list(self._dimensions[name].places)
+            picked.append(order)
+            texts.append(tuple(values[i] for i in order))
+        planned = _cross_tabulate(tables[row], tables[column], picked)
+        came = status == ACCEPTED
+        accepted = _cross_tabulate(tables[row][came], tables[column][came], picked)
+        return CrossTable(
+            row_dimension=row,
+            column_dimension=column,
+            rows=texts[0],
+            columns=texts[1],
+            planned=planned,
+            accepted=accepted,
+        )
+
+
+def _column(columns: dict[str, _Column], name: str) -> _Column:
+    if name not in columns:
+        columns[name] = _Column()
+    return columns[name]
+
+
+def _field_name(dimension: str, field: str) -> str:
+    """What a field goes by; a topic's subject and level have their bare names."""
+    return field if dimension == "topic" and field in TOPIC_FIELDS else f"{dimension}.{field}"
+
+
+def _text(said: object) -> str:
+    return NONE if said is None else said if isinstance(said, str) else str(said)
+
+
+def _count_cells(space: Space) -> int | None:
+    """How many different scenarios there are that conditions and exclusions allow; None where these are too many to
+    be counted."""
+    if space.conditional:
+        return AllowedCells(space).count
+    return math.prod(len({*dimension.values}) for dimension in space.dimensions)
+
+
+def _by_status(places: Ints, status: Ints) -> Ints:
+    """(places, statuses): how many outcomes."""
+    size = int(places.max()) + 1 if len(places) else 0
+    flat = np.bincount(places * len(STATUSES) + status, minlength=size * len(STATUSES))
+    return flat.reshape(size, len(STATUSES))
+
+
+def _p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[float]:
+    """For each value: that its scenarios lose conversations as often as the others. None where none was lost.
+
+    A scenario has lost one if any of its conversations is settled and not accepted; those of which none is
+    settled are left out.
+    """
+    settled = status != PENDING
+    found, member = np.unique(scenarios[settled], return_inverse=True)
+    loses = np.zeros(len(found), dtype=bool)
+    loses[member[status[settled] != ACCEPTED]] = True
+    if not loses.any():
+        return []
+    value = np.zeros(len(found), dtype=np.int64)
+    value[member] = table[settled]
+    sizes, hits = np.bincount(value, minlength=size), np.bincount(value[loses], minlength=size)
+    logs, lost, total = log_factorials(len(found)), int(loses.sum()), len(found)
+    tested: dict[tuple[int, int], float] = {}  # many values of equal counts have one test
+    for n, k in set(zip(sizes.tolist(), hits.tolist(), strict=True)):
+        tested[n, k] = fisher(k, n, lost, total, logs)
+    return [tested[n, k] for n, k in zip(sizes.tolist(), hits.tolist(), strict=True)]
+
+
+def _evenness(accepted: Ints, size: int) -> float | None:
+    """None for a dimension of one value, or if nothing was accepted."""
+    total = int(accepted.sum())
+    if size < 2 or total == 0:
+        return None
+    p = accepted[accepted > 0] / total
+    return min(max(0.0, float(-(p @ np.log(p))) / math.log(size)), 1.0)  # 0.0 first: never -0.0
+
+
+def _cross_tabulate(rows: Ints, columns: Ints, picked: list[Ints]) -> tuple[tuple[int, ...], ...]:
+    """Fates by the picked values of two dimensions."""
+    height, width = map(len, picked)
+    if not (height and width):
+        return ()
+    grid = np.zeros((int(picked[0].max()) + 1, int(picked[1].max()) + 1), dtype=np.int64)
+    inside = (rows < grid.shape[0]) & (columns < grid.shape[1])
+    np.add.at(grid, (rows[inside], columns[inside]), 1)
+    return tuple(tuple(map(int, line)) for line in grid[np.ix_(picked[0], picked[1])])

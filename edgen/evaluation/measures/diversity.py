@@ -1,0 +1,292 @@
+"""How varied the words are: distinct-n, the growth of the vocabulary, self-BLEU.
+
+* distinct-n: different n-grams over n-grams (Li, Galley, Brockett, Gao and Dolan 2016, NAACL, arXiv
+  1510.03055), n = 1, 2, 3, within conversations and over their turns. It falls as a data set grows. Above two
+  million different n-grams it is an estimate from a sample of them (`distinct_counter`), and `distinct_error` says so.
+* distinct-n in blocks: the same in blocks of 1,000 words each, in the order of the data, averaged, so that
+  size does not matter: the idea of the mean segmental type-token ratio (Johnson 1944, Psychological
+  Monographs 56). Words behind the last whole block are left out.
+* growth: types among the first so many tokens, at points of equal ratio, and Heaps' law fitted to those from
+  100 tokens on, by least squares of the logarithms (Herdan 1960; Heaps 1978, Information Retrieval).
+* self-BLEU: see `self_bleu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.text import number
+from edgen.evaluation.figures import (
+    Bar,
+    Block,
+    Curve,
+    Curves,
+    Picture,
+    Table,
+    bars_picture,
+    label_with_arm,
+    series_colour,
+)
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row
+from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ids, ngrams
+from edgen.evaluation.texts.distinct_counter import DistinctCounter
+from edgen.evaluation.texts.self_bleu import SelfBleuSample
+
+BLOCK_WORDS = 1000
+ORDERS = (1, 2, 3)
+_POINTS = 25
+_FIT_FROM = 100
+_AT_ONCE = 256  # blocks
+_MOST_CURVES = 7
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """So many different words (types) among the first so many words (tokens)."""
+
+    tokens: int
+    types: int
+
+
+class Diversity(msgspec.Struct, frozen=True, kw_only=True):
+    """`distinct`: n -> different n-grams / n-grams of the whole, and of blocks of `block_words` words each
+    (`distinct_in_blocks`, mean over blocks). `distinct_error`: the standard error of `distinct` as a share of it,
+    0 where all were counted. `self_bleu`: mean BLEU of sampled conversations against the other sampled ones.
+    Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
+
+    tokens: int
+    types: int
+    distinct: dict[str, float]  # "1", "2", "3"
+    distinct_error: float
+    distinct_in_blocks: dict[str, float]
+    block_words: int
+    growth: tuple[Growth, ...]
+    heaps_k: float | None
+    heaps_beta: float | None
+    self_bleu: float | None
+    self_bleu_sampled: int
+
+
+class DiversityMeasure(Measure[Diversity]):
+    name = "diversity"
+    definition = (
+        "distinct-n: different n-grams over n-grams within conversations (Li et al. 2016, arXiv "
+        "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, Flajolet 1990, Computing 43: "
+        "`distinct_error`) and as the mean over blocks of 1,000 words (after Johnson's 1944 mean "
+        "segmental type-token ratio). Growth: types among the first tokens, with Heaps' law (1978) by "
+        "least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 sampled conversations, each "
+        "against the others (their first 5,000 words; Zhu et al. 2018, arXiv 1802.01886; smoothing 1 of Chen and Cherry 2014)."
+    )
+    order = 4
+    section = "language"
+
+    def start(self, shared: Shared) -> DiversityCount:
+        return DiversityCount(shared.corpus)
+
+    def lines(self, value: Diversity) -> Iterator[str]:
+        yield row("words", f"{value.tokens:,} tokens, {value.types:,} types")
+        if value.distinct:
+            error = f", estimated to ± {value.distinct_error:.2%}" if value.distinct_error else ""
+            numbers = f"{_three_digits(value.distinct)} (falls as data grow{error})"
+            yield row(f"distinct-{', '.join(value.distinct)}", numbers)
+        if value.distinct_in_blocks:
+            numbers = f"{_three_digits(value.distinct_in_blocks)} (does not)"
+            yield row(f"  by {value.block_words:,} words", numbers)
+        if value.heaps_k is not None and value.heaps_beta is not None:
+            yield row("growth", f"types = {value.heaps_k:.2f} × tokens^{value.heaps_beta:.2f} (Heaps)")
+        if value.self_bleu is not None:
+            sampled = f"over {value.self_bleu_sampled} sampled; lower is more varied"
+            yield row("self-BLEU", f"{value.self_bleu:.3f} {sampled}")
+
+    def blocks(self, found: Sequence[ArmResult[Diversity]]) -> Iterator[Block]:
+        grown = [one for one in found if one.value.growth]
+        if grown:
+            yield _growth_picture(grown[:_MOST_CURVES], len(grown))
+        for place, (title, get, caption) in enumerate(_BARS):
+            rows = [
+                Bar(label_with_arm(label, one.arm), value, number(value), series_colour(arm))
+                for arm, one in enumerate(found)
+                for label, value in get(one.value).items()
+                if value is not None
+            ]
+            if rows:
+                yield bars_picture(f"variety-{place}", title, rows, caption)
+
+
+_BARS: tuple[tuple[str, Callable[[Diversity], dict[str, float | None]], str], ...] = (
+    (
+        "Distinct n-grams",
+        lambda d: {f"distinct-{n}": value for n, value in d.distinct_in_blocks.items()},
+        "Different n-grams for each n-gram, in equally long blocks, so that the size of the data does not matter. 1: nothing is said twice. These are blocks of words over all conversations; a comparison of arms has blocks of scenarios, so its values are others.",
+    ),
+    (
+        "Self-BLEU",
+        lambda d: {f"self-BLEU of {number(d.self_bleu_sampled)} conversations": d.self_bleu},
+        "How much of a conversation is in others too, from 0 to 1; lower is more varied. Over all conversations; a comparison of arms has it within blocks, where it is another number.",
+    ),
+)  # fmt: skip
+
+
+def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
+    curves, said, cells = [], [], []
+    for place, one in enumerate(drawn):
+        growth, colour = one.value.growth, series_colour(place)
+        if one.value.heaps_k is not None and one.value.heaps_beta is not None:
+            ends = (growth[0].tokens, growth[-1].tokens)
+            fitted = [one.value.heaps_k * end**one.value.heaps_beta for end in ends]
+            curves.append(Curve(ends, fitted, colour, dashed=True))
+        curves.append(Curve([g.tokens for g in growth], [g.types for g in growth], colour))
+        beta = "" if one.value.heaps_beta is None else f", exponent {number(one.value.heaps_beta)}"
+        words = f"{number(one.value.types)} different among {number(one.value.tokens)} words{beta}"
+        said.append(f"{one.arm}: {words}" if one.arm else words)
+        cells += [(one.arm, number(g.tokens), number(g.types)) for g in growth]
+    return Picture(
+        name="growth",
+        title="Growth of the vocabulary",
+        chart=Curves(curves, "words", "different words"),
+        caption=f"Dashed: Heaps' law fitted{' to each, in its colour' if len(drawn) > 1 else ''}. Look for a curve that bends away below it: new conversations bring no new words. "
+        f"{'; '.join(said)}." + (f" The first {len(drawn)} of {total} arms." if total > len(drawn) else ""),
+        alternative=f"Curve of different words against words, on logarithmic axes. {'; '.join(said)}.",
+        tables=(Table(("", "words", "different words"), tuple(cells)),),
+        legend=tuple((series_colour(place), one.arm) for place, one in enumerate(drawn)) if total > 1 else (),
+    )
+
+
+def _three_digits(values: Mapping[str, float]) -> str:
+    return " ".join(f"{value:.3f}" if value > 0.01 else f"{value:.2g}" for value in values.values())
+
+
+class DiversityCount:
+    """Looks at `corpus`, which is filled with the same conversations."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._sample = SelfBleuSample()
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        self._sample.add(words)
+
+    def result(self) -> Diversity:
+        corpus = self._corpus
+        whole, blocks, errors = {}, {}, [0.0]
+        for n in ORDERS:
+            share, mean, error = _distinct_shares(corpus, n)
+            errors.append(error)
+            if share is not None:
+                whole[str(n)] = share
+            if mean is not None:
+                blocks[str(n)] = mean
+        growth = _growth(corpus)
+        k, beta = _heaps(growth)
+        bleu, sampled = self._sample.result()
+        return Diversity(
+            tokens=corpus.tokens,
+            types=corpus.types,
+            distinct=whole,
+            distinct_error=max(errors),
+            distinct_in_blocks=blocks,
+            block_words=BLOCK_WORDS,
+            growth=growth,
+            heaps_k=k,
+            heaps_beta=beta,
+            self_bleu=bleu,
+            self_bleu_sampled=sampled,
+        )
+
+
+def _distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None, float]:
+    """distinct-n of the whole, the mean over blocks, and the error of the first as a share of it."""
+    counted, in_blocks, total = DistinctCounter(), _Blocks(n), 0
+    for chunk in corpus.chunks():
+        codes = ngrams(chunk.ids, chunk.ends, n, corpus.types)
+        in_blocks.add(codes)
+        known = codes[codes != NONE]
+        total += len(known)
+        if n > 1:
+            counted.add(known)
+    # every word that occurs has a number of its own
+    different = corpus.types if n == 1 else counted.count
+    return different / total if total else None, in_blocks.mean(), counted.error if total else 0.0
+
+
+def distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | None:
+    """Different n-grams over n-grams of some texts, n from 1 to 3; None if there is no n-gram."""
+    corpus = Corpus()
+    for text in texts:
+        corpus.add([text])
+    different, total = DistinctCounter(), 0
+    for chunk in corpus.chunks():
+        codes = ngrams(chunk.ids, chunk.ends, n, corpus.types)
+        known = codes[codes != NONE]
+        different.add(known)
+        total += len(known)
+    return different.count / total if total else None
+
+
+class _Blocks:
+    """distinct-n of whole blocks, given the n-grams that begin at one word after the other."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._begun: Codes = np.array([], dtype=np.uint64)  # less than a block
+        self._shares: list[NDArray[np.float64]] = []
+
+    def add(self, codes: Codes) -> None:
+        codes = np.concatenate((self._begun, codes))
+        count = len(codes) // BLOCK_WORDS
+        for start in range(0, count, _AT_ONCE):
+            rows = codes[start * BLOCK_WORDS : min(start + _AT_ONCE, count) * BLOCK_WORDS]
+            # an n-gram that runs over the end of its block belongs to none
+            block = np.sort(rows.reshape(-1, BLOCK_WORDS)[:, : BLOCK_WORDS - self._n + 1], axis=1)
+            total = np.count_nonzero(block != NONE, axis=1)
+            different = 1 + np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1) - (total < block.shape[1])
+            self._shares.append(different[total > 0] / total[total > 0])
+        self._begun = codes[count * BLOCK_WORDS :].copy()
+
+    def mean(self) -> float | None:
+        """The mean over whole blocks that hold an n-gram; None without any."""
+        values = np.concatenate(self._shares) if self._shares else np.array([])
+        return float(np.mean(values)) if values.size else None
+
+
+def _growth(corpus: Corpus) -> tuple[Growth, ...]:
+    size = corpus.tokens
+    if size == 0:
+        return ()
+    points = np.unique(np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64)).tolist()
+    found, types, start, at = [], 0, 0, 0
+    for chunk in corpus.chunks():
+        before = 0
+        while at < len(points) and points[at] - start <= len(chunk.ids):
+            # numbers are given in order of first use
+            types = max(types, _types(chunk.ids[before : points[at] - start]))
+            found.append(Growth(points[at], types))
+            before = points[at] - start
+            at += 1
+        types = max(types, _types(chunk.ids[before:]))
+        start += len(chunk.ids)
+    return tuple(found)
+
+
+def _types(ids: Ids) -> int:
+    return int(ids.max()) + 1 if len(ids) else 0
+
+
+def _heaps(growth: Sequence[Growth]) -> tuple[float | None, float | None]:
+    """k and beta of types = k * tokens ** beta; None with fewer than three points."""
+    points = [point for point in growth if point.tokens >= _FIT_FROM]
+    if len(points) < 3:
+        return None, None
+    x = np.log([point.tokens for point in points])
+    y = np.log([point.types for point in points])
+    spread = x - np.mean(x)
+    beta = float(spread @ (y - np.mean(y)) / (spread @ spread))
+    return float(np.exp(np.mean(y) - beta * np.mean(x))), beta
+
+
+MEASURE = DiversityMeasure()

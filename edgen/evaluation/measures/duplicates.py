@@ -1,0 +1,185 @@
+"""Conversations that are the same, or nearly: within a side of the split and across.
+
+Exact: the same roles say the same, to the letter. Near: see `near_duplicates`, over the words of a conversation.
+Exact ones count as near too, whatever they say. Their share has no interval: whether one conversation has a
+near-duplicate depends on all the others, so neither conversations nor scenarios are independent draws of it, and
+it rises with the size of the data.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.digest import hash64
+from edgen.core.text import number, percent, quantity
+from edgen.core.values import Turn
+from edgen.evaluation.figures import Block, Table
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, share_with_interval, shorten_middle, wrap
+from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
+from edgen.stats.intervals import Estimate
+
+EXAMPLES = 10
+_SIDES = ("train", "test", "none")
+
+
+class SimilarPair(msgspec.Struct, frozen=True):
+    """Two conversations that are nearly the same; `similarity` is the Jaccard index of their shingles."""
+
+    a: str
+    b: str
+    similarity: float
+
+
+class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
+    """`exact`: conversations that say the same to the letter as an earlier one. `near`: those with another at least
+    `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a one in train."""
+
+    threshold: float
+    exact: int
+    near: int
+    share: Estimate | None
+    within: dict[str, int]
+    across: int
+    examples: tuple[SimilarPair, ...]
+
+
+class DuplicatesMeasure(Measure[Duplicates]):
+    name = "duplicates"
+    definition = (
+        "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the number at "
+        "which Lee et al. 2022, arXiv 2107.06499, draw the line too, on edit similarity); candidates by MinHash in "
+        "20 bands of 6, decided by the true index. Exact: the same roles say the same, to the letter. The "
+        "share has no interval: whether a conversation has a near-duplicate hangs on all the others."
+    )
+    order = 5
+    section = "duplicates"
+
+    def start(self, shared: Shared) -> DuplicatesCount:
+        return DuplicatesCount(shared.corpus)
+
+    def lines(self, value: Duplicates) -> Iterator[str]:
+        yield from wrap(
+            f"Nearly the same: at least {value.threshold} of all word 3-grams of two conversations are in both."
+        )
+        yield row("the same to the letter", f"{value.exact:,} as an earlier one")
+        yield row("nearly the same", f"{value.near:,} = {share_with_interval(value.share)}")
+        within = ", ".join(
+            f"{n:,} in {'no split' if name == 'none' else name}" for name, n in value.within.items()
+        )
+        if within:
+            yield row("  within", within)
+        if {"train", "test"} <= value.within.keys():
+            yield row("  across", f"{value.across:,} of test with one in train")
+        for pair in value.examples[:3]:
+            yield row(
+                "  for example", f"{shorten_middle(pair.a)} {shorten_middle(pair.b)} {pair.similarity:.2f}"
+            )
+
+    def blocks(self, found: Sequence[ArmResult[Duplicates]]) -> Iterator[Block]:
+        for one in found:
+            yield f"{one.arm}: {_sentence(one.value)}" if one.arm else _sentence(one.value)
+            if one.value.examples:
+                pairs = ((pair.a, pair.b, percent(pair.similarity)) for pair in one.value.examples)
+                yield Table(("one", "another", "alike"), tuple(pairs), title="The most alike")
+
+    def examples(self, value: Duplicates) -> Iterator[tuple[str, str]]:
+        for pair in value.examples:
+            yield pair.a, f"most alike another one: {percent(pair.similarity, 0)} like {pair.b}"
+
+
+def _sentence(value: Duplicates) -> str:
+    alike = f"(at least {percent(value.threshold, 0)} alike)"
+    if not value.near:
+        return f"No conversation is nearly the same as another one {alike}."
+    total = number(value.share.n if value.share else None)
+    words = f"{quantity(value.near, 'conversation')} of {total} {'is' if value.near == 1 else 'are'} nearly the same as another one {alike}"
+    if value.exact:
+        words += f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} to the letter what an earlier one says"
+    return f"{words}."
+
+
+class DuplicatesCount:
+    """Looks at `corpus`, which is filled with the same conversations."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._ids, self._id_ends = bytearray(), array("q")
+        self._texts, self._sides, self._scenarios = array("Q"), array("b"), array("q")
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        self._ids += sample.id.encode("utf-8", "surrogatepass")
+        self._id_ends.append(len(self._ids))
+        self._texts.append(digest(sample.turns))
+        self._sides.append(_SIDES.index(sample.split or "none"))
+        self._scenarios.append(sample.scenario.index)
+
+    def result(self) -> Duplicates:
+        sides = np.array(self._sides, dtype=np.int8)
+        texts, group = np.unique(np.array(self._texts, dtype=np.uint64), return_inverse=True)
+        own, other = _exact(group, sides)
+        found = matches(self._corpus, sides)
+        for match in found:
+            (other if sides[match.a] != sides[match.b] else own)[[match.a, match.b]] = True
+        near = own | other
+        test, train = sides == _SIDES.index("test"), sides == _SIDES.index("train")
+        across = _exact_across(group, test, train)
+        for match in found:
+            for one, twin in ((match.a, match.b), (match.b, match.a)):
+                across[one] |= test[one] and train[twin]
+        return Duplicates(
+            threshold=THRESHOLD,
+            exact=len(sides) - len(texts),
+            near=int(np.count_nonzero(near)),
+            share=self._share(near),
+            within={
+                name: int(np.count_nonzero(own & (sides == side)))
+                for side, name in enumerate(_SIDES)
+                if np.any(sides == side)
+            },
+            across=int(np.count_nonzero(across)),
+            examples=tuple(
+                SimilarPair(self._id(match.a), self._id(match.b), match.similarity)
+                for match in found[:EXAMPLES]
+            ),
+        )
+
+    def _id(self, place: int) -> str:
+        start = self._id_ends[place - 1] if place else 0
+        return self._ids[start : self._id_ends[place]].decode("utf-8", "surrogatepass")
+
+    def _share(self, near: NDArray[np.bool_]) -> Estimate | None:
+        if not len(near):
+            return None
+        scenarios = len(np.unique(np.array(self._scenarios)))
+        return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
+
+
+def digest(turns: Iterable[Turn]) -> int:
+    """A number of 64 bits for what is said: two that differ share one with a chance of 1 in 2**64."""
+    said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
+    return hash64(said)
+
+
+def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether each text is exactly another's of its own side, and of another side."""
+    cell = group * len(_SIDES) + sides
+    here, everywhere = np.bincount(cell)[cell] if len(cell) else cell, np.bincount(group)[group]
+    return here > 1, everywhere > here
+
+
+def _exact_across(
+    group: NDArray[np.intp], test: NDArray[np.bool_], train: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether each text is of the test side and exactly one of train's."""
+    return test & (np.bincount(group, weights=train)[group] > 0)
+
+
+MEASURE = DuplicatesMeasure()

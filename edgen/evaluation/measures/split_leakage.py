@@ -1,0 +1,187 @@
+"""What of the test side is in train too: the values of each dimension, and all of them together.
+
+Of Education Dialogue's: topics, personas (the four texts of preferences and reactions, as `split: {by: persona}` has
+it), and both together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.text import number, percent, readable_name
+from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, wrap
+
+_SIDES = ("train", "test")
+ALL = "all dimensions"
+_PLURALS = {"topic": "topics", "persona": "personas"}
+
+Groups = NDArray[np.intp]
+
+
+class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+    """Groups (topics, personas) of the test side, how many of them train has too, and the test
+    conversations in these."""
+
+    test_groups: int
+    shared_groups: int
+    test_conversations: int
+    shared_conversations: int
+    share: float  # of test conversations
+
+
+class Leakage(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the test side is in train too, by group; None where nothing tells the sides. `groups`: of conversations
+    that are not Education Dialogue's, by dimension, and ALL of them together."""
+
+    topic: Overlap | None = None
+    persona: Overlap | None = None
+    topic_and_persona: Overlap | None = None
+    near_duplicates: int | None = None
+    groups: dict[str, Overlap] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def by_group(self) -> dict[str, Overlap]:
+        """Every overlap, by what the groups are."""
+        if self.groups is not msgspec.UNSET:
+            return self.groups
+        known = {"topic": self.topic, "persona": self.persona, "topic and persona": self.topic_and_persona}
+        return {name: overlap for name, overlap in known.items() if overlap is not None}
+
+
+class LeakageMeasure(Measure[Leakage]):
+    name = "leakage"
+    definition = (
+        "Test conversations whose topic, whose persona (both sides' preferences and reactions), or whose "
+        "topic and persona together are in train too, and those with a near-duplicate there; of other spaces, those "
+        "whose value of a dimension is in train too, or all their values together. edgen's own definition."
+    )
+    order = 6
+    section = "duplicates"
+
+    def start(self, shared: Shared) -> LeakageCount:
+        shared.start(["duplicates"])
+        return LeakageCount(shared)
+
+    def lines(self, value: Leakage) -> Iterator[str]:
+        if not value.by_group:
+            yield "Nothing tells train and test apart, so there is nothing to leak."
+            return
+        for name, overlap in value.by_group.items():
+            groups = f"{overlap.shared_groups:,} of test's {overlap.test_groups:,} in train"
+            label = readable_name(name) if value.persona is None else _PLURALS.get(name, name)
+            yield row(label, f"{groups}: {overlap.share:.1%} of test")
+        yield row("near-duplicates", f"{value.near_duplicates:,} conversations of test")
+        if value.persona is not None:
+            yield from wrap(
+                "A persona is both sides' preferences and reactions. Split by topic or persona and that row is 0."
+            )
+
+    def blocks(self, found: Sequence[ArmResult[Leakage]]) -> Iterator[Block]:
+        rows = [
+            Bar(
+                label_with_arm(words, one.arm),
+                part / total,
+                f"{percent(part / total)} ({number(part)} of {number(total)})",
+                series_colour(place),
+            )
+            for place, one in enumerate(found)
+            for words, part, total in _shares(one.value)
+        ]
+        if rows:
+            yield bars_picture(
+                "leakage", "Test conversations that train knows", rows,
+                "Which of these matters depends on what is to be generalised to; split.by in the job keeps topics or personas "
+                "apart. Nearly the same conversation on both sides is bad for any use.",
+            )  # fmt: skip
+
+
+def _shares(value: Leakage) -> Iterator[tuple[str, int, int]]:
+    """(what train knows too, conversations of test, all conversations of test)."""
+    for name, overlap in value.by_group.items():
+        yield (
+            f"{readable_name(name)} is in train too",
+            overlap.shared_conversations,
+            overlap.test_conversations,
+        )
+    total = max((overlap.test_conversations for overlap in value.by_group.values()), default=0)
+    if value.near_duplicates is not None and total:
+        yield "nearly the same one is in train", value.near_duplicates, total
+
+
+class LeakageCount:
+    """Keeps a byte a conversation and eight a dimension."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._education = shared.data.family == "education"
+        self._values: dict[str, array[int]] = {}
+        self._tested = array("b")
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        if sample.split is None:
+            return
+        values = sample.scenario.values
+        for name in values:
+            if name not in self._values:
+                self._values[name] = array("q", bytes(8 * len(self._tested)))
+        for name, column in self._values.items():
+            column.append(hash(values.get(name)))  # only whether they are equal counts
+        self._tested.append(_SIDES.index(sample.split))
+
+    def result(self) -> Leakage:
+        tested = np.array(self._tested, dtype=bool)
+        if tested.all() or not tested.any():
+            return Leakage()
+        numbers = {name: _number_groups(np.array(column)) for name, column in self._values.items()}
+        near = self._shared.result("duplicates").across
+        if not self._education:
+            groups = {name: _overlap(number, tested) for name, number in numbers.items()}
+            groups[ALL] = _overlap(_combine([*numbers.values()]), tested)
+            return Leakage(near_duplicates=near, groups=groups)
+        topic = numbers.pop("topic")
+        persona = _combine([*numbers.values()])
+        return Leakage(
+            topic=_overlap(topic, tested),
+            persona=_overlap(persona, tested),
+            topic_and_persona=_overlap(_combine([topic, persona]), tested),
+            near_duplicates=near,
+        )
+
+
+def _combine(numbers: Sequence[Groups]) -> Groups:
+    """The group of each conversation by all of these together."""
+    found = numbers[0]
+    for other in numbers[1:]:
+        found = _number_groups(found * (int(other.max()) + 1) + other)
+    return found
+
+
+def _number_groups(groups: NDArray[np.int64] | Groups) -> Groups:
+    """The group of each conversation, numbered from 0."""
+    found: Groups = np.unique(groups, return_inverse=True)[1]
+    return found
+
+
+def _overlap(groups: Groups, tested: NDArray[np.bool_]) -> Overlap:
+    """`groups`: that of each conversation. There are some on both sides."""
+    test = np.bincount(groups, weights=tested).astype(np.int64)
+    train = np.bincount(groups) - test
+    conversations, both = int(test.sum()), int(test[train > 0].sum())
+    return Overlap(
+        test_groups=int(np.count_nonzero(test)),
+        shared_groups=int(np.count_nonzero((test > 0) & (train > 0))),
+        test_conversations=conversations,
+        shared_conversations=both,
+        share=both / conversations,
+    )
+
+
+MEASURE = LeakageMeasure()

@@ -1,0 +1,107 @@
+"""Measures at work: one pass over the samples of a data set, their words cut once, and one over its plan."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from edgen.core.registry import PluginError, find, find_all, names
+from edgen.core.text import join_list
+from edgen.evaluation.data_set import DataSet
+from edgen.evaluation.measure import Measure, Observer, Shared
+from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
+from edgen.evaluation.measures.overview import Overview
+from edgen.families.education.words import cut
+
+_TELL_EVERY = 500  # conversations
+
+
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of a data set. `sources`: where it was read from; `values`: what each measure found, in the
+    measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits it, in sentences."""
+
+    name: str
+    sources: tuple[str, ...]
+    overview: Overview
+    values: dict[str, Any]
+    definitions: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """What `edgen stats --json` prints: each measure's value under its name."""
+        return {
+            "name": self.name,
+            "sources": list(self.sources),
+            **msgspec.to_builtins(self.values),
+            "definitions": self.definitions,
+            "notes": list(self.notes),
+        }
+
+
+def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
+    """All measures, or those in `only`, in their order. Raises PluginError for one of those in `only`."""
+    found: list[Measure[Any]] = (
+        find_all("measure")
+        if only is None
+        else [find("measure", name) for name in names("measure") if name in only]
+    )
+    return sorted(found, key=lambda measure: (measure.order, measure.name))
+
+
+def measures_of_other_families(family: str) -> dict[str, str]:
+    """The measures that only conversations of another family have, with its name."""
+    found: dict[str, str] = {}
+    for name in names("family"):
+        with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
+            found |= dict.fromkeys(find("family", name).measures, name)
+    return {measure: owner for measure, owner in found.items() if owner != family}
+
+
+def measure(
+    data: DataSet,
+    only: Collection[str] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+    beside: Sequence[Observer] = (),
+) -> Quality:
+    """What the measures in `only`, or all, find in a data set.
+
+    `progress` is told from time to time how many samples are done. `beside` see every sample too; what they find
+    is the caller's to ask for.
+    """
+    notes, others = list(data.notes), measures_of_other_families(data.family)
+    skipped = [name for name in others if only is None or name in only]
+    if skipped:
+        needs = join_list(sorted({others[name] for name in skipped}))
+        notes.append(
+            f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
+            f"the {needs} family, and these are of {f'the {data.family} family' if data.family else 'several families'}."
+        )
+    chosen = [one for one in measures(only) if one.name not in others]
+    plan = data.plan()
+    shared = Shared(data, partial(find, "measure"), planned=plan is not None)
+    shared.start([OVERVIEW.name, *(one.name for one in chosen)])
+    see = [*shared.observers, *(observer.see for observer in beside)]
+    done = 0
+    for done, sample in enumerate(data.samples(), 1):
+        words = cut(sample.turns)
+        for one in see:
+            one(sample, words)
+        if done % _TELL_EVERY == 0:
+            progress(done)
+    progress(done)
+    if plan is not None and (see_planned := shared.plan_observers):
+        for outcome in plan:
+            for tell in see_planned:
+                tell(outcome)
+    return Quality(
+        name=data.name,
+        sources=data.sources,
+        overview=shared.result(OVERVIEW.name),
+        values={one.name: shared.result(one.name) for one in chosen},
+        definitions={one.name: one.definition for one in chosen},
+        notes=tuple(notes),
+    )

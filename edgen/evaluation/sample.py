@@ -1,0 +1,45 @@
+"""What the measures see: conversations as samples, and the outcome of each planned conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from edgen.core.values import Role, Scenario, Turn
+
+Marker = Literal["suffix", "own_turn", "inside", "absent"]
+Words = Sequence[Sequence[str]]  # the words of each turn
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation, from a run or from anybody's file.
+
+    `scenario.index` is the run's, else the conversation's place in what was read: conversations that share it are
+    one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the file has
+    them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says where the end
+    marker stands. `split` is None where it is not known.
+    """
+
+    id: str
+    source: str
+    split: Literal["train", "test"] | None
+    scenario: Scenario
+    turns: tuple[Turn, ...]
+    entries: int
+    defects: tuple[str, ...] = ()
+    marker: Marker = "absent"
+    ended_by: Role | None = None
+    probability: float | None = None
+    simulated: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+class PlannedOutcome(msgspec.Struct, frozen=True):
+    """What became of one planned conversation. `reason` is None where it was accepted or is pending."""
+
+    scenario: Scenario
+    replicate: int
+    status: Literal["accepted", "rejected", "failed", "pending"]
+    reason: str | None = None

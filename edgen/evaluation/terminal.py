@@ -1,0 +1,96 @@
+"""Lines for a terminal of 80 columns: labelled rows, wrapped text, small histograms, values with intervals."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from edgen.stats.distributions import Distribution
+from edgen.stats.intervals import Estimate
+
+WIDTH = 80
+LABEL = 28
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def row(label: str, text: str) -> str:
+    """A label and what it says."""
+    return f"{label:<{LABEL}}{text}"
+
+
+def rows(label: str, text: str) -> Iterator[str]:
+    """A row that may run over several lines."""
+    lines = textwrap.wrap(text, WIDTH - LABEL - 2, break_on_hyphens=False) or [""]
+    yield row(label, lines[0])
+    yield from (row("", line) for line in lines[1:])
+
+
+def wrap(text: str, width: int = WIDTH - 2, *, bullet: str = "") -> list[str]:
+    """A paragraph; behind a `bullet`, its lines stand below one another."""
+    rest = " " * len(bullet) if bullet else "  " if text.startswith(" ") else ""
+    return textwrap.wrap(
+        text, width, initial_indent=bullet, subsequent_indent=rest, break_long_words=not bullet
+    )
+
+
+def histogram(label: str, found: Distribution) -> Iterator[str]:
+    """The bars in a line, with the ends of the first and the last."""
+    if len(found.bins) > 1:
+        low, high = found.bins[0].low, found.bins[-1].high
+        ends = (f"{low:,.0f} ", f" {high - 1:,.0f}") if high > 1 else ("", "")
+        yield f"{label:<16}{ends[0]}{sparkline(found)}{ends[1]}"
+
+
+def sparkline(found: Distribution) -> str:
+    """A character a bar, as high as its count; what is there at all is seen."""
+    most = max((bar.count for bar in found.bins), default=0)
+    return "▕" + "".join(_BARS[-(-8 * bar.count // most)] if most else " " for bar in found.bins) + "▏"
+
+
+def share_with_interval(found: Estimate | None) -> str:
+    """`12.3% [8.1%, 17.0%]`."""
+    return "nothing tells" if found is None else with_interval(found, ".1%")
+
+
+def with_interval(found: Estimate, form: str) -> str:
+    """`0.61 [0.58, 0.64]`, each number in the `form` of a format string."""
+    if found.low is None or found.high is None:
+        return f"{found.value:{form}}"
+    return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
+
+
+def join_counts(counts: Mapping[str, int], names: Mapping[str, str] | None = None) -> str:
+    """`12 Teacher, 6 Student`, what is 0 left out."""
+    names = names or {}
+    return ", ".join(f"{n:,} {names.get(key, key)}" for key, n in counts.items() if n) or "none"
+
+
+def shorten_line(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def shorten_middle(name: str) -> str:
+    """A long name without its middle: ids differ at their ends."""
+    line = " ".join(name.split())
+    return line if len(line) <= 22 else f"{line[:6]}…{line[-15:]}"
+
+
+def columns(label: str, cells: Sequence[str]) -> str:
+    """Seven right-aligned cells behind a label."""
+    widths = (7, 7, 5, 5, 7, 7, 9)
+    return f"{label:<22}" + "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def summary(label: str, found: Distribution) -> str:
+    """The mean, deviation and quantiles of whole numbers, below `SUMMARY_HEAD`."""
+    if found.mean is None:
+        return row(label, "none")
+    places = 1 if found.mean < 10_000 else 0
+    sd = "–" if found.sd is None else f"{found.sd:,.{places}f}"
+    whole = (found.min, found.p5, found.median, found.p95, found.max)
+    return columns(label, (f"{found.mean:,.{places}f}", sd, *(f"{number:,.0f}" for number in whole)))
+
+
+SUMMARY_HEAD = columns("", ("mean", "sd", "min", "5%", "median", "95%", "max"))

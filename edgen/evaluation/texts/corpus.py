@@ -1,0 +1,144 @@
+"""The words of all conversations as numbers, in the order in which they were told: what diversity and
+near-duplicates are counted on. A word's number is its place among the words by first use.
+
+In memory are the different words, eight bytes a text, and the latest half a million words; the words before them wait in
+a temporary file, four bytes each, and are read again in chunks.
+"""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from array import array
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.errors import StoppedError
+from edgen.evaluation.sample import Words
+
+Ids = NDArray[np.uint32]
+Codes = NDArray[np.uint64]
+Ends = NDArray[np.int64]
+
+# What stands for a sequence that runs over the end of a text.
+NONE = np.iinfo(np.uint64).max
+
+CHUNK = 1 << 19  # words, and the rest of the text that holds the last of them
+_BYTES = 4  # of a word's number
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Chunk(NamedTuple):
+    """Some texts, one after the other: the numbers of their words, and where each text ends in `ids`. `first` is
+    the place of the first of them among all."""
+
+    first: int
+    ids: Ids
+    ends: Ends
+
+
+class _Numbers(dict[str, int]):
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number
+
+
+class Corpus:
+    """Texts, each a sequence of words. `types` counts the different words, `tokens` all of them."""
+
+    def __init__(self, chunk: int = CHUNK) -> None:
+        self._chunk = chunk
+        self._numbers = _Numbers()
+        self._ends = array("q")
+        self._latest = array("I")
+        self._file: BinaryIO | None = None
+        self._stored = 0  # words in the file
+
+    def add(self, words: Words) -> None:
+        """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for them."""
+        number = self._numbers.__getitem__
+        for turn in words:
+            self._latest.extend(map(number, turn))
+        self._ends.append(self.tokens)
+        if len(self._latest) >= self._chunk:
+            self._store()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def types(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def tokens(self) -> int:
+        return self._stored + len(self._latest)
+
+    @property
+    def ends(self) -> Ends:
+        """Where each text ends among all words. A view: nothing may be added while it is used."""
+        return np.frombuffer(self._ends, dtype=np.int64)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All texts, some at a time."""
+        ends, first, start = self.ends, 0, 0
+        while first < len(ends):
+            # up to the text that fills the chunk
+            last = int(np.searchsorted(ends, start + self._chunk))
+            behind = min(last + 1, len(ends))
+            stop = int(ends[behind - 1])
+            yield Chunk(first, self._words(start, stop), ends[first:behind] - start)
+            first, start = behind, stop
+
+    def text(self, place: int) -> Ids:
+        """The numbers of the words of one text."""
+        return self._words(self._ends[place - 1] if place else 0, self._ends[place])
+
+    def _words(self, start: int, stop: int) -> Ids:
+        """Those from one place among all words to another, from the file, from memory or from both."""
+        if start >= self._stored:
+            latest = self._latest[start - self._stored : stop - self._stored]
+            return np.frombuffer(latest, dtype=np.uint32) if latest else np.array([], dtype=np.uint32)
+        assert self._file is not None
+        self._file.seek(start * _BYTES)
+        stored = self._file.read((min(stop, self._stored) - start) * _BYTES)
+        rest = self._latest[: stop - self._stored].tobytes() if stop > self._stored else b""
+        return np.frombuffer(stored + rest, dtype=np.uint32)
+
+    def _store(self) -> None:
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="edgen-", buffering=0)  # noqa: SIM115 - gone with this
+            self._file.seek(self._stored * _BYTES)
+            left = memoryview(self._latest).cast("B")
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as problem:
+            if problem.errno not in _FULL:
+                raise
+            raise StoppedError(
+                f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
+                "bytes a word. Make room, or name another folder in the environment variable TMPDIR."
+            ) from None
+        self._stored += len(self._latest)
+        self._latest = array("I")
+
+
+def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
+    """A number for the `n` words that begin at each place (n from 1 to 3), NONE where a text ends before.
+
+    Equal numbers are equal words, up to 2.6 million different words; beyond, numbers wrap around at 64 bits
+    and two n-grams share one about as rarely as hashes do.
+    """
+    codes = ids.astype(np.uint64)
+    base = np.uint64(max(types, 1))
+    for k in range(1, n):
+        codes *= base
+        codes[:-k] += ids[k:]
+    for k in range(1, n):
+        last = ends - k
+        codes[last[last >= 0]] = NONE
+    return codes

@@ -1,0 +1,214 @@
+"""Which of many texts are nearly the same: MinHash to find candidates, the Jaccard index to decide.
+
+A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
+one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8. That is the
+number at which Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line too, who find candidates by MinHash as
+well but decide by edit similarity: deciding by the Jaccard index of 3-grams is edgen's own. Candidates are
+texts whose MinHash signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and
+Ullman 2020, Mining of Massive Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight
+bits are kept (Li and König 2010, WWW, who keep fewer): candidates that only these bring together are few, and the
+Jaccard index tells. Where very many texts share a band, each is compared with a few of them, so that the work stays
+linear. In memory are 120 bytes a text; words are read again for the candidates.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ends, Ids, ngrams
+
+THRESHOLD = 0.8
+SHINGLE = 3
+BANDS, ROWS = 20, 6
+SEED = 42
+_NEIGHBOURS = 8  # of a text in each band that it shares with more
+_TRIES = 8  # candidates of a text that turn out not to be alike, before it is left alone
+_SLACK = 0.11  # three standard errors of the share of 120 values that agree, at 0.8
+_AT_ONCE = 1024  # texts
+_PAIRS_AT_ONCE = 1 << 14
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+Indices = NDArray[np.int64]
+Done = NDArray[np.bool_]
+Rows = NDArray[np.int32]
+Signatures = NDArray[np.uint8]
+K = TypeVar("K", bound=Hashable)
+
+
+class Match(NamedTuple):
+    """Texts `a` < `b`, by their places, and the Jaccard index of their shingles."""
+
+    a: int
+    b: int
+    similarity: float
+
+
+def near_duplicates(texts: Iterable[tuple[K, Sequence[str]]], threshold: float = THRESHOLD) -> set[K]:
+    """The keys of the texts, given as words, that have another one at least `threshold` alike."""
+    corpus, keys = Corpus(), []
+    for key, words in texts:
+        keys.append(key)
+        corpus.add([words])
+    sides = np.zeros(len(keys), dtype=np.int8)
+    return {keys[place] for match in matches(corpus, sides, threshold) for place in (match.a, match.b)}
+
+
+def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOLD) -> list[Match]:
+    """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
+    own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
+    first, second, similar = array("q"), array("q"), array("d")
+    failed: set[int] = set()
+    # has one on its own side, on another; or is left alone
+    settled = np.zeros((len(sides), 2), dtype=bool)
+    tries = np.zeros(len(sides), dtype=np.int16)
+
+    def done(a: Indices, b: Indices) -> Done:
+        kind = (sides[a] != sides[b]).astype(np.int8)
+        both: Done = settled[a, kind] & settled[b, kind]
+        return both
+
+    for a, b in _candidates(corpus, sides, threshold, done):
+        kind = int(sides[a] != sides[b])
+        pair = a * len(sides) + b
+        if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again
+            continue
+        similarity = _jaccard(_shingles(corpus, a), _shingles(corpus, b))
+        if similarity >= threshold:
+            settled[[a, b], kind] = True
+            first.append(a)
+            second.append(b)
+            similar.append(similarity)
+        else:
+            failed.add(pair)
+            tries[[a, b]] += 1
+            settled[[place for place in (a, b) if tries[place] > _TRIES]] = True
+    order = np.lexsort((np.array(second), np.array(first), -np.array(similar)))
+    return [Match(first[at], second[at], similar[at]) for at in order]
+
+
+def _candidates(
+    corpus: Corpus, sides: NDArray[np.int8], threshold: float, done: Callable[[Indices, Indices], Done]
+) -> Iterator[tuple[int, int]]:
+    """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some more than once.
+
+    No more than the pairs of one band and one distance are held: where all texts are alike, those of all
+    bands would be hundreds a text.
+    """
+    places = np.flatnonzero(np.diff(corpus.ends, prepend=0)).astype(np.int64)  # texts that hold a word
+    if len(places) < 2:
+        return
+    signatures = _signatures(corpus, len(places))
+    shared = [
+        rows
+        for band in range(BANDS)
+        for rows in _sharing(_key(signatures, band), sides[places])
+        if len(rows[0])
+    ]
+    for step in (2, 1, 0, -1, -2):
+        least = threshold + step * _SLACK / 2
+        for first, second in _neighbours(shared):
+            open_ = ~done(places[first], places[second])
+            first, second = first[open_], second[open_]
+            agreement = _agreement(signatures, first, second)
+            likely = np.flatnonzero(agreement >= least)
+            for at in likely[np.argsort(-agreement[likely], kind="stable")]:
+                yield int(places[first[at]]), int(places[second[at]])
+
+
+def _key(signatures: Signatures, band: int) -> Codes:
+    """The values of one band of each text as one number."""
+    key = np.zeros(len(signatures), dtype=np.uint64)
+    for value in signatures[:, band * ROWS : (band + 1) * ROWS].T:
+        key = (key << np.uint64(8)) | value
+    return key
+
+
+def _sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
+    """The rows that share their key with another, ordered so that those of one key stand together, and the number
+    of each one's key: once with all sides together, once side by side."""
+    order = np.argsort(key, kind="stable")
+    new = np.append(True, key[order[1:]] != key[order[:-1]])
+    alone = new & np.append(new[1:], True)
+    order, group = order[~alone].astype(np.int32), np.cumsum(new[~alone], dtype=np.int32)
+    yield order, group
+    if np.any(sides != sides[:1]):
+        by_side = np.lexsort((sides[order], group))
+        yield order[by_side], group  # groups stand where they stood
+
+
+def _neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, Indices]]:
+    """Pairs of rows that stand near each other among those that share a band."""
+    for order, group in shared:
+        for step in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
+            same = np.flatnonzero(group[step:] == group[:-step])
+            if len(same) == 0:
+                break
+            one, other = order[same].astype(np.int64), order[same + step].astype(np.int64)
+            yield np.minimum(one, other), np.maximum(one, other)
+
+
+def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArray[np.float32]:
+    """The share of values in which each pair of signatures agrees: an estimate of their Jaccard index."""
+    found = np.empty(len(first), dtype=np.float32)
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        found[part] = np.mean(signatures[first[part]] == signatures[second[part]], axis=1)
+    return found
+
+
+def _signatures(corpus: Corpus, count: int) -> Signatures:
+    """Of the MinHash signature of each of the `count` texts that hold a word eight bits a value."""
+    from rensa import RMinHash
+
+    found = np.empty((count, BANDS * ROWS), dtype=np.uint8)
+    done = 0
+    for chunk in corpus.chunks():
+        codes, sizes = _all_shingles(chunk.ids, chunk.ends, corpus.types)
+        offsets = np.concatenate(([0], np.cumsum(sizes[sizes > 0]))).astype(np.uint64)
+        # the numbers are dense; what is hashed is to look like hashes
+        codes *= _ODD
+        codes ^= codes >> np.uint64(31)
+        for start in range(0, len(offsets) - 1, _AT_ONCE):
+            part = offsets[start : start + _AT_ONCE + 1]
+            hashes = codes[int(part[0]) : int(part[-1])]
+            matrix = RMinHash.digest_matrix_from_flat_token_hashes(hashes, part - part[0], BANDS * ROWS, SEED)
+            rows = np.array(matrix.to_rows(), dtype=np.uint32)
+            found[done : done + len(rows)] = rows & np.uint32(0xFF)
+            done += len(rows)
+    return found
+
+
+def _all_shingles(ids: Ids, ends: Ends, types: int) -> tuple[Codes, Indices]:
+    """The shingles of some texts one after the other, and how many each has; none is one without a word."""
+    lengths = np.diff(ends, prepend=0)
+    codes = ngrams(ids, ends, SHINGLE, types)
+    short = np.flatnonzero((lengths > 0) & (lengths < SHINGLE))
+    for text in short:
+        at = ends[text] - lengths[text]
+        codes[at] = _of_short(ids[at : ends[text]], types)
+    sizes = np.maximum(lengths - SHINGLE + 1, lengths > 0)
+    return codes[codes != NONE], sizes
+
+
+def _of_short(ids: Ids, types: int) -> np.uint64:
+    """The one shingle of a text of fewer words, which is no other's: counted from the end, odd for one word."""
+    n = len(ids)
+    code = ngrams(ids, np.array([n]), n, types)[0]
+    return np.uint64(~(code * np.uint64(2) + np.uint64(n)))
+
+
+def _shingles(corpus: Corpus, place: int) -> Codes:
+    """The different shingles of one text."""
+    ids = corpus.text(place)
+    return np.unique(_all_shingles(ids, np.array([len(ids)]), corpus.types)[0])
+
+
+def _jaccard(a: Codes, b: Codes) -> float:
+    """The Jaccard index of two sets of which one at least is not empty, given as sorted arrays."""
+    shared = len(np.intersect1d(a, b, assume_unique=True))
+    return shared / (len(a) + len(b) - shared)

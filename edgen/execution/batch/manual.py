@@ -1,0 +1,114 @@
+"""What is done with a run's batches by hand: their list, their end, results that somebody brings.
+
+A run has a ledger, or one for each arm, and one for each judge; a batch is of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgen.config import BackendConfig, CallSettings, Job, Price, load_job
+from edgen.core.events import Events
+from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
+from edgen.execution.batch.ownership import require_backend, require_own
+from edgen.execution.batch.results import ReadLine, ResultCounts, read_results
+from edgen.providers import batch_services
+from edgen.providers.batches import BatchService, LineResult, NeverBegun
+from edgen.store.ledger import OPEN, Batch, Ledger, OutstandingCall, batches_at
+from edgen.store.run_folder import RunFolder
+
+
+class LedgerBatches(msgspec.Struct, frozen=True):
+    """A ledger of a run that has batches. `whose`: an arm's or a judge's name, empty for the run's own."""
+
+    path: Path
+    whose: str
+    batches: tuple[Batch, ...]
+
+
+def batches_of(rundir: RunFolder) -> list[LedgerBatches]:
+    """Every ledger of the run that ever had a batch, read only."""
+    found = [(path, _whose(rundir, path), tuple(batches_at(path))) for path in rundir.ledgers()]
+    return [LedgerBatches(*each) for each in found if each[2]]
+
+
+def _whose(rundir: RunFolder, path: Path) -> str:
+    if path == rundir.ledger:
+        return ""
+    return path.parent.name if path.name == rundir.ledger.name else f"judge {path.stem[:8]}"
+
+
+def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:
+    """The job that a ledger's batches were made under."""
+    own = RunFolder(held.path.parent)
+    return load_job(own.job if own.job.exists() else rundir.job)
+
+
+async def give_up(
+    job: Job, ledger: Ledger, services: Mapping[str, BatchService], numbers: Iterable[int], events: Events
+) -> ResultCounts:
+    """End the open batches of a ledger with these numbers, and read what they have answered."""
+    reading = ResultCounts()
+
+    async def take(batch: Batch, path: Path) -> None:
+        service = services[batch.backend]
+        await read_results(
+            path,
+            service.read,
+            ledger,
+            lambda _row: job.backends[batch.backend].price,
+            sent_at=batch.sent_at,
+            reading=reading,
+        )
+
+    lifecycle = BatchLifecycle(CallSettings.of(job), ledger, services, events, take)
+    lifecycle.end()
+    wanted = set(numbers)
+    require_own(ledger.path, (b for b in ledger.out.batches(*OPEN) if b.number in wanted), job.backends)
+    for batch in ledger.out.batches(*OPEN):
+        if batch.number not in wanted:
+            continue
+        if batch.state == "written":
+            await lifecycle.drop(batch, "given up")
+            continue
+        try:
+            await lifecycle.carry(batch)
+        except LostBatch as lost:
+            # The provider may have worked on it: under a budget that is charged at its most.
+            await lifecycle.drop(batch, str(lost), charged=True)
+            events.tell("note", f"batch {batch.number} is given up: {lost}")
+    return reading
+
+
+def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
+    """What reads a result line of any of these backends' providers."""
+    readers = list({type(config): batch_services(config).read_line for config in configs}.values())
+
+    def read(line: bytes) -> LineResult | NeverBegun | None:
+        return next((said for reader in readers if (said := reader(line)) is not None), None)
+
+    return read
+
+
+async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
+    """Read a result file that somebody brought into one ledger of a run. Raises OSError where it cannot be read."""
+    made_for = {}
+    for batch in ledger.out.batches():
+        require_backend(ledger.path, batch, job.backends)
+        made_for[batch.number] = job.backends[batch.backend]
+
+    def price(row: OutstandingCall) -> Price | None:
+        return None if row.batch not in made_for else made_for[row.batch].price
+
+    reading = ResultCounts()
+    read = reader_of(made_for.values())
+    await read_results(path, read, ledger, price, sent_at=None, reading=reading)
+    for batch in ledger.out.batches("written"):
+        if ledger.out.sums(batch.number)[0] == 0:
+            await ledger.out.note(
+                msgspec.structs.replace(batch, state="read", message="read by hand"), clear=True
+            )
+    return reading

@@ -1,0 +1,74 @@
+"""What a ledger says of its batches, held against what that can be: a ledger may come from a stranger.
+
+The files of a batch lie in the folder of the ledger's own batches, and nothing on the way there is a link. What goes
+into addresses of a provider is an id and no path. A backend is one of the job's. Anything else stops the run before
+anything is read, sent or written.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePosixPath
+
+from edgen.core.errors import DamagedError
+from edgen.providers.batches import is_id
+from edgen.store.ledger import Batch
+
+_LONGEST = 200  # characters of a token
+
+
+def folder_of(ledger: Path) -> Path:
+    """Where the files of a ledger's batches are, beside it."""
+    return ledger.with_name(f"{ledger.stem}.batches")
+
+
+def own_file(ledger: Path, name: str) -> Path:
+    """The place of a batch's file, there or not; `name` is as the ledger has it. Raises DamagedError."""
+    folder, place = folder_of(ledger), PurePosixPath(name)
+    parts = place.parts
+    if len(parts) < 2 or parts[0] != folder.name or ".." in parts or not name.isprintable():
+        raise _strange(ledger, f"it names {name[:200]!r} as a file of a batch, and those are in {folder}")
+    path = ledger.parent
+    for number, part in enumerate(parts, 1):
+        path = path / part
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            raise _strange(ledger, f"{path} cannot be read ({problem.strerror})") from None
+        if stat.S_ISLNK(found.st_mode):
+            raise _strange(ledger, f"{path} is a link, which could lead anywhere")
+        if not (stat.S_ISREG if number == len(parts) else stat.S_ISDIR)(found.st_mode):
+            raise _strange(ledger, f"{path} is no {'file' if number == len(parts) else 'folder'}")
+    return path
+
+
+def require_own(ledger: Path, batches: Iterable[Batch], backends: Collection[str]) -> None:
+    """Raise DamagedError unless these batches can be gone on with."""
+    for batch in batches:
+        require_backend(ledger, batch, backends)
+        if batch.state not in ("written", "preparing"):  # a person's, or not yet named
+            own_file(ledger, batch.file)
+        for what, name in (("file", batch.file_id), ("batch", batch.remote_id)):
+            if name is not None and not is_id(name):
+                raise _strange(ledger, f"it holds {name[:80]!r} as a provider's id of a {what}")
+        if not (batch.token.isprintable() and len(batch.token) <= _LONGEST and "/" not in batch.token):
+            raise _strange(ledger, f"it holds {batch.token[:80]!r} as the name of a batch")
+
+
+def require_backend(ledger: Path, batch: Batch, backends: Collection[str]) -> None:
+    """Raise DamagedError unless a batch is of one of these backends."""
+    if batch.backend not in backends:
+        raise _strange(
+            ledger,
+            f"batch {batch.number} is of a backend {batch.backend[:80]!r}, which the job does not have",
+        )
+
+
+def _strange(ledger: Path, what: str) -> DamagedError:
+    return DamagedError(
+        f"{ledger}: something else than edgen has changed the batches of this run: {what}. Nothing was read, sent or "
+        "written. Restore the run from a copy, or choose another run folder with -o."
+    )

@@ -1,0 +1,161 @@
+"""Result files of batches, read into the ledger: each line's reply stored, its request struck out.
+
+Reading a file twice changes nothing. No line is held that is larger than an answer can be. Lines about requests that
+are not out are counted, never stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from edgen.config import Price
+from edgen.core.values import Reply
+from edgen.execution.client.model_client import MAYBE_CHARGED, cost_of
+from edgen.prompting.token_bound import text_token_floor
+from edgen.providers.base import MAX_ANSWER
+from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
+from edgen.store.ledger import Ledger, OutstandingCall
+
+_BREATH = 200  # lines that are read before others get their turn
+_PIECE = 1 << 16  # bytes of what is passed over
+_GROUP = 256  # replies that are on their way to the disk at once
+
+ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
+
+
+class ResultCounts(msgspec.Struct):
+    """What one file, or several, came to: lines by what became of them. `tokens` and `usd` are what they are
+    charged at; `stranger` is the first id that is about nothing this run asked."""
+
+    answered: int = 0
+    failed: Counter[str] = msgspec.field(default_factory=Counter)
+    unanswered: int = 0  # never worked on
+    known: int = 0  # answered before
+    strangers: int = 0
+    stranger: str = ""
+    unreadable: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def lines(self) -> int:
+        return (
+            self.answered
+            + self.failed.total()
+            + self.unanswered
+            + self.known
+            + self.strangers
+            + self.unreadable
+        )
+
+
+async def read_results(
+    path: Path,
+    read: ReadLine,
+    ledger: Ledger,
+    price: Callable[[OutstandingCall], Price | None],
+    *,
+    sent_at: float | None,
+    reading: ResultCounts,
+) -> None:
+    """Read one file into the ledger and `reading`. `price`: of the backend that a request was meant for. Raises
+    OSError where the file cannot be read."""
+    storing: list[Awaitable[None]] = []
+    taken: set[int] = set()  # struck out, and perhaps not yet on the disk
+    with path.open("rb") as file:
+        for count, line in enumerate(_lines(file)):
+            if count % _BREATH == 0:
+                await asyncio.sleep(0)
+            said = read(line) if line else None
+            if said is None:
+                reading.unreadable += 1
+                continue
+            row = _row(said.id, ledger, taken, reading)
+            if row is None:
+                continue
+            taken.add(row.id)
+            if isinstance(said, NeverBegun):
+                reading.unanswered += 1
+                ledger.out.returned(row, None)
+            elif said.reply is None:
+                failure = said.failure
+                assert failure is not None, "a line holds a reply or a failure"
+                reading.failed[str(failure.kind)] += 1
+                lost = failure.kind in MAYBE_CHARGED
+                ledger.out.returned(row, failure, lost=lost)
+                if lost:
+                    reading.tokens += row.tokens
+                    reading.usd += row.usd
+            else:
+                storing.append(_store(ledger, row, said.reply, price(row), sent_at, reading))
+            if len(storing) >= _GROUP:
+                await asyncio.gather(*storing)
+                storing.clear()
+        await asyncio.gather(*storing)
+    await ledger.flush()
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines that say something; one that is too long to be an answer is empty."""
+    while line := file.readline(MAX_ANSWER):
+        if len(line) == MAX_ANSWER and not line.endswith(b"\n"):
+            while len(rest := file.readline(_PIECE)) == _PIECE and not rest.endswith(b"\n"):
+                pass
+            yield b""
+        elif line.strip():
+            yield line
+
+
+def _row(name: str, ledger: Ledger, taken: set[int], reading: ResultCounts) -> OutstandingCall | None:
+    """The request that a line is about, if it is out."""
+    if (place := read_custom_id(name)) is not None:
+        rows = ledger.out.find(*place)
+        if rows and rows[0].id not in taken:
+            return rows[0]
+        if rows or ledger.out.is_back(*place):
+            reading.known += 1
+            return None
+    reading.strangers += 1
+    reading.stranger = reading.stranger or name
+    return None
+
+
+def _store(
+    ledger: Ledger,
+    row: OutstandingCall,
+    reply: Reply,
+    price: Price | None,
+    sent_at: float | None,
+    reading: ResultCounts,
+) -> Awaitable[None]:
+    usage = reply.usage
+    # A service that does not count is taken at its worst.
+    tokens, usd = row.tokens, row.usd
+    if usage is not None:
+        completion = max(usage.completion_tokens, text_token_floor(reply.text))
+        tokens = usage.prompt_tokens + completion
+        usd = cost_of(price, usage.prompt_tokens, completion, batch=True)
+        reading.prompt_tokens += usage.prompt_tokens
+        reading.completion_tokens += usage.completion_tokens
+    reading.answered += 1
+    reading.tokens += tokens
+    reading.usd += usd
+    return ledger.store(
+        row.address,
+        row.key,
+        reply,
+        0.0 if sent_at is None else max(0.0, time.time() - sent_at),
+        1,
+        charged_tokens=tokens,
+        cost_usd=None if price is None else usd,
+        held=row.id,
+    )

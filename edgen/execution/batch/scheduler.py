@@ -1,0 +1,307 @@
+"""Runs tasks by providers' batch jobs: rounds, each of all requests that wait for an answer.
+
+A round runs every pending task from the ledger to its first request without an answer, writes these to files,
+and has each file carried to the provider and its answers back (`lifecycle`). Then the next, until all is settled;
+a conversation of twenty turns takes twenty rounds. Between rounds nothing is in memory but the numbers of what is
+pending, eight bytes each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.durations import seconds
+from edgen.core.errors import EdgenError, HandedOver, ProviderError, UsageError
+from edgen.core.values import TaskId
+from edgen.execution.batch.lifecycle import BatchLifecycle
+from edgen.execution.batch.open_batches import (
+    begin_batch_period,
+    first_sent_at,
+    note_first_sent,
+    open_batches_error,
+)
+from edgen.execution.batch.ownership import require_own
+from edgen.execution.batch.planner import RoundPlanner
+from edgen.execution.batch.results import ResultCounts, read_results
+from edgen.execution.batch.waiting import WaitingTasks
+from edgen.execution.batch.writer import RequestWriter, Round
+from edgen.execution.client.budget import BudgetExhausted, Reservation
+from edgen.execution.client.model_client import ModelClient
+from edgen.execution.online_scheduler import OnlineScheduler
+from edgen.execution.rollout import GO_ON, OutcomeRecorder
+from edgen.execution.scheduler import Work
+from edgen.providers.batches import BatchService
+from edgen.store.ledger import OPEN, Batch
+
+_WORTH = 4  # a round that a budget cuts to less than one part in so many of the largest such one is not sent
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """The batch service of each backend, by its name in the job. `write_only`: the folder that request files are
+    written to, where nothing is to be sent."""
+
+    services: Mapping[str, BatchService]
+    write_only: Path | None = None
+
+
+class BatchScheduler:
+    """A Scheduler that asks in batches, and call by call once batch.online_after has passed."""
+
+    def __init__(self, work: Work, options: BatchOptions) -> None:
+        settings = work.tasks.call_settings
+        self._work = work
+        self._settings = settings
+        self._options = options
+        self._online = OnlineScheduler(work)
+        self._recorder = OutcomeRecorder(work, self.stop)
+        self._after = seconds(after) if (after := settings.batch.online_after) is not None else None
+        self._reason: EdgenError | None = None
+        self._stopping = asyncio.Event()
+        self._is_online = False
+        self._out = 0  # requests that are out
+        self._errors = 0  # lines that held one
+        self._short: BudgetExhausted | None = None  # what the budget did not cover of the last round
+        self._largest = 0  # requests of the largest round that the budget cut short
+        self._holds: dict[int, Reservation] = {}
+        self._fruitless = 0  # rounds in a row that brought nothing
+        self._check(work.ledger.out.batches(*OPEN))
+
+    def _check(self, out: Sequence[Batch]) -> None:
+        """Take over what is out; refuse what cannot be gone on with."""
+        require_own(self._work.ledger.path, out, self._options.services)
+        written = [batch for batch in out if batch.state == "written"]
+        sent = [batch for batch in out if batch.state not in ("written", "ready")]
+        if foreign := [batch for batch in out if batch.fingerprint != self._work.fingerprint]:
+            numbers = ", ".join(str(batch.number) for batch in foreign[:5])
+            raise UsageError(
+                f"batches of this run ({numbers}) were made by another form of its job, or another edgen. "
+                "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what they have "
+                "answered."
+            )
+        if (written and self._options.write_only is None) or (sent and self._options.write_only is not None):
+            raise open_batches_error(written if self._options.write_only is None else sent)
+        for batch in out:
+            count, tokens, usd = self._work.ledger.out.sums(batch.number)
+            self._out += count
+            if self._work.budget is not None:
+                self._holds[batch.number] = self._work.budget.take(tokens, usd)
+
+    @property
+    def stopped(self) -> EdgenError | None:
+        return self._reason
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are out."""
+        return self._online.in_flight if self._is_online else self._out
+
+    @property
+    def paused_for(self) -> float:
+        return self._online.paused_for
+
+    def stop(self, reason: EdgenError, grace: float | None = None) -> None:
+        """Send nothing more, and wait no longer; batches that are out stay known. The first reason counts."""
+        if self._is_online:
+            self._online.stop(reason, grace)
+        if self._reason is None:
+            self._reason = reason
+            self._stopping.set()
+
+    def hurry(self) -> None:
+        """Stop at once."""
+        self._online.hurry()
+
+    async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
+        """See Scheduler."""
+        pending = WaitingTasks(units)
+        await self._unless_stopped(self._rounds(pending))
+        if self._is_online:
+            await self._online.run(iter(pending))
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            either: set[asyncio.Future[Any]] = {working, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (working, stopping):
+                task.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
+        if self._reason is not None:
+            raise self._reason
+        working.result()
+
+    async def _rounds(self, pending: WaitingTasks) -> None:
+        """Round after round, until nothing is pending or the rest is to be asked online."""
+        await begin_batch_period(self._work.ledger)
+        number = 1 + max((batch.round for batch in self._work.ledger.out.batches()), default=0)
+        if self._options.write_only is None:
+            await self._carry(self._work.ledger.out.batches(*OPEN))
+        for batch in self._work.ledger.out.batches("ready"):  # made to be sent, and never sent
+            gone = msgspec.structs.replace(batch, state="dropped", message="written anew, to be sent by hand")
+            await self._work.ledger.out.note(gone, clear=True)
+        first = True
+        while self._options.write_only is not None or not self._late():
+            made = await self._plan(pending, number, first=first)
+            first = False
+            if self._options.write_only is not None:
+                self._hand_over(made)
+            if not made and not pending:
+                return
+            answered, errors = self._work.counts.made, self._errors
+            await self._carry(made)
+            self._count_fruitless(answered=self._work.counts.made > answered, progress=self._errors > errors)
+            number += 1
+        if pending:
+            self._say(f"{len(pending):,} conversations are asked online from now on (batch.online_after)")
+            self._is_online = True
+
+    async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[Batch]:
+        """One round's requests, written to files; `pending` keeps what waits for them."""
+        counts = self._work.counts
+        replayed, self._recorder.lenient = counts.replayed, not self._fruitless
+        planner = RoundPlanner(self._work, self._recorder, partial(self._writer, number))
+        made = await planner.run(pending)
+        self._out += planner.asked
+        # What this start fetched is no replay.
+        counts.replayed = max(0, counts.replayed - counts.made) if first else replayed
+        self._short = planner.short
+        if planner.short is not None and not made:
+            raise planner.short
+        if planner.short is not None and self._options.write_only is None:
+            self._largest = max(self._largest, planner.asked)
+            if planner.asked * _WORTH < self._largest:
+                await self._leave(made, planner.short)
+        return made
+
+    async def _leave(self, made: Sequence[Batch], short: BudgetExhausted) -> None:
+        """Each round under a budget leaves room for a smaller one, without end, and each may take a day: stop."""
+        requests = sum(batch.requests for batch in made)
+        for batch in made:
+            gone = msgspec.structs.replace(batch, state="dropped", message="too few for a round")
+            await self._work.ledger.out.note(gone, clear=True)
+        raise BudgetExhausted(
+            f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
+            "--via batch they can be asked call by call."
+        )
+
+    def _writer(self, number: int, client: ModelClient) -> RequestWriter:
+        room = self._settings.batch.max_requests
+        round_ = Round(number, self._work.fingerprint, self._settings.name, room, self._options.write_only)
+        service = self._options.services[client.name]
+        return RequestWriter(self._work.ledger, service, client, round_, self._work.budget, self._holds)
+
+    # -- what is out
+
+    async def _carry(self, batches: Iterable[Batch]) -> None:
+        """Have batches carried to their ends, side by side."""
+        batches = list(batches)
+        if not batches:
+            return
+        await note_first_sent(self._work.ledger)
+        lifecycle = BatchLifecycle(
+            self._settings, self._work.ledger, self._options.services, self._work.events, self._take
+        )
+        carrying = [asyncio.create_task(lifecycle.carry(batch)) for batch in batches]
+        ending = asyncio.create_task(self._end_when_late(lifecycle))
+        try:
+            await asyncio.gather(*carrying)
+        finally:
+            for task in (*carrying, ending):
+                task.cancel()
+            await asyncio.gather(*carrying, ending, return_exceptions=True)
+        self._out = sum(
+            self._work.ledger.out.sums(batch.number)[0] for batch in self._work.ledger.out.batches(*OPEN)
+        )
+        if self._work.budget is not None:
+            self._work.budget.restore(lifecycle.lost_tokens, lifecycle.lost_usd)
+        for batch in batches:
+            if self._work.budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
+                self._work.budget.settle(held, 0, 0.0)
+        if self._reason is not None:
+            raise self._reason
+
+    async def _take(self, batch: Batch, path: Path) -> None:
+        """Read one result file of a batch."""
+        reading, counts = ResultCounts(), self._work.counts
+        price = self._settings.backends[batch.backend].price
+        service = self._options.services[batch.backend]
+        await read_results(
+            path, service.read, self._work.ledger, lambda _row: price, sent_at=batch.sent_at, reading=reading
+        )
+        counts.made += reading.answered
+        counts.prompt_tokens += reading.prompt_tokens
+        counts.completion_tokens += reading.completion_tokens
+        self._out = max(0, self._out - reading.answered)
+        if price is not None:
+            counts.cost_usd = (counts.cost_usd or 0.0) + reading.usd
+        if self._work.budget is not None:
+            self._work.budget.restore(reading.tokens, reading.usd)
+        self._errors += reading.failed.total()
+        if reading.unreadable:
+            self._say(f"{path}: {reading.unreadable:,} lines cannot be read; the file is kept")
+        if reading.strangers:
+            self._say(
+                f"{path}: {reading.strangers:,} lines are about nothing that this run asked (the first: "
+                f"{reading.stranger[:80]!r}); they were left aside, and the file is kept"
+            )
+
+    async def _end_when_late(self, lifecycle: BatchLifecycle) -> None:
+        while not self._late():  # noqa: ASYNC110
+            await asyncio.sleep(1.0)  # the wall clock counts, which may be set
+        self._say("batches are ended now, and the rest is asked online (batch.online_after)")
+        lifecycle.end()
+
+    def _late(self) -> bool:
+        """Whether the time for batches is over."""
+        since = first_sent_at(self._work.ledger)
+        return self._after is not None and since is not None and time.time() - since >= self._after
+
+    def _count_fruitless(self, *, answered: bool, progress: bool) -> None:
+        self._fruitless = 0 if answered else self._fruitless + 1
+        if not progress and self._fruitless >= self._settings.limits.attempts:
+            raise ProviderError(
+                f"{self._fruitless} rounds of batches in a row came back without one answer. The run stopped rather "
+                f"than go on for nothing; see `edgen batch list RUN`. {GO_ON}"
+            )
+
+    def _hand_over(self, made: Sequence[Batch]) -> None:
+        """The files are a person's to send from here on. Raises HandedOver unless there is nothing to ask."""
+        earlier = [batch for batch in self._work.ledger.out.batches("written") if batch not in made]
+        if not made and not earlier:
+            return
+        told = []
+        if made:
+            requests = sum(batch.requests for batch in made)
+            told.append(f"{requests:,} requests are written to {self._options.write_only}: {_files(made)}.")
+        if earlier:
+            out = sum(self._work.ledger.out.sums(batch.number)[0] for batch in earlier)
+            places = ", ".join(sorted({str(Path(batch.file).parent) for batch in earlier}))
+            told.append(
+                f"{out:,} requests of files written before are still out: {_files(earlier)} in {places}."
+            )
+        told.append(
+            "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command again for the "
+            "next round."
+        )
+        if self._short is not None:
+            raise BudgetExhausted(f"{' '.join(told)} More is not written: {self._short}")
+        raise HandedOver(" ".join(told))
+
+    def _say(self, text: str) -> None:
+        self._work.events.tell("note", text)
+
+
+def _files(batches: Sequence[Batch]) -> str:
+    names = ", ".join(Path(batch.file).name for batch in batches[:4])
+    return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")

@@ -1,0 +1,116 @@
+"""Requests to a batch service: tried again as the limits say, and given up once it is silent for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from edgen.config import Limits
+from edgen.core.errors import FATAL, CallError, FailureKind, ProviderError
+from edgen.core.events import Events
+from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.rollout import GO_ON, advice, describe_failure
+from edgen.providers.batches import OversizedError
+
+T = TypeVar("T")
+
+TRANSFER = 3600.0  # seconds that one file may take
+_AT_LEAST = 0.1  # seconds for a request
+_UNHEARD = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
+
+
+class ServiceCalls:
+    """The requests of one session to the batch services."""
+
+    def __init__(self, limits: Limits, events: Events) -> None:
+        self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
+        self.rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
+        self._timeout = limits.timeout
+        self._events = events
+        # When the provider last answered, or was first asked after that; of the loop's clock.
+        self._heard = 0.0
+        self._silent = 0  # requests in a row that came to nothing
+
+    async def request(
+        self, attempt: Callable[[], Awaitable[T]], within: float | None = None, *, named: bool = False
+    ) -> T:
+        """The result of one request to the provider, tried as often as the limits say.
+
+        Raises ProviderError; where the request is about something `named` that is not there, GoneError; that is too
+        large, OversizedError.
+        """
+        try:
+            return await call_with_retries(
+                lambda: self.once(attempt, within or self._timeout),
+                dataclasses.replace(self.policy, give_up_after=self._patience()),
+                on_retry=self._on_retry,
+                rng=self.rng,
+            )
+        except CallError as failure:
+            if named and failure.kind is FailureKind.NOT_FOUND:
+                raise GoneError(failure) from None
+            if named and isinstance(failure, OversizedError):
+                raise
+            raise service_error(failure) from None
+
+    async def once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
+        """One attempt, bounded by `within` seconds and, where it is no transfer, by what limits.give_up_after leaves
+        since the provider was last heard of. Raises CallError."""
+        clock = asyncio.get_running_loop().time
+        limit = within if within == TRANSFER else max(_AT_LEAST, min(within, self._patience()))
+        try:
+            async with _within(limit, within if limit == within else self.policy.give_up_after):
+                result = await attempt()
+        except CallError as failure:
+            self._silent = self._silent + 1 if failure.kind in _UNHEARD else 0
+            if failure.kind not in _UNHEARD:
+                self._heard = clock()
+            raise
+        self._heard, self._silent = clock(), 0
+        return result
+
+    def _patience(self) -> float:
+        """Seconds that the provider may still be silent. They count from the first request that came to nothing."""
+        now = asyncio.get_running_loop().time()
+        if self._silent == 0:
+            self._heard = now
+        return max(0.0, self._heard + self.policy.give_up_after - now)
+
+    def _on_retry(self, failure: CallError, wait: float) -> None:
+        self._events.tell(
+            "note",
+            f"batch service: {describe_failure(failure)}; again in {wait:.0f} s",
+            kind=str(failure.kind),
+        )
+
+
+def service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
+    """Why the run stops where a batch service is of no use. `what` comes first, `hint` last."""
+    if failure.kind in FATAL:
+        return ProviderError(f"{what}{advice(failure)} {GO_ON}")
+    kept = "What is at the provider stays known."
+    return ProviderError(
+        f"{what}the batch service gave no use: {describe_failure(failure)}. {hint or kept} {GO_ON}"
+    )
+
+
+class GoneError(Exception):
+    """The provider has nothing of that name."""
+
+    def __init__(self, failure: CallError) -> None:
+        self.failure = failure
+        super().__init__(failure)
+
+
+@contextlib.asynccontextmanager
+async def _within(limit: float, told: float) -> AsyncIterator[None]:
+    """A bound on one request, as a failure like others. `told`: the seconds of silence that it comes to."""
+    try:
+        async with asyncio.timeout(limit):
+            yield
+    except TimeoutError:
+        raise CallError(FailureKind.TIMEOUT, f"no answer within {told:g} s") from None

@@ -1,0 +1,268 @@
+"""Who may call a backend now: first come, first served, within the window and the rates.
+
+`admit` before each attempt, `settle` after it, exactly once per ticket. Everything is decided in
+one synchronous method, `_admit_ready`, which runs whenever something may have changed; `admit` only
+waits. So a waiter that is cancelled loses nobody's turn, and a large request is never overtaken by
+small ones.
+
+An answer that is not stored yet holds its place (`keep`, `stored`): calls in flight and answers on their way to
+the disk are never more than `in_flight` together, however slow the disk is. That is what a kill can cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from edgen.execution.client.circuit import Circuit, State
+from edgen.execution.client.token_bucket import Bucket
+from edgen.execution.client.window import Verdict, Window
+
+_BURST_SECONDS = 2.0  # what the buckets hold; see bucket.py for what that means over a minute
+
+
+class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is no fault
+    """The run has stopped admitting calls."""
+
+
+class Ticket:
+    """One admitted call. Handed back with `Admission.settle`."""
+
+    __slots__ = ("number", "settled", "started", "tokens")
+
+    def __init__(self, number: int, tokens: int, started: float) -> None:
+        self.number = number
+        self.tokens = tokens
+        self.started = started
+        self.settled = False
+
+
+class Admission:
+    """The gate before one backend. It belongs to one event loop.
+
+    `in_flight` is the most calls at once, whatever the server could take. The rates are kept over
+    every 60 seconds, see `bucket.Bucket`; None is no limit.
+    """
+
+    def __init__(
+        self, *, in_flight: int, requests_per_minute: float | None, tokens_per_minute: float | None
+    ) -> None:
+        self._window = Window(in_flight)
+        self._most = in_flight
+        self._requests = (
+            Bucket(requests_per_minute, burst_seconds=_BURST_SECONDS, unit=1.0)
+            if requests_per_minute is not None
+            else None
+        )
+        self._tokens = (
+            Bucket(tokens_per_minute, burst_seconds=_BURST_SECONDS) if tokens_per_minute is not None else None
+        )
+        self._running = 0
+        self._unstored = 0
+        self._admitted = 0
+        self._answered = False
+        self._circuit = Circuit()
+        self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    @property
+    def running(self) -> int:
+        """Calls admitted and not yet settled."""
+        return self._running
+
+    @property
+    def unstored(self) -> int:
+        """Answers that are there and not yet stored."""
+        return self._unstored
+
+    @property
+    def answered(self) -> bool:
+        """Whether the service has ever answered."""
+        return self._answered
+
+    @property
+    def away(self) -> bool:
+        """Whether the service is away: nobody takes calls, and it is looked for again."""
+        return self._circuit.away
+
+    @property
+    def window(self) -> int:
+        """Calls that may be in flight now."""
+        return self._window.size
+
+    @property
+    def waiting(self) -> int:
+        """Callers in the queue."""
+        return len(self._waiters)
+
+    @property
+    def paused_for(self) -> float:
+        """Seconds until anybody is admitted again; 0 if there is no pause."""
+        if self._loop is None or self._circuit.state != "open":
+            return 0.0
+        return max(0.0, self._circuit.until - self._loop.time())
+
+    @property
+    def circuit(self) -> State:
+        """`closed` while calls go as they should, `open` during a pause, `half-open` while probes go."""
+        return "half-open" if self._circuit.state == "open" and not self.paused_for else self._circuit.state
+
+    @property
+    def refused_for(self) -> float:
+        """Seconds since the first refusal that no answer has outweighed; 0 if there is none."""
+        since = self._circuit.refused_since
+        return self._loop.time() - since if self._loop is not None and since is not None else 0.0
+
+    async def admit(self, tokens: int) -> Ticket:
+        """Wait for a place for a call of about `tokens` tokens, prompt and answer together.
+
+        Raises AdmissionClosed once `close` was called, for those who wait as well.
+        """
+        if self._closed:
+            raise AdmissionClosed
+        loop = self._loop or self._own_loop()
+        if not self._waiters and self._has_room():
+            now = loop.time()
+            if self._allowed_at(tokens, now) <= now:
+                return self._grant(tokens, now)
+        waiter: asyncio.Future[Ticket] = loop.create_future()
+        self._waiters[waiter] = tokens
+        self._admit_ready()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._forget(waiter)
+            raise
+
+    def settle(
+        self,
+        ticket: Ticket,
+        *,
+        tokens: int | None,
+        verdict: Verdict,
+        retry_after: float | None = None,
+        keep: bool = False,
+    ) -> None:
+        """Hand a ticket back. `tokens`: what the service counted; None: as asked for. `retry_after`: the seconds
+        that it asks to wait where it refused, 0 where it says nothing about that; None: it did not refuse.
+        `keep`: its place stays taken until `stored` is called."""
+        if ticket.settled:
+            raise RuntimeError("a ticket is settled once")
+        ticket.settled = True
+        now = self._own_loop().time()
+        latency = now - ticket.started
+        if self._circuit.state != "closed" or verdict is not Verdict.OK or self._circuit.troubled:
+            verdict = self._heard(ticket.number, verdict, latency, now, retry_after)
+        self._window.note_end(ticket.number, verdict, latency, self._running, self._admitted)
+        if tokens is not None and self._tokens is not None:
+            self._tokens.give_back(ticket.tokens - tokens)
+        self._answered = self._answered or verdict is Verdict.OK
+        self._running -= 1
+        self._unstored += keep
+        if self._waiters and self._has_room():
+            self._admit_ready()
+
+    def stored(self) -> None:
+        """An answer whose place was kept is stored."""
+        self._unstored -= 1
+        if self._waiters:
+            self._admit_ready()
+
+    def _has_room(self) -> bool:
+        return self._running < self._window.size and self._running + self._unstored < self._most
+
+    def pause(self, seconds: float) -> None:
+        """Admit nobody for that long (Retry-After), and then one first. Of several pauses the longest holds."""
+        self._circuit.pause(self._own_loop().time() + seconds)
+
+    def _heard(
+        self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
+    ) -> Verdict:
+        """Tell the circuit, where it may matter to it; returns what the window is to hear."""
+        circuit, before = self._circuit, self._circuit.state
+        blameless = before != "closed"
+        if verdict is Verdict.OK:
+            circuit.note_answer(number, latency, now, self._admitted, self._window.size)
+        elif verdict is Verdict.AWAY:
+            circuit.note_refusal(number, latency, now, 0.0, away=True)
+        elif verdict is Verdict.CONGESTED and retry_after is not None:
+            if before != "half-open":
+                self._window.remember(self._running, first=not circuit.troubled)
+            if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
+                blameless = self._window.acquit(self._running)
+        # A service that is closed says nothing about how much it takes when it is not.
+        return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
+
+    def close(self) -> None:
+        """Admit nobody any more. Those who wait are told at once; those admitted are left alone."""
+        self._closed = True
+        self._set_timer(None)
+        while self._waiters:
+            waiter, _ = self._waiters.popitem(last=False)
+            if not waiter.done():
+                waiter.set_exception(AdmissionClosed())
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    def _admit_ready(self) -> None:
+        """Admit, in order, all who may go now, and see to it that the next is thought of in time."""
+        loop = self._own_loop()
+        wake_at = None
+        while self._waiters and self._has_room():
+            waiter, tokens = next(iter(self._waiters.items()))
+            if not waiter.done():  # else it was cancelled, and its task has not run yet
+                now = loop.time()
+                allowed_at = self._allowed_at(tokens, now)
+                if allowed_at > now:
+                    wake_at = allowed_at
+                    break
+                waiter.set_result(self._grant(tokens, now))
+            del self._waiters[waiter]
+        self._set_timer(wake_at)
+
+    def _allowed_at(self, tokens: int, now: float) -> float:
+        """The moment from which pauses, probes and rates let the next call go."""
+        moment = self._circuit.allowed_at(now, self._window.size)
+        if self._requests is not None:
+            moment = max(moment, self._requests.ready_at(1.0))
+        if self._tokens is not None:
+            moment = max(moment, self._tokens.ready_at(tokens))
+        return moment
+
+    def _grant(self, tokens: int, now: float) -> Ticket:
+        if self._requests is not None:
+            self._requests.take(1.0, now)
+        if self._tokens is not None:
+            self._tokens.take(tokens, now)
+        self._running += 1
+        self._admitted += 1
+        if self._circuit.counts:
+            self._circuit.note_sent(self._admitted, now)
+        return Ticket(self._admitted, tokens, now)
+
+    def _forget(self, waiter: asyncio.Future[Ticket]) -> None:
+        """A waiter's task was cancelled: free its turn, or the place that it was just given."""
+        self._waiters.pop(waiter, None)
+        if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+            if self._requests is not None:
+                self._requests.give_back(1.0)
+            self.settle(waiter.result(), tokens=0, verdict=Verdict.OTHER)
+        self._admit_ready()
+
+    def _set_timer(self, moment: float | None) -> None:
+        if self._timer is not None:
+            if self._timer.when() == moment:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if moment is not None:
+            self._timer = self._own_loop().call_at(moment, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self._admit_ready()

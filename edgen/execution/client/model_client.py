@@ -1,0 +1,384 @@
+"""One backend with what governs calls to it: its key prefix, admission, price.
+
+A call goes: budget reserved, admitted, noted as being out where there is a budget, one attempt, settled;
+retries go through all of it again. An answer's place is taken until whoever asked has stored it.
+
+A service that is away (connections refused or broken, a gateway without a server) is no fault of a call's: what
+its circuit keeps away uses up no attempt, and how long to wait for it is the watchdog's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.config import BackendConfig, CallSettings, Limits, Price
+from edgen.core.errors import CallError, FailureKind, ProviderError
+from edgen.core.values import Reply, Request
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.budget import Budget
+from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.client.window import Verdict
+from edgen.prompting.token_bound import (
+    prompt_token_bound,
+    prompt_token_estimate,
+    prompt_token_floor,
+    text_token_bound,
+    text_token_floor,
+)
+from edgen.providers import Backend
+from edgen.store.ledger import OutstandingCalls
+
+REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
+CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
+# A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
+MAYBE_CHARGED = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
+_NO_GATEWAY = 502  # the status of a gateway whose server is away
+# Seconds of nothing but refusals after which a wait is believed that is longer than give_up_after.
+_LONG_ASK = 30.0
+# Attempts of one call that reached a service which is away, and use up none. What breaks more often may be broken by
+# this very prompt, and where only such prompts are left, none of them is ever answered.
+_KNOCKS = 2
+_ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def budget_of(limits: Limits) -> Budget | None:
+    """The budget that the limits set; None where they set none."""
+    if limits.max_tokens is None and limits.max_cost is None:
+        return None
+    return Budget(limits.max_tokens, limits.max_cost)
+
+
+class Rules(NamedTuple):
+    """What all clients of a session heed. `out`: where calls under a budget are noted while they are out; None:
+    nowhere. `rng` is for the jitter of waits; nothing that is stored depends on it."""
+
+    limits: Limits
+    budget: Budget | None
+    out: OutstandingCalls | None
+    rng: random.Random
+
+
+def make_clients(
+    settings: CallSettings,
+    backends: Mapping[str, Backend],
+    roles: Iterable[str],
+    budget: Budget | None = None,
+    out: OutstandingCalls | None = None,
+) -> dict[str, ModelClient]:
+    """The client of each role. `backends` are by their names in the job; roles that one backend answers
+    share its client, and clients of one service share its admission. `budget`, `out`: see Rules."""
+    rules = Rules(settings.limits, budget, out, random.Random())  # noqa: S311 - jitter
+    admissions: dict[Any, Admission] = {}
+    made: dict[str, ModelClient] = {}
+    for role in roles:
+        name = settings.backend_name(role)
+        if name not in made:
+            identity = backends[name].identity
+            service = (identity["type"], identity.get("base_url"))
+            if service not in admissions:
+                admissions[service] = Admission(
+                    in_flight=rules.limits.in_flight,
+                    requests_per_minute=rules.limits.requests_per_minute,
+                    tokens_per_minute=rules.limits.tokens_per_minute,
+                )
+            made[name] = ModelClient(
+                name, settings.backends[name], backends[name], admissions[service], rules
+            )
+    return {role: made[settings.backend_name(role)] for role in roles}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A reply with how it was got: seconds that its attempt took, network attempts, what it is charged
+    at in tokens (as counted, or the most it can have been) and in US dollars. `held`: the id under which it is
+    noted as being out, to be struck out when it is stored."""
+
+    reply: Reply
+    latency: float
+    tries: int
+    charged_tokens: int
+    cost_usd: float | None
+    held: int | None = None
+
+
+class _EstimateTooLow(Exception):  # noqa: N818 - it says what happened, and is no fault
+    """While a call waited for its turn it was seen that calls can take more than was set aside for it."""
+
+
+class _Call(msgspec.Struct):
+    """One call on its way: attempts so far, those of them that a closed service refused, and those that reached one
+    that is away, seconds spent waiting for a
+    turn, seconds it then took; of the attempt that is under way the most it can take, its id in the ledger, and
+    whether it was sent."""
+
+    request: Request
+    key: bytes
+    most: tuple[int, float] = (0, 0.0)
+    held: int | None = None
+    tries: int = 0
+    turned_away: int = 0
+    knocks: int = 0
+    queued: float = 0.0
+    latency: float = 0.0
+    sent: bool = False
+    backing_off: bool = False
+    keep: bool = False  # its answer's place is taken until it is stored
+
+
+class ModelClient:
+    """A backend behind its limits; `name` is its name in the job."""
+
+    def __init__(
+        self, name: str, config: BackendConfig, backend: Backend, admission: Admission, rules: Rules
+    ) -> None:
+        limits = rules.limits
+        self.name = name
+        self.backend = backend
+        self.kind = config.provider
+        self.admission = admission
+        self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
+        self._price = config.price
+        self._max_tokens = config.max_tokens
+        self._meters_tokens = limits.tokens_per_minute is not None
+        self._budget = rules.budget
+        self._rng = rules.rng
+        self._ledger = rules.out if rules.budget is not None else None
+        self.out = 0  # calls that are in flight, or wait to be tried again
+        self.answers = 0  # so far
+        self.begun = 0  # calls since the last answer, each at its first attempt
+        # Prompt and completion tokens: the most that the service counted beyond the bounds.
+        self._beyond = (0, 0)
+        self.last_failure: CallError | None = None  # since the last answer
+        self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
+        self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
+
+    def key(self, request: Request) -> bytes:
+        """The ledger's key of a request: sha256 over all that shapes its answer."""
+        digest = self._prefix.copy()
+        digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
+        return digest.digest()
+
+    async def ask(
+        self,
+        request: Request,
+        on_retry: Callable[[CallError, float], None],
+        on_attempt: Callable[[], None],
+        key: bytes = b"",
+        store: Callable[[Answer], Awaitable[None]] | None = None,
+    ) -> Answer:
+        """The answer, after as many attempts as the policy allows. `key`: the request's, where calls are noted.
+        `store` keeps the answer; until it has, no other call is admitted in its place.
+
+        Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
+        BudgetExhausted when the budget cannot take another call.
+        """
+        call = _Call(request, key, keep=store is not None)
+
+        async def attempt() -> Reply:
+            call.tries += 1
+            self._back(call)
+            on_attempt()
+            return await self._attempt(call)
+
+        def retrying(failure: CallError, wait: float) -> None:
+            call.backing_off = True
+            self.out += 1
+            on_retry(failure, wait)
+
+        try:
+            reply = await call_with_retries(
+                attempt, self.policy, on_retry=retrying, rng=self._rng, excused=call
+            )
+        finally:
+            self._back(call)
+        tokens, cost = self.charge(reply, request)
+        answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+        if store is not None:
+            await store(answer)
+            self.admission.stored()  # what could not be stored keeps its place: nothing more is asked then
+        return answer
+
+    def _back(self, call: _Call) -> None:
+        """A call does not wait any more to be tried again."""
+        if call.backing_off:
+            call.backing_off = False
+            self.out -= 1
+
+    async def _attempt(self, call: _Call) -> Reply:
+        call.sent = False
+        if self._budget is None:
+            return await self._admitted(call)
+        while True:
+            with contextlib.suppress(_EstimateTooLow):
+                return await self._within(self._budget, call)
+
+    async def _within(self, budget: Budget, call: _Call) -> Reply:
+        """One attempt, with the most that it can take set aside."""
+        most = self.most(call.request)
+        call.most, call.held = (sum(most), self.price_of(*most)), None
+        reservation = await budget.reserve(*call.most)
+        lost = (0, 0.0)
+        try:
+            reply = await self._admitted(call)
+        except BaseException as problem:
+            if call.sent and _may_be_charged(problem):
+                lost = call.most
+            # Struck out before its budget is free: what the ledger holds never comes to more than the caps.
+            if self._ledger is not None and call.held is not None:
+                self._ledger.strike(call.held, *lost)
+            budget.settle(reservation, *lost)
+            raise
+        self._learn(reply, call.request)
+        # Whoever asked stores the reply before anything else runs: what the others hold is queued after it.
+        tokens, cost = self.charge(reply, call.request)
+        budget.settle(reservation, tokens, cost or 0.0)
+        return reply
+
+    def most(self, request: Request) -> tuple[int, int]:
+        """The most prompt and completion tokens that a request can take, as far as is known: what the service has
+        counted beyond the bounds, it may count again."""
+        prompt, room = self._bounds(request)
+        return prompt + self._beyond[0], room + self._beyond[1]
+
+    def _bounds(self, request: Request) -> tuple[int, int]:
+        return prompt_token_bound(request.messages), (self._max_tokens or 0) * request.max_tokens_scale
+
+    def _learn(self, reply: Reply, request: Request) -> None:
+        """Heed that a service counts more than the bounds: a hidden prompt, say, or thoughts."""
+        if (usage := reply.usage) is not None:
+            prompt, room = self._bounds(request)
+            more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
+            self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
+
+    def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
+        """Prompt and completion tokens of an answer. A service that does not count is taken at its worst; one that
+        counts less than the bytes allow, at the least they can be."""
+        usage = reply.usage
+        if usage is None:
+            prompt, room = self.most(request)
+            least = text_token_floor if self._max_tokens else text_token_bound
+            return prompt, max(room, least(reply.text))
+        return (
+            max(usage.prompt_tokens, prompt_token_floor(request.messages)),
+            max(usage.completion_tokens, text_token_floor(reply.text)),
+        )
+
+    async def _admitted(self, call: _Call) -> Reply:
+        tokens = 0
+        if self._meters_tokens:
+            tokens = prompt_token_estimate(call.request.messages) + round(self._completion)
+        clock = asyncio.get_running_loop().time
+        came = clock()
+        ticket = await self.admission.admit(tokens)
+        started = clock()
+        call.queued += started - came
+        verdict, used, refused_for = Verdict.OTHER, None, None
+        try:
+            if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
+                used = 0
+                raise _EstimateTooLow
+            if self._ledger is not None:
+                call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
+                started = clock()
+            call.sent = True
+            self.out += 1
+            self.begun += call.tries == 1
+            reply = await self.backend.complete(call.request)
+            verdict = Verdict.OK
+            self.answers += 1
+            self.begun, self.last_failure = 0, None
+            if reply.usage is not None:
+                used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+                self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
+            call.latency = clock() - started
+            return reply
+        except CallError as failure:
+            self.last_failure = failure
+            verdict, refused_for = self._meaning(failure)
+            raise
+        finally:
+            self.out -= call.sent
+            self.admission.settle(
+                ticket,
+                tokens=used,
+                verdict=verdict,
+                retry_after=refused_for,
+                keep=call.keep and verdict is Verdict.OK,
+            )
+            if refused_for is not None:
+                self._excuse(call, self.last_failure)
+
+    def _meaning(self, failure: CallError) -> tuple[Verdict, float | None]:
+        """What a failure says about the service, and the seconds that it asks to wait where it refuses; what asks for
+        longer than anybody would wait has not said when to come."""
+        if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
+            return Verdict.AWAY, 0.0
+        if failure.kind not in CONGESTION:
+            return Verdict.OTHER, None
+        asked = failure.retry_after
+        if asked is not None and asked > self.policy.give_up_after:
+            asked = 0.0
+        return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
+
+    def _excuse(self, call: _Call, failure: CallError | None) -> None:
+        """A refused attempt uses up none where it is the service that is closed, or away."""
+        unsent = failure is not None and failure.unsent
+        if self.admission.circuit == "closed":
+            # A service that was there before: nobody has taken the connection, whatever it was to carry.
+            call.turned_away += unsent and self.admission.answered
+            return
+        away = self.admission.away
+        call.knocks += away and not unsent
+        # Where nobody else waits it may be this prompt that is refused.
+        call.turned_away += unsent or (self.admission.waiting > 0 and call.knocks <= _KNOCKS)
+        if not away:
+            self._heed((failure.retry_after if failure is not None else None) or 0.0)
+
+    def _heed(self, asked: float) -> None:
+        """Raise ProviderError where the service wants more patience than `give_up_after` has: it refuses for that long
+        already, or for a while, and asks to come back in `asked` seconds, which is longer."""
+        patience, refused_for = self.policy.give_up_after, self.admission.refused_for
+        limit = patience if asked <= patience else min(patience, _LONG_ASK)
+        if self.admission.circuit != "open" or refused_for <= limit:
+            return
+        said = self.last_failure.message.rstrip(" .") if self.last_failure is not None else "no"
+        how = (
+            f"and asks to come back in {asked:.0f} s" if asked > patience else f"for {refused_for:.0f} s now"
+        )
+        raise ProviderError(
+            f"The service only refuses ({said}) {how}; limits.give_up_after is {patience:g} s. "
+            "Start the same command again when it answers: it goes on where it stopped."
+        )
+
+    def charge(self, reply: Reply, request: Request, *, batch: bool = False) -> tuple[int, float | None]:
+        """What an answer is charged at: tokens, and US dollars if there is a price."""
+        used = self._used(reply, request)
+        return sum(used), None if self._price is None else self.price_of(*used, batch=batch)
+
+    def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
+        """US dollars to the picodollar, by the price that the job gives; 0 without one."""
+        return cost_of(self._price, prompt_tokens, completion_tokens, batch=batch)
+
+
+def cost_of(price: Price | None, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
+    """US dollars for tokens, 0 without a price; in whole picodollars, so that the budget and the ledger come to the
+    same sums."""
+    if price is None:
+        return 0.0
+    dollars = (price.prompt * prompt_tokens + price.completion * completion_tokens) / 1e6
+    return round(dollars * price.batch if batch else dollars, 12)
+
+
+def _may_be_charged(problem: BaseException) -> bool:
+    """Whether a call that was sent and got no reply may have been worked on all the same."""
+    if isinstance(problem, CallError):
+        return problem.kind in MAYBE_CHARGED and not problem.unsent
+    return not isinstance(problem, ProviderError)  # else it was refused

@@ -1,0 +1,146 @@
+"""The one place where a call is tried again.
+
+Adapters make one attempt and say what went wrong; SDK retries are off; tenacity decides here. Only
+what waiting may mend (errors.RETRYABLE) is tried again, a limited number of times and for a limited
+time, with jitter, and never sooner than the server asked. All time is the running event loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+
+from edgen.core.errors import RETRYABLE, CallError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`attempts` in all, the first included. Times are in seconds.
+
+    No wait is begun that would end more than `give_up_after` after the first attempt began. An attempt that is
+    under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before.
+
+    Before attempt n + 1 there is a random wait of up to initial * 2 ** (n - 1), at most `maximum` ("full jitter":
+    M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a
+    floor, with up to `initial` on top, so that those who were told the same do not come back as one. One that is
+    longer than `give_up_after` is taken as not said: who waited for it would only give up.
+    """
+
+    attempts: int
+    give_up_after: float
+    initial: float = 0.5
+    maximum: float = 60.0
+
+    def wait(self, failed: int, retry_after: float | None, rng: random.Random) -> float:
+        """Seconds to wait after the `failed`-th failure in a row (counted from 1)."""
+        chance = rng.random()
+        # 2 ** 64 outgrows every maximum; a float could not hold much more.
+        backoff = chance * min(self.maximum, self.initial * 2.0 ** min(failed - 1, 64))
+        if retry_after is None or retry_after > self.give_up_after:
+            return backoff
+        return max(backoff, retry_after + chance * self.initial)
+
+
+class Excused(Protocol):
+    """What does not count against a call: seconds that its attempts have waited for their turn (`give_up_after`), and
+    attempts that met a closed door (`attempts`, and the next wait)."""
+
+    @property
+    def queued(self) -> float: ...
+
+    @property
+    def turned_away(self) -> int: ...
+
+
+class _Nothing(NamedTuple):
+    queued: float = 0.0
+    turned_away: int = 0
+
+
+NOTHING = _Nothing()
+
+
+async def call_with_retries(
+    attempt: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    *,
+    on_retry: Callable[[CallError, float], None] | None,
+    rng: random.Random,
+    excused: Excused = NOTHING,
+) -> T:
+    """The result of the first attempt that succeeds.
+
+    `on_retry` is told each failure that is followed by a wait, and its seconds. Raises the last
+    CallError, as it is, when it is none that waiting mends or when attempts or time are used up;
+    anything else that `attempt` raises passes through at once. `excused` is read after each attempt.
+    """
+    started = asyncio.get_running_loop().time()
+    try:
+        return await attempt()
+    except CallError as error:
+        first = error
+    if first.kind not in RETRYABLE or policy.attempts <= 1 - excused.turned_away:
+        raise first
+    return await _go_on(attempt, first, policy, started, on_retry, rng, excused)
+
+
+async def _go_on(
+    attempt: Callable[[], Awaitable[T]],
+    first: CallError,
+    policy: RetryPolicy,
+    started: float,
+    on_retry: Callable[[CallError, float], None] | None,
+    rng: random.Random,
+    excused: Excused,
+) -> T:
+    """The rest, after a first failure. Few calls come here, so tenacity costs the others nothing."""
+    clock = asyncio.get_running_loop().time
+
+    def wait(state: RetryCallState) -> float:
+        counted = max(1, state.attempt_number - excused.turned_away)
+        return policy.wait(counted, _failure(state).retry_after, rng)
+
+    def stop(state: RetryCallState) -> bool:
+        # tenacity's own stops read time.monotonic, which is not the loop's clock in every loop.
+        too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
+        return too_late or state.attempt_number - excused.turned_away >= policy.attempts
+
+    def tell(state: RetryCallState) -> None:
+        if on_retry is not None:
+            on_retry(_failure(state), state.upcoming_sleep)
+
+    shown = False
+
+    async def first_shown_then_attempt() -> T:
+        nonlocal shown
+        if not shown:
+            shown = True
+            raise first
+        return await attempt()
+
+    retrying = AsyncRetrying(
+        sleep=asyncio.sleep,
+        wait=wait,
+        stop=stop,
+        retry=retry_if_exception(_mendable),
+        before_sleep=tell,
+        reraise=True,
+    )
+    return await retrying(first_shown_then_attempt)
+
+
+def _mendable(error: BaseException) -> bool:
+    return isinstance(error, CallError) and error.kind in RETRYABLE
+
+
+def _failure(state: RetryCallState) -> CallError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(error, CallError)
+    return error

@@ -1,0 +1,218 @@
+"""Runs tasks online: a bounded set of workers, each with one task at a time.
+
+A worker takes the next task, asks the backends for what the ledger does not know, and stores every answer before the
+task sees it. A bad answer is data; only bugs raise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from edgen.core.errors import CallError, EdgenError, StoppedError
+from edgen.core.values import Reply, Request, TaskId
+from edgen.execution.batch.open_batches import open_batches_error
+from edgen.execution.client.admission import Admission, AdmissionClosed
+from edgen.execution.client.budget import BudgetExhausted
+from edgen.execution.client.model_client import Answer
+from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
+from edgen.execution.scheduler import Work
+from edgen.execution.watchdog import Watchdog
+from edgen.store.ledger import OPEN
+
+GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
+MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
+MOST_WORKERS = 8192
+_SHARE = 8  # the part of the calls in flight whose answers may wait for one commit
+SLACK = 256  # workers beyond the calls in flight: those that wait to try again hold up nobody
+
+
+class OnlineScheduler:
+    """A Scheduler that asks call by call. `grace`: seconds that calls in flight are given to end in once the run is
+    to stop."""
+
+    def __init__(self, work: Work, *, grace: float = GRACE) -> None:
+        self._work = work
+        self._limits = work.tasks.call_settings.limits
+        self._grace = grace
+        self._recorder = OutcomeRecorder(work, self.stop)
+        self._reason: EdgenError | None = None
+        self._stopping = asyncio.Event()
+        self._backing_off: set[asyncio.Task[Any]] = set()
+        # Shared requests that are being asked now, each with those who wait for the same answer.
+        self._asking: dict[bytes, list[asyncio.Future[Reply]]] = {}
+
+    @property
+    def stopped(self) -> EdgenError | None:
+        return self._reason
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that the backends work on now."""
+        return sum(admission.running for admission in self._admissions)
+
+    @property
+    def paused_for(self) -> float:
+        return max(admission.paused_for for admission in self._admissions)
+
+    @property
+    def _admissions(self) -> set[Admission]:
+        return {client.admission for client in self._work.clients.values()}
+
+    def stop(self, reason: EdgenError, grace: float | None = None) -> None:
+        """Admit nothing more; calls in flight may end, in `grace` seconds (None: the usual). The first reason
+        counts."""
+        if self._reason is not None:
+            return
+        self._reason = reason
+        if grace is not None:
+            self._grace = grace
+        self._stopping.set()
+        for admission in self._admissions:
+            admission.close()
+        for task in list(self._backing_off):
+            task.cancel()
+
+    def hurry(self) -> None:
+        """End the wait for calls in flight, and for a database that another program holds."""
+        self._grace = 0.0
+        self._work.ledger.writer.hurry()
+
+    async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
+        """See Scheduler."""
+        in_flight, sharers = self._limits.in_flight, self._work.tasks.sharers
+        count = in_flight * len(self._admissions) + SLACK
+        if sharers > 1:  # most of a scenario's replicates wait for what the first of them asks
+            count = min(count * min(sharers, MOST_WAITING), max(count, MOST_WORKERS))
+        # Answers hold their calls' places until they are stored: so many may wait for others to share their commit.
+        self._work.ledger.writer.enough = max(1, in_flight // _SHARE)
+        workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(count)]
+        everybody = asyncio.gather(*workers)
+        stopping = asyncio.create_task(self._stopping.wait())
+        listening = asyncio.create_task(self._listen())
+        try:
+            either: set[asyncio.Future[Any]] = {everybody, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not everybody.done():
+                await self._let_end(everybody)
+        except asyncio.CancelledError:
+            # As with any stop, what is in flight is paid for and is kept; a second cancellation ends the wait.
+            self.stop(StoppedError("The task was cancelled."))
+            await self._let_end(everybody)
+            raise
+        finally:
+            for task in (*workers, stopping, listening):
+                task.cancel()
+            await asyncio.gather(*workers, stopping, listening, return_exceptions=True)
+        if everybody.done() and not everybody.cancelled():
+            everybody.result()  # a worker's bug, if there was one
+        self._recorder.end(silent=any(client.begun > 1 for client in self._work.clients.values()))
+        if self._reason is not None:
+            raise self._reason
+
+    async def _listen(self) -> None:
+        """Stop the run at once where a service answers nothing any more."""
+        watchdog = Watchdog(self._work.clients, self._limits)
+        clock = asyncio.get_running_loop().time
+        while self._reason is None:
+            await asyncio.sleep(watchdog.every)
+            if (reason := watchdog.look(clock())) is not None:
+                self.stop(reason, grace=0.0)
+            for text in watchdog.gone_away():
+                self._work.events.tell("note", text)
+
+    async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
+        """Wait for the workers' calls in flight, as long as the grace lasts; `hurry` ends it."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        while not everybody.done() and clock() - started < self._grace:
+            await asyncio.wait({everybody}, timeout=0.1)
+
+    async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
+        ask = self._ask_once if self._work.tasks.sharers > 1 else self._ask
+        for unit in units:
+            if self._reason is not None:
+                return
+            try:
+                await run_task(self._work, self._recorder, unit, ask)
+            except AdmissionClosed:
+                return
+            except asyncio.CancelledError:
+                if self._reason is None:
+                    raise
+                return
+            except BudgetExhausted as error:
+                # What is in flight is paid for: it may take as long as calls may.
+                self.stop(error, self._limits.timeout)
+                return
+            except EdgenError as error:
+                self.stop(error)
+                return
+
+    async def _ask_once(self, rollout: Rollout, request: Request) -> Reply:
+        """Ask what several tasks may want to know: whoever comes first asks, the others get the answer."""
+        key = rollout.key
+        if (waiting := self._asking.get(key)) is not None:
+            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            waiting.append(answer)
+            return await answer
+        if (stored := self._work.ledger.reply(request.address, key)) is not None:
+            return stored
+        waiting = self._asking[key] = []
+        try:
+            reply = await self._ask(rollout, request)
+        except BaseException as problem:
+            passed_on = problem if isinstance(problem, CallError) else AdmissionClosed()
+            for other in waiting:
+                if not other.done():
+                    other.set_exception(passed_on)
+            raise
+        finally:
+            del self._asking[key]
+        for other in waiting:
+            if not other.done():
+                other.set_result(reply)
+        return reply
+
+    async def _ask(self, rollout: Rollout, request: Request) -> Reply:
+        """Ask and store. Returns when the answer is on the disk."""
+        store = partial(self._store, request, rollout.key)
+        answer = await rollout.client.ask(request, self._on_retry, self._on_attempt, rollout.key, store)
+        return answer.reply
+
+    async def _store(self, request: Request, key: bytes, answer: Answer) -> None:
+        await self._work.ledger.store(
+            request.address,
+            key,
+            answer.reply,
+            answer.latency,
+            answer.tries,
+            charged_tokens=answer.charged_tokens,
+            cost_usd=answer.cost_usd,
+            held=answer.held,
+        )
+        self._recorder.note_answer()
+        self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
+
+    def _on_retry(self, failure: CallError, _wait: float) -> None:
+        counts = self._work.counts
+        counts.retried += 1
+        counts.retried_by[str(failure.kind)] += 1
+        task = asyncio.current_task()
+        if task is not None:
+            self._backing_off.add(task)
+            if self._reason is not None:
+                task.cancel()
+
+    def _on_attempt(self) -> None:
+        if self._backing_off:
+            self._backing_off.discard(asyncio.current_task())
+
+
+def call_by_call(work: Work) -> OnlineScheduler:
+    """The scheduler where no batches are wanted. Raises UsageError while some of the ledger's are out."""
+    if waiting := work.ledger.out.batches(*OPEN):
+        raise open_batches_error(waiting)
+    return OnlineScheduler(work)

@@ -1,0 +1,112 @@
+"""Whether runs belong together: pieces and runs of one job do, and what they differ in shapes no conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, load_job, shaping_values
+from edgen.core.errors import RunError
+from edgen.store.run_folder import RunFolder
+
+OF_ALL = ("conversations", "replicates")  # of these the job that is kept has the largest
+_OF_FIRST = ("split", "shards", "limits", "top_up")  # and these are the first run's
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One run, or one arm of it, in every input that has it."""
+
+    arm: str
+    runs: tuple[RunFolder, ...]
+    job: Job
+
+
+def group_parts(runs: Sequence[RunFolder]) -> tuple[list[Part], list[str]]:
+    """What is to be merged with what, and sentences about what differs all the same. Raises RunError."""
+    jobs = [load_job(run.job) for run in runs]
+    first = jobs[0]
+    for run, job in zip(runs[1:], jobs[1:], strict=True):
+        if set(job.arms) != set(first.arms):
+            odd = sorted(set(job.arms) ^ set(first.arms))
+            raise RunError(
+                f"{run.path}: this is a run of another job than {runs[0].path}: they differ in arms ({odd[0]})."
+            )
+    parts = []
+    for arm in _all_arms(runs) if first.arms else [""]:
+        those = tuple(run.arm(arm) for run in runs if not arm or run.arm(arm).ledger.exists())
+        parts.append(Part(arm, those, _same_job(those, [load_job(own.job) for own in those])))
+    notes = [
+        f"{key} differs: that of {runs[0].path} is kept."
+        for key in _OF_FIRST
+        if len({msgspec.json.encode(getattr(job, key)) for job in jobs}) > 1
+    ]
+    sizes = {key: sorted({getattr(job, key) for job in jobs}) for key in OF_ALL}
+    notes += [
+        f"{key} differs ({', '.join(map(str, values))}): the largest is kept."
+        for key, values in sizes.items()
+        if len(values) > 1
+    ]
+    return parts, notes
+
+
+def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
+    """Every arm that was begun in any of the runs. Raises RunError where they do not number them alike: a
+    candidate's number is made of its arm's, and what was judged is found by it."""
+    numbered = {run.path: run.numbered_arms() for run in runs}
+    longest = longest_list(numbered.values())
+    for path, arms in numbered.items():
+        if arms != longest[: len(arms)]:
+            raise RunError(
+                f"{path}: its arms came in another order ({', '.join(arms)}) than in the other runs "
+                f"({', '.join(longest)}), so the sides of their pairs are others. Merge each arm by itself "
+                f"({path / 'arms' / arms[0]} and its like)."
+            )
+    begun = {arm for run in runs for arm in begun_arms(run)}
+    return [*(arm for arm in longest if arm in begun), *sorted(begun - {*longest})]
+
+
+def longest_list(lists: Iterable[list[str]]) -> list[str]:
+    return max(lists, key=lambda each: len(each))
+
+
+def _same_job(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> Job:
+    """The job that all of these runs are of, as large as the largest. Raises RunError if there is none."""
+    prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
+    for run, job, made_under in zip(runs, jobs, prints, strict=True):
+        if made_under is None:
+            raise RunError(f"{run.job}: it does not say what the run was made under. Was it edited by hand?")
+        if made_under != prints[0]:
+            ours, theirs = _shaping_values(jobs[0]), _shaping_values(job)
+            differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+            raise RunError(
+                f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
+                f"{', '.join(differ) or 'what they were made under'}. Only pieces and runs of one job become one."
+            )
+    return msgspec.structs.replace(jobs[0], **{key: max(getattr(job, key) for job in jobs) for key in OF_ALL})
+
+
+def _shaping_values(job: Job) -> dict[str, str]:
+    """What shapes a run's conversations, by its dotted key."""
+    plain = shaping_values(job)
+    for key in ("space", "prompt", "prompts"):
+        plain.pop(key, None)
+    found = dict(_flat({**plain, "name": job.name, "split": {"by": job.split.by}}))
+    if job.resolved is not None:
+        space, template = job.resolved.space_sha256, job.resolved.template_sha256
+        found |= {"space": space, "prompt": template, "edgen": job.resolved.edgen}
+    return found
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, msgspec.json.encode(value).decode()
+
+
+def begun_arms(run: RunFolder) -> list[str]:
+    """The named arms that are there, those that the job has no longer among them."""
+    return sorted(path.parent.name for path in run.arms_folder.glob("*/run.db"))

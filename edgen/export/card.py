@@ -1,0 +1,369 @@
+"""The card of an export: a README.md that `datasets.load_dataset` and people read.
+
+The front matter names the files of each table and split; the text says what the rows are, how many there
+are, what was left out and why, what the data was made with, what of it a simulator made, what a judge
+compared, how to load it, what became of what was planned, what is known to be wrong with it, and how to make
+it again. A licence and a language stand there only where the user named one.
+
+The keys of the front matter: https://huggingface.co/docs/hub/datasets-cards
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+import yaml
+
+from edgen.export.caveats import SETTLED, caveats, outcomes, unfinished
+from edgen.export.chat import Chat
+from edgen.export.evidence import Evidence, Part, describe_judged, simulated_parts
+from edgen.export.files import Patterns
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions
+from edgen.export.rows import REASONS, SPLITS, DataTable, SplitName
+from edgen.space import Space
+from edgen.store.run_reader import RunReader
+
+# What of a job and of a backend shaped the data.
+_OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split", "pairs")  # fmt: skip
+_OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
+_OF_BACKEND = ("type", "model", "temperature", "top_p", "top_k", "max_tokens")
+
+# By the parts that a simulator made.
+_BANNERS: Mapping[tuple[Part, ...], str] = {
+    ("conversations",): "A simulator wrote these conversations. They are for rehearsal, not for training.",
+    ("labels",): "A simulated judge gave the labels of these conversations, which no simulator wrote. "
+    "The labels are for rehearsal, not for training.",
+    ("conversations", "labels"): "A simulator wrote these conversations and had a part in their labels. "
+    "Both are for rehearsal, not for training.",
+}
+
+Counts = dict[str, dict[str, int]]
+
+# The hub's own classes of size, by the number of rows at which the next one begins.
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
+          "10B<n<100B", "100B<n<1T", "n>1T")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What was written: its tables, rows of each by split, what was left out by reason, the path pattern of each
+    table's split, rows by what stands behind them, notes that depend on the rows, the bytes of a table's
+    split in memory, where they are known, and the digest of each table's rows."""
+
+    tables: Sequence[DataTable]
+    rows: Counts
+    left_out: dict[str, int]
+    patterns: Patterns
+    evidence: Mapping[Evidence, int]
+    notes: Sequence[str] = ()
+    sizes: Mapping[tuple[str, SplitName], int] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_card(
+    format_: Format, run: RunReader, chat: Chat, contents: Contents, options: ExportOptions
+) -> str:
+    """The whole text of the card; of the options it states licence and language."""
+    simulated = simulated_parts(run.simulated, contents.evidence)
+    facts = run.describe()
+    judged = describe_judged(format_.level, contents.evidence)
+    lines = [
+        f"# {run.name if format_.hub else f'{run.name}: {format_.name}'}",
+        "",
+        format_.summary,
+        "",
+        *([f"**{_BANNERS[simulated]}**", ""] if simulated else []),
+        *([judged, ""] if judged else []),
+        *_counts(contents.rows),
+        "",
+        _licence(options.license),
+        "",
+        *_left_out(contents.left_out, format_, facts),
+        "",
+        *_columns(contents.tables),
+        *("", "## Scenarios", "", *describe_space(run.space)),
+        *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
+        *(f"- {note}" for note in (*_notes(format_, chat), *contents.notes)),
+        *("", "## How it was made", ""),
+        *_facts(facts, simulated, chat, format_),
+        *_labels(contents.evidence),
+        "",
+        *outcomes(facts),
+        *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
+        *("## How to make it again", "", *_again(format_, facts.get("range"))),
+    ]
+    head = front_matter(run, format_, contents, bool(simulated), options)
+    return head + "\n" + "\n".join(lines).rstrip() + "\n"
+
+
+def front_matter(
+    run: RunReader, format_: Format, contents: Contents, simulated: bool, options: ExportOptions
+) -> str:
+    """The YAML block at the top. A split without rows has no file and is not named."""
+    head: dict[str, Any] = {"pretty_name": run.name}
+    if options.license is not None:
+        head["license"] = options.license
+    if options.language is not None:
+        # The hub takes the language alone, and what is more of it beside.
+        head["language"] = [options.language.split("-")[0]]
+        if "-" in options.language:
+            head["language_details"] = [options.language]
+    if format_.tasks:
+        head["task_categories"] = list(format_.tasks)
+    head["size_categories"] = [_size(sum(contents.rows[contents.tables[0].name].values()))]
+    head["tags"] = keywords(format_, run, simulated)
+    tables = [table for table in contents.tables if _files(table, contents)]
+    if tables:
+        head["configs"] = [
+            {
+                "config_name": table.name,
+                **({"default": True} if table is contents.tables[0] else {}),
+                # Without it, `datasets` takes other rows in a folder of this name for these.
+                "description": f"sha256-{contents.digests[table.name]}",
+                "data_files": _files(table, contents),
+            }
+            for table in tables
+        ]
+    infos = [_info(table, contents) for table in tables if table.types]
+    if infos:
+        head["dataset_info"] = infos
+    return "---\n" + yaml.safe_dump(head, sort_keys=False, allow_unicode=True) + "---\n"
+
+
+def keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
+    """The tags of a data set."""
+    return ["edgen", "synthetic", *run.family.tags, *format_.tags, *(["simulated"] if simulated else [])]
+
+
+def _files(table: DataTable, contents: Contents) -> list[dict[str, str]]:
+    return [
+        {"split": split, "path": contents.patterns[table.name, split]}
+        for split in SPLITS
+        if (table.name, split) in contents.patterns
+    ]
+
+
+def digest_table(table: DataTable, patterns: Patterns, folder: Path) -> str:
+    """SHA-256, in hex, over the files of a table in `folder`: split, name and content of each, in order of names.
+
+    `datasets.load_dataset` keeps what it has built under the folder's last name and what the card says of the table,
+    not under what the files hold. A card whose tables state the digest of their rows is another card for other rows,
+    so that two exports to folders of one name are not taken for each other.
+    """
+    made = hashlib.sha256()
+    for split in SPLITS:
+        pattern = patterns.get((table.name, split))
+        for path in sorted(folder.glob(pattern)) if pattern is not None else ():
+            made.update(f"{split} {path.relative_to(folder).as_posix()} {digest_file(path)}\n".encode())
+    return made.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
+    """The types of a table's columns, and its rows, by which `datasets` finds that a file is missing. It takes no
+    rows without bytes; those are as they were in memory here, and a reader may need some more or fewer."""
+    turns = [{"name": "role", "dtype": "string"}, {"name": "text", "dtype": "string"}]
+    features = [
+        {"name": name, "list": turns} if kind == "turns" else {"name": name, "dtype": kind}
+        for name, kind in table.types.items()
+    ]
+    rows = contents.rows[table.name]
+    splits = [
+        {"name": split, "num_bytes": contents.sizes[table.name, split], "num_examples": rows[split]}
+        for split in SPLITS
+        if (table.name, split) in contents.sizes
+    ]
+    return {"config_name": table.name, "features": features, **({"splits": splits} if splits else {})}
+
+
+def _size(rows: int) -> str:
+    return next((name for i, name in enumerate(_SIZES[:-1]) if rows < 10 ** (i + 3)), _SIZES[-1])
+
+
+def _licence(license_: str | None) -> str:
+    if license_ is None:
+        return "No licence was stated for this data."
+    return f"Licence, as stated by whoever exported it: {_code(license_)}."
+
+
+def _counts(rows: Counts) -> Iterator[str]:
+    yield "| table | train | test |"
+    yield "|---|---|---|"
+    for name, counts in rows.items():
+        yield f"| {name} | {counts['train']} | {counts['test']} |"
+
+
+def _left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
+    yield "## Left out"
+    yield ""
+    for sentence in unfinished(facts):
+        yield f"**{sentence}**"
+        yield ""
+    if not left_out:
+        which = "accepted conversations" if format_.of == "conversations" else format_.of
+        yield f"Nothing: all {which} that the run has are here."
+        return
+    yield "| reason | count | which means |"
+    yield "|---|---|---|"
+    for reason, count in left_out.items():
+        yield f"| {_cell(reason)} | {count} | {REASONS.get(reason, '')} |"
+
+
+def _columns(tables: Sequence[DataTable]) -> Iterator[str]:
+    yield "## Columns"
+    for table in tables:
+        yield ""
+        if len(tables) > 1:
+            yield f"Table `{table.name}`:"
+            yield ""
+        for name, meaning in table.columns.items():
+            yield f"- `{name}`: {meaning}"
+
+
+def describe_space(space: Space) -> Iterator[str]:
+    """The dimensions that scenarios vary in, with how many values each has and the roles that they are for."""
+    yield f"Each is one draw from the space {_code(space.name)}:"
+    yield ""
+    yield "| dimension | values | for |"
+    yield "|---|---|---|"
+    for one in space.dimensions:
+        name = f"{one.name} ({one.label})" if one.label else one.name
+        roles = ", ".join(role.name for role in space.roles if one.name in role.sees)
+        yield f"| {_cell(name)} | {len(one.entries)} | {_cell(roles)} |"
+
+
+def _notes(format_: Format, chat: Chat) -> Iterator[str]:
+    yield from format_.notes
+    if not format_.chat:
+        return
+    users = " and the ".join(chat.users).lower()
+    are = "is the user" if len(chat.users) == 1 else "are the user, each turn with the name of who speaks"
+    yield f"The trained side is the {chat.assistant.lower()} (assistant); the {users} {are}."
+    opening = {
+        "user": "Where the trained side speaks first, an opening line by the user stands before it.",
+        "system": "Each conversation opens with a system message; where the trained side speaks first, it does so "
+        "right behind it, which some chat templates refuse.",
+        "both": "Each conversation opens with a system message; where the trained side speaks first, a line by the "
+        "user stands between.",
+    }
+    yield opening[chat.opening]
+    yield "Two turns running of one side are one message, joined by a blank line. No message holds the end marker."
+
+
+def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, format_: Format) -> Iterator[str]:
+    shown = {key: value for key, value in facts.items() if key not in (*SETTLED, "not_begun")}
+    if format_.of != "pairs" and isinstance(shown.get("job"), Mapping):
+        shown["job"] = {**shown["job"], "pairs": None}
+    for key, value in _flat(_public({**shown, "simulated": " and ".join(simulated) or False})):
+        yield f"- {_cell(key)}: {_code(value)}"
+    if format_.chat:
+        yield f"- opening template: {_code(chat.prompt.name)}, sha256 {_code(chat.prompt.sha256)}"
+
+
+def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
+    """Who gave the preferences of how many rows."""
+    rows: Counter[str] = Counter()
+    for one, count in evidence.items():
+        rows[str(one)] += count
+    for who, count in sorted(rows.items()):
+        yield f"- rows with a preference by {_code(who)}: {count}"
+
+
+def _again(format_: Format, part: str | None) -> Iterator[str]:
+    """With what of the run's folder, and by which commands. `part`: the range of a piece."""
+    yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
+    yield ""
+    pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
+    export = f"edgen export AGAIN --to {format_.name} -o DIR"
+    generate = "edgen generate RUN/job.yaml -o AGAIN" + (f" --range {part}" if part else "")
+    yield from ("```", generate, *pairs, export, "```", "")
+    yield (
+        "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
+        "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."
+    )
+
+
+def _public(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts without those of a job that say nothing of the data: limits, addresses, names of keys."""
+    job = facts.get("job")
+    if not isinstance(job, Mapping):
+        return dict(facts)
+    keys = [*_OF_JOB]
+    keys.insert(keys.index("design") + 1, job.get("protocol", ""))  # the protocol's own settings
+    shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
+    backends = job.get("backends", {})
+    shown["backends"] = {
+        role: {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
+        for role, backend in backends.items()
+    }
+    shown |= _inputs(job, job.get("resolved") or {})
+    arms = facts.get("arms") or {}
+    changes = job.get("arms") or {}
+    made = {
+        name: {"changes": _changes(changes[name]), **_inputs({}, arms.get(name) or {})} for name in changes
+    }
+    return {**facts, "job": shown, "arms": made}
+
+
+def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Which space and templates it was, as noted when it was made, or else as the job names them."""
+    space = resolved.get("space") or (None if job.get("arms") else job.get("space"))
+    prompts = (
+        resolved.get("prompts") or job.get("prompts") or {"": resolved.get("prompt") or job.get("prompt")}
+    )
+    names = sorted({_named(prompt) for prompt in prompts.values() if prompt})
+    shown = {"space": _named(space) or None, "prompts": ", ".join(names) or None}
+    return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _templates(resolved)
+
+
+def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """The sha256 of each template by its use where there are several: what is noted of all is the hash of no file."""
+    each = resolved.get("templates") or {}
+    return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
+
+
+def _changes(changes: Mapping[str, Any]) -> str:
+    """What an arm lays over the job, as far as it is of the data."""
+    prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
+    if isinstance(changes.get("prompts"), Mapping):
+        prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
+    own = {key: changes[key] for key in _OF_JOB if key in changes}
+    backends = changes.get("backends")
+    for role, backend in backends.items() if isinstance(backends, Mapping) else ():
+        if isinstance(backend, Mapping):
+            own |= {f"{role}.{key}": backend[key] for key in (*_OF_BACKEND, "faults") if key in backend}
+    return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job as it is"
+
+
+def _named(file: str | None) -> str:
+    """A template's or space's name, without the folder it was in: that is nobody else's business."""
+    return PurePath(file or "").stem
+
+
+def _flat(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        elif value is not None:
+            yield f"{above}{key}", value
+
+
+def _code(value: Any) -> str:
+    """A value that others chose, as it is and without a meaning in Markdown."""
+    text = "yes" if value is True else "no" if value is False else str(value)
+    return "`" + " ".join(text.replace("`", "'").split()) + "`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "/").replace("`", "'").split())

@@ -1,0 +1,114 @@
+"""What became of everything that a run planned, and what is known to limit its data: lines of a card.
+
+All of it follows from the run's counts and its job. Nothing is claimed about what was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edgen.config import Job
+from edgen.core.registry import find
+from edgen.space import Space
+
+SETTLED = (
+    "planned",
+    "accepted",
+    "rejected",
+    "failed",
+    "pending",
+)  # of a run's description, each by arm or run
+
+
+def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """A table of planned = accepted + rejected + failed + pending, a row an arm, and the reasons under it."""
+    if not all(key in facts for key in SETTLED):
+        return
+    yield "| conversations | " + " | ".join(SETTLED) + " |"
+    yield "|---" * (len(SETTLED) + 1) + "|"
+    for name in facts["planned"]:
+        counts = [_total(facts[key][name]) for key in SETTLED]
+        yield f"| {name} | " + " | ".join(map(str, counts)) + " |"
+    for name in facts.get("not_begun", ()):
+        yield f"| {name} | not begun |" + " |" * (len(SETTLED) - 1)
+    yield ""
+    for key in ("rejected", "failed"):
+        reasons: Counter[str] = Counter()
+        for found in facts[key].values():
+            reasons.update(found)
+        if reasons:
+            said = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+            yield f"{key.capitalize()}, by reason: {said}."
+            yield ""
+
+
+def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
+    """What whoever uses the data is to know of it."""
+    if "range" in facts:
+        first, _, end = facts["range"].partition(":")
+        yield (
+            f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. Which side of the "
+            "split they are on was chosen among them alone."
+        )
+    yield from _lost(facts)
+    yield from unfinished(facts)
+    yield from _spoken(facts, job)
+    if any(role.name == "Student" for role in space.roles):
+        yield (
+            "The probability that the student understood is what the model wrote down. Nobody measured whether it is "
+            "right, and no student learnt anything."
+        )
+    if job.arms:
+        yield (
+            "The arms share their scenarios and differ on purpose. Taken together they are no sample of anything; "
+            "take the arm that is meant."
+        )
+    if job.design == "balanced":
+        yield (
+            "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were planned have "
+            "every cell of the space (one value of each dimension) equally often, to within one. Where "
+            "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs by "
+            "chance."
+        )
+
+
+def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What of the plan was not settled yet, a sentence for each run or arm that it is true of."""
+    for name, pending in facts.get("pending", {}).items():
+        if pending:
+            planned = facts["planned"][name]
+            yield f"The run was not at its end: {pending} of {planned} planned conversations of {name} were pending."
+    for name in facts.get("not_begun", ()):
+        yield f"The run was not at its end: its arm {name} was not begun, and nothing of it is here."
+
+
+def _spoken(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
+    """Who knew what of whom: a sentence for each protocol, with the arms that it is true of where there are several."""
+    protocols: dict[str, list[str]] = {}
+    for name, changes in (job.arms or {job.name: {}}).items():
+        if name not in facts.get("not_begun", ()):
+            protocols.setdefault(changes.get("protocol", job.protocol), []).append(name)
+    for protocol, names in protocols.items():
+        made = find("protocol", protocol)
+        said = " ".join(made.caveats(job.protocol_settings.get(protocol) or made.Config()))
+        arms = f"Arm{'s' if len(names) > 1 else ''} {', '.join(names)}: " if len(protocols) > 1 else ""
+        yield f"{arms}{said}"
+
+
+def _lost(facts: Mapping[str, Any]) -> Iterator[str]:
+    if not all(key in facts for key in SETTLED):
+        return
+    for name, planned in facts["planned"].items():
+        lost = _total(facts["rejected"][name]) + _total(facts["failed"][name])
+        if lost and planned:
+            yield (
+                f"Survivorship: of {planned} planned conversations of {name}, {lost} ({100 * lost / planned:.1f}%) were "
+                "rejected or failed and are not here. What is lost may not be spread evenly over topics and "
+                "personas; `edgen stats RUN` shows where it is missing."
+            )
+
+
+def _total(found: Any) -> int:
+    return sum(found.values()) if isinstance(found, Mapping) else int(found)

@@ -1,0 +1,188 @@
+"""What the formats of whole conversations share: columns that any of them may hold, and no row twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.core.values import Scenario
+from edgen.export.chat import Message
+from edgen.export.pair_rows import digest_of
+from edgen.export.rows import ColumnType, DataTable
+from edgen.space import Dimension, Space
+from edgen.space.education import TOPIC_FIELDS, is_education
+from edgen.store.run_reader import AcceptedConversation
+
+Columns = Mapping[str, tuple[ColumnType, str]]  # what a column holds, by its name: the type and the meaning
+
+COLUMNS: Columns = {
+    "id": ("string", "the conversation: the run (and arm), the scenario and the replicate"),
+    "conversation": (
+        "turns",
+        (
+            "the turns, each with role ({roles}) and text; where a side said that the conversation ends, the last text "
+            "ends with `[end of conversation]`"
+        ),
+    ),
+    "split": ("string", "train or test; all turns of a scenario are on one side"),
+    "scenario": ("int64", "the number of the scenario; what shares it shares {dimensions}"),
+    "replicate": ("int64", "which of several conversations of the same scenario"),
+    "arm": ("string", "the arm of the experiment; empty where there are none"),
+    "probability": (
+        "float64",
+        "the model's own estimate that the student understood, in [0, 1]; empty where it gave none",
+    ),
+    "ended_by": ("string", "who spoke the end marker; empty where nobody did"),
+    "model": ("string", "the model that wrote it (where there are several, the first role's)"),
+    "template_sha256": (
+        "string",
+        (
+            "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), one digest over "
+            "theirs, which stand in README.md under How it was made"
+        ),
+    ),
+    "simulated": ("bool", "whether a simulator wrote it"),
+    "turn": ("int64", "the turn's place in its conversation, from 0"),
+    "role": ("string", "{roles}"),
+    "text": ("string", "what was said, without the end marker"),
+}
+_EDUCATION = {
+    "topic": "what the lesson is about",
+    "student_preference": "how the student likes to learn",
+    "student_reaction": "what the student does when taught otherwise",
+    "teacher_preference": "how the teacher likes to teach",
+    "teacher_reaction": "what the teacher does when the student does not go along",
+}
+
+
+class _Source(NamedTuple):
+    """Where the value of a column comes from: a dimension, or a field of its entries."""
+
+    dimension: str
+    field: str | None
+    type: ColumnType
+
+
+class ScenarioColumns:
+    """The columns of a space: one for each dimension, and one for each field that an entry has besides its value, as
+    `topic.grade`. A topic's `subject` and `level` go by their bare names. A name that any conversation has a column of
+    gets `scenario.` before it."""
+
+    def __init__(self, space: Space, only: Iterable[str] | None = None) -> None:
+        """`only` are the dimensions that are wanted."""
+        self.columns: dict[str, tuple[ColumnType, str]] = {}
+        self._sources: dict[str, _Source] = {}
+        education = is_education(space)
+        wanted = [one for one in space.dimensions if only is None or one.name in only]
+        for one in wanted:
+            meaning = one.label or (_EDUCATION.get(one.name) if education else None)
+            self._add(
+                one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
+            )
+        for one in wanted:
+            always = TOPIC_FIELDS if education and one.name == "topic" else ()
+            for field in dict.fromkeys((*always, *one.fields)):
+                self._add_field(space, one, field)
+
+    def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
+        bare = dimension.name == "topic" and field in TOPIC_FIELDS and field not in space.names
+        type_ = _type_of([e.fields[field] for e in dimension.entries if field in e.fields])
+        meaning = f"the {_words(dimension.name)}'s {_words(field)}; empty where the space names none"
+        name = field if bare else f"{dimension.name}.{field}"
+        self._add(name, meaning, _Source(dimension.name, field, type_))
+
+    def _add(self, name: str, meaning: str, source: _Source) -> None:
+        name = f"scenario.{name}" if name in COLUMNS else name
+        self.columns[name] = (source.type, meaning)
+        self._sources[name] = source
+
+    def read(self, scenario: Scenario) -> dict[str, Any]:
+        """The scenario's values by column; what is no text, number or boolean as JSON."""
+        row: dict[str, Any] = {}
+        for name, (dimension, field, type_) in self._sources.items():
+            value = scenario[dimension] if field is None else scenario.field(dimension, field)
+            row[name] = as_text(value) if type_ == "string" and value is not None else value
+        return row
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, None as the empty text, anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _type_of(values: Sequence[Any]) -> ColumnType:
+    """The type that holds all of these; text where they have none in common."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):
+        return "int64"
+    return "float64" if kinds and kinds <= {int, float} else "string"
+
+
+def read_columns(names: Iterable[str], conversation: AcceptedConversation) -> dict[str, Any]:
+    """The values of a conversation by column of COLUMNS, of those that hold for the whole of it."""
+    one, made = conversation.candidate, conversation.record.get("provenance", {})
+    row = {
+        "id": one.id,
+        "conversation": [
+            {"role": turn["role"], "text": turn["text"]} for turn in conversation.record["conversation"]
+        ],
+        "split": conversation.split,
+        "scenario": conversation.scenario.index,
+        "replicate": one.replicate,
+        "arm": one.arm or None,
+        "probability": one.probability,
+        "ended_by": one.ended_by,
+        "model": made.get("model"),
+        "template_sha256": made.get("template_sha256"),
+        "simulated": one.simulated,
+    }
+    return {name: row[name] for name in names}
+
+
+def make_table(space: Space, names: Iterable[str]) -> DataTable:
+    """The table of these columns, where "*" stands for those of the space."""
+    own = ScenarioColumns(space).columns
+    education = is_education(space)
+    said = {
+        "roles": " or ".join([", ".join(role.name for role in space.roles[:-1]), space.roles[-1].name]),
+        "dimensions": "topic, preferences and reactions" if education else "its values",
+    }
+    columns: dict[str, tuple[ColumnType, str]] = {}
+    for name in names:
+        if name == "*":
+            columns |= own
+        else:
+            type_, meaning = COLUMNS[name]
+            columns[name] = (type_, meaning.format(**said))
+    return DataTable(
+        {name: meaning for name, (_, meaning) in columns.items()},
+        types={name: type_ for name, (type_, _) in columns.items()},
+    )
+
+
+class Repeats:
+    """The rows of one scenario that were there already; conversations of a scenario can come out alike. Of each row
+    16 bytes are kept, until the next scenario."""
+
+    def __init__(self) -> None:
+        self._scenario: int | None = None
+        self._given: set[bytes] = set()
+
+    def has(self, scenario: int, messages: Sequence[Message]) -> bool:
+        """Whether these messages were asked about before, in this scenario. Scenarios come one after the other."""
+        if scenario != self._scenario:
+            self._scenario, self._given = scenario, set()
+        key = digest_of(messages)
+        known = key in self._given
+        self._given.add(key)
+        return known

@@ -1,0 +1,156 @@
+"""A data set described for machines: croissant.json, as MLCommons Croissant 1.0 has it.
+
+http://mlcommons.org/croissant/1.0, as https://docs.mlcommons.org/croissant/docs/mlcroissant/ has its nodes; the
+known limits are in the words of its extension for responsible AI, http://mlcommons.org/croissant/RAI/1.0.
+Whatever the user did not state (licence, language, who made it, how to cite it, when it was published) is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgen.export.card import Contents, digest_file, keywords
+from edgen.export.caveats import caveats
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions
+from edgen.export.rows import SPLITS, ColumnType, DataTable
+from edgen.store.run_reader import RunReader
+
+_MEDIA = {".parquet": "application/x-parquet", ".jsonl": "application/jsonlines"}
+_TYPES: Mapping[ColumnType, str] = {
+    "string": "sc:Text",
+    "int64": "sc:Integer",
+    "float64": "sc:Float",
+    "bool": "sc:Boolean",
+}
+# The names that the specification's own examples use, to the letter: readers compare them.
+_CONTEXT: Mapping[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{
+        name: f"cr:{name}"
+        for name in ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject",
+                     "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField",
+                     "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate",
+                     "separator", "source", "subField", "transform")
+    },
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "sc": "https://schema.org/",
+}  # fmt: skip
+
+
+def describe_files(
+    format_: Format, run: RunReader, contents: Contents, options: ExportOptions, folder: Path
+) -> dict[str, Any]:
+    """The description of the files in `folder`; of a format with one table, whose columns have kinds."""
+    table = contents.tables[0]
+    facts = run.describe()
+    speakers = " and ".join(f"a {role.name.lower()}" for role in run.space.roles)
+    written = " A simulator wrote them, for rehearsal." if run.simulated else ""
+    value: dict[str, Any] = {
+        "@context": dict(_CONTEXT),
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": run.name,
+        "description": f"Synthetic conversations of {speakers} about scenarios of the space {run.space.name}.{written} "
+        f"{format_.summary}",
+        "keywords": keywords(format_, run, run.simulated),
+    }
+    if options.license is not None:
+        value["license"] = options.license
+    if options.language is not None:
+        value["inLanguage"] = options.language
+    value["rai:dataCollection"] = "Language models wrote the conversations; README.md says which, and how."
+    value["rai:dataLimitations"] = list(caveats(facts, run.job, run.space))
+    value["distribution"] = list(_distribution(table, contents, folder))
+    value["recordSet"] = [_splits(table, contents), _records(table)]
+    return value
+
+
+def _distribution(table: DataTable, contents: Contents, folder: Path) -> Iterator[dict[str, Any]]:
+    """Every file with its digest, and the set of all."""
+    patterns = [contents.patterns[table.name, s] for s in SPLITS if (table.name, s) in contents.patterns]
+    paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    media = _MEDIA[paths[0].suffix]
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        yield {
+            "@type": "cr:FileObject",
+            "@id": name,
+            "name": name,
+            "contentUrl": name,
+            "contentSize": f"{path.stat().st_size} B",
+            "encodingFormat": media,
+            "sha256": digest_file(path),
+        }
+    yield {
+        "@type": "cr:FileSet",
+        "@id": "files",
+        "name": "files",
+        "description": "All files of the data, of both splits.",
+        "encodingFormat": media,
+        "includes": patterns,
+    }
+
+
+def _splits(table: DataTable, contents: Contents) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "splits",
+        "name": "splits",
+        "description": "The sides of the split; no scenario is on both.",
+        "dataType": "cr:Split",
+        "key": {"@id": "splits/name"},
+        "field": [{"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"}],
+        "data": [{"splits/name": split} for split in SPLITS if (table.name, split) in contents.patterns],
+    }
+
+
+def _records(table: DataTable) -> dict[str, Any]:
+    side = {
+        **_named("split", "the side of the split, from the file's name"),
+        "dataType": "sc:Text",
+        "source": {
+            "fileSet": {"@id": "files"},
+            "extract": {"fileProperty": "fullpath"},
+            # A reader applies it to the names of the splits as well, so these fit too.
+            "transform": {"regex": r"^(?:.*/)?(train|test)(?:-\d{5}-of-\d{5}\.[a-z]+)?$"},
+        },
+        "references": {"field": {"@id": "splits/name"}},
+    }
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "conversations",
+        "name": "conversations",
+        "description": "A conversation a record.",
+        "key": {"@id": "conversations/id"},
+        "field": [side, *(_field(table, name, kind) for name, kind in table.types.items())],
+    }
+
+
+def _field(table: DataTable, name: str, kind: ColumnType) -> dict[str, Any]:
+    field = _named(name, table.columns[name])
+    if kind != "turns":
+        return {**field, "dataType": _TYPES[kind], "source": _source(name)}
+    parts = [
+        {**_named(f"{name}/{part}", meaning), "dataType": "sc:Text", "source": _source(name, part)}
+        for part, meaning in (("role", "who spoke"), ("text", "what was said"))
+    ]
+    return {**field, "repeated": True, "subField": parts}
+
+
+def _named(name: str, meaning: str) -> dict[str, Any]:
+    return {"@type": "cr:Field", "@id": f"conversations/{name}", "name": name, "description": meaning}
+
+
+def _source(column: str, part: str | None = None) -> dict[str, Any]:
+    source: dict[str, Any] = {"fileSet": {"@id": "files"}, "extract": {"column": column}}
+    return source if part is None else {**source, "transform": {"jsonPath": part}}

@@ -1,0 +1,111 @@
+"""What stands behind a row of a preference format: whose label, about what, and what a simulator made of it.
+
+A judge compares whole conversations or single responses; a card that does not say which misleads, and
+so does one that is silent about a simulated judge. What is said here is said of exported rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from edgen.core.pair import Compare, Label, OracleSignal, Pair, Source
+from edgen.store.run_reader import Compared
+
+Level = Literal["conversation", "turn"]
+Part = Literal["conversations", "labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Who gave a preference. `judge`, `model` and `compare` are a judge's; `by` is None where only ties
+    are known of a source. `simulated` are the parts that a simulator made."""
+
+    by: Source | None
+    judge: str | None
+    model: str | None
+    compare: Compare | None
+    simulated: frozenset[Part]
+
+    def __str__(self) -> str:
+        compare = None if self.compare is None else f"compare={self.compare}"
+        words = [self.by or "a source without labels", self.judge, self.model, compare]
+        return " · ".join(word for word in words if word)
+
+
+def evidence_of(compared: Compared, label: Label | None) -> Evidence:
+    """What stands behind a pair. `label` is its own; of one without, any label of the same run."""
+    by = None if label is None else label.by
+    signal = signal_behind(compared.pair, label) if by in (None, "oracle") else None
+    simulated = _simulated(compared, by, signal)
+    said = signal or label
+    if said is None:
+        return Evidence(by, None, None, None, simulated)
+    return Evidence(by, said.judge, None if signal is None else signal.model, said.compare, simulated)
+
+
+def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | None:
+    """What the judge behind `label` said of a pair; without a label, what the only judge said."""
+    heard = pair.signals.oracle
+    if label is None:
+        return heard[0] if len(heard) == 1 else None
+    return next((signal for signal in heard if signal.judge == label.judge), None)
+
+
+def _simulated(compared: Compared, by: Source | None, signal: OracleSignal | None) -> frozenset[Part]:
+    """What a simulated judge says counts where a judge gave the labels: people's are theirs, and a
+    probability is the conversations' own, whatever else is stored beside them."""
+    parts: set[Part] = set()
+    conversations = compared.a.simulated or compared.b.simulated
+    if conversations:
+        parts.add("conversations")
+    if (signal is not None and signal.simulated) or (by == "probability" and conversations):
+        parts.add("labels")
+    return frozenset(parts)
+
+
+def simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
+    """What of an export a simulator made, the run's own mark included."""
+    parts: set[Part] = set().union(*(one.simulated for one in found))
+    if run_simulated:
+        parts.add("conversations")
+    return tuple(sorted(parts))
+
+
+def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str | None:
+    """The sentence that sets what rows hold against what the labels are about; None where there are none."""
+    rows: dict[Compare, int] = {"conversation": 0, "response": 0}
+    for one, count in found.items():
+        if one.by is not None or one.compare is not None:
+            rows[one.compare or "conversation"] += count
+    if level is None or not any(rows.values()):
+        return None
+    if level == "turn":
+        return _of_turns(rows)
+    return _of_conversations(rows)
+
+
+def _of_turns(rows: Mapping[Compare, int]) -> str:
+    if not rows["response"]:
+        return "The labels were given to whole conversations; a row holds the turn at which they part."
+    if not rows["conversation"]:
+        return (
+            "The judge compared single responses, at the turn where the two conversations part, and a row "
+            "holds that turn. It did not see what followed."
+        )
+    return (
+        f"The labels of {rows['conversation']} rows were given to whole conversations, those of {rows['response']} "
+        "to single responses; a row holds the turn at which the conversations part."
+    )
+
+
+def _of_conversations(rows: Mapping[Compare, int]) -> str:
+    if not rows["response"]:
+        return "The labels were given to whole conversations."
+    which = f" in {rows['response']} of {sum(rows.values())} rows" if rows["conversation"] else ""
+    return (
+        f"**The judge compared single responses{which}, not whole conversations.** Such a label says which side "
+        "has the better response at the turn where the two part, and nothing about the turns after it, which "
+        "stand here too."
+    )

@@ -1,0 +1,203 @@
+"""The files that rows are written to, streamed.
+
+Here are JSON Lines, Parquet and what all files have in common; a format with a layout of its own brings its files.
+Whoever writes an export has the files synced once they are finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.extras import install_command
+from edgen.export.options import ExportOptions
+from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
+from edgen.store.run_reader import RunReader
+
+Patterns = dict[tuple[str, SplitName], str]  # the path pattern of each table's split, relative to the folder
+WriteRow = Callable[[dict[str, Any]], object]
+BATCH = 1000  # rows of a Parquet row group
+_BUFFER = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The folder in which an export is made, and what shapes its files."""
+
+    folder: Path
+    run: RunReader
+    tables: tuple[DataTable, ...]
+    options: ExportOptions
+
+
+class RowFiles:
+    """The files of one export. `sizes` are the bytes of each table's split in Arrow's memory, where they are known;
+    `disarmed` counts the cells that a spreadsheet would take for formulas, where there are cells. `remarks` are
+    sentences for whoever exports."""
+
+    disarmed: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def __init__(self, staging: Staging) -> None:
+        self.staging = staging
+        self.folder = staging.folder
+        self.sizes: dict[tuple[str, SplitName], int] = {}
+        self._open = contextlib.ExitStack()
+
+    def add(self, row: Row) -> None:
+        """Write a row."""
+        raise NotImplementedError
+
+    def finish(self) -> Patterns:
+        """End the files; returns their patterns."""
+        raise NotImplementedError
+
+    def notes(self) -> Iterator[str]:
+        """What the card has to say of these files."""
+        yield from ()
+
+    def close(self) -> None:
+        """End the files whatever they hold, as after an error."""
+        with contextlib.suppress(OSError):
+            self._open.close()
+
+    def open(self, path: Path, mode: str = "xb", **how: Any) -> IO[Any]:
+        """A file that is closed with the others."""
+        return self._open.enter_context(path.open(mode, buffering=_BUFFER, **how))
+
+
+class SplitFiles(RowFiles):
+    """A file for each split of each table, begun with its first row."""
+
+    suffix: str
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self._write: dict[tuple[str, SplitName], WriteRow] = {}
+        self._patterns: Patterns = {}
+
+    def begin(self, path: Path) -> WriteRow:
+        """Open a file; returns what writes a row to it."""
+        raise NotImplementedError
+
+    def add(self, row: Row) -> None:
+        key = (row.table, row.split)
+        if key not in self._write:
+            place = self.folder if row.table == DEFAULT else self.folder / row.table
+            place.mkdir(exist_ok=True)
+            path = place / f"{row.split}.{self.suffix}"
+            self._patterns[key] = str(path.relative_to(self.folder))
+            self._write[key] = self.begin(path)
+        self._write[key](row.value)
+
+    def finish(self) -> Patterns:
+        self._open.close()
+        return self._patterns
+
+
+class JsonLines(SplitFiles):
+    """A JSON object a line."""
+
+    suffix = "jsonl"
+
+    def begin(self, path: Path) -> WriteRow:
+        write, encode = self.open(path).write, msgspec.json.Encoder().encode
+        return lambda value: write(encode(value) + b"\n")
+
+
+class ParquetFiles(SplitFiles):
+    """Parquet with the types that the first rows have. Raises UsageError at once where pyarrow is missing."""
+
+    suffix = "parquet"
+
+    def __init__(self, staging: Staging) -> None:
+        import_arrow()
+        super().__init__(staging)
+        self._tables: list[ParquetFile] = []
+
+    def begin(self, path: Path) -> WriteRow:
+        table = ParquetFile(path)
+        self._tables.append(table)
+        self._open.callback(table.abandon)
+        return table.add
+
+    def finish(self) -> Patterns:
+        for table in self._tables:
+            table.close()
+        return super().finish()
+
+
+class ParquetFile:
+    """One Parquet file, a row group every BATCH rows. `schema` is an Arrow schema; without one, the first rows give
+    it. `nbytes` is what the rows took in Arrow's memory."""
+
+    def __init__(self, path: Path, schema: Any = None) -> None:
+        self.nbytes = 0
+        self._arrow, self._parquet = import_arrow()
+        self._path = path
+        self._schema = schema
+        self._writer: Any = None
+        self._pending: list[dict[str, Any]] = []
+
+    def add(self, value: dict[str, Any]) -> None:
+        self._pending.append(value)
+        if len(self._pending) >= BATCH:
+            self._write()
+
+    def close(self) -> None:
+        if self._pending:
+            self._write()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Close the file without the rows that are still in memory."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self) -> None:
+        rows = self._arrow.Table.from_pylist(self._pending, schema=self._schema)
+        if self._writer is None:
+            self._schema = rows.schema
+            self._writer = self._parquet.ParquetWriter(str(self._path), rows.schema)
+        self._writer.write_table(rows)
+        self.nbytes += rows.nbytes
+        self._pending = []
+
+
+def arrow_schema(types: Mapping[str, ColumnType]) -> Any:
+    """The columns as an Arrow schema. Raises UsageError where pyarrow is not installed."""
+    pa, _ = import_arrow()
+    known = {
+        "string": pa.string(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "bool": pa.bool_(),
+        "turns": pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())])),
+    }
+    return pa.schema([(name, known[kind]) for name, kind in types.items()])
+
+
+def has_arrow() -> bool:
+    """Whether pyarrow is installed."""
+    try:
+        import_arrow()
+    except UsageError:
+        return False
+    return True
+
+
+def import_arrow() -> tuple[Any, Any]:
+    """pyarrow and pyarrow.parquet. Raises UsageError where they are not installed."""
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise UsageError(
+            f"this format is written as Parquet, which needs pyarrow: `{install_command('parquet')}`."
+        ) from None

@@ -1,0 +1,94 @@
+"""What an export format is: what it needs, the rows that it gives, their files, and the words of its card.
+
+A format is one `Format` object, found by the entry points `edgen.formats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from edgen.core.errors import UsageError
+from edgen.export.chat import Chat
+from edgen.export.evidence import Level
+from edgen.export.files import JsonLines, RowFiles, Staging
+from edgen.export.options import ExportOptions
+from edgen.export.rows import DataTable, Item, Row
+from edgen.space import Space
+from edgen.store.run_reader import RunReader
+
+Need = Literal["pairs", "pyarrow"]
+Choice = Literal["files", "csv_safe"]
+Rows = Callable[[RunReader, Chat], Iterator[Item]]
+
+
+class RowNotes(Protocol):
+    """Sees the rows of one export and gives the card's notes that depend on them."""
+
+    def add(self, row: Row) -> None: ...
+
+    def notes(self) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One format.
+
+    `rows` reads the run and `files` opens what the rows are written to. `use` shows in a few lines how to load the
+    files and train, `notes` says what a user has to know, and `row_notes` what of that depends on the rows.
+    `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
+    assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
+    `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the folder is ready for a hub, so the card is titled as the run
+    and a croissant.json stands beside it.
+    """
+
+    name: str
+    summary: str
+    rows: Rows
+    tables: tuple[DataTable, ...] | Callable[[Space], tuple[DataTable, ...]]
+    use: str
+    needs: tuple[Need, ...] = ()
+    family: str | None = None
+    notes: tuple[str, ...] = ()
+    row_notes: Callable[[], RowNotes] | None = None
+    level: Level | None = None
+    files: Callable[[Staging], RowFiles] = JsonLines
+    chat: bool = True
+    options: tuple[Choice, ...] = ()
+    tags: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    hub: bool = False
+
+    @property
+    def of(self) -> Literal["conversations", "pairs"]:
+        """What is counted when something is left out."""
+        return "pairs" if "pairs" in self.needs else "conversations"
+
+    def tables_of(self, space: Space) -> tuple[DataTable, ...]:
+        """The tables of an export of a run about this space."""
+        return self.tables if isinstance(self.tables, tuple) else self.tables(space)
+
+    def refuse(self, run: RunReader) -> str | None:
+        """Why a run cannot be expressed at all, in a sentence; None where it can."""
+        if self.family in (None, run.family.name):
+            return None
+        roles = ", ".join(role.name for role in run.space.roles)
+        return (
+            f"{run.name}: {self.name} holds conversations of the family {self.family}, and these are of the family "
+            f"{run.family.name} (space {run.space.name}, roles {roles}); hf, csv and convokit take any, "
+            "and so do the formats for trainers."
+        )
+
+    def check(self, options: ExportOptions) -> None:
+        """Raise UsageError for a choice that does not count for this format, and for what its card cannot state."""
+        chosen = {name for name in options.__struct_fields__ if getattr(options, name) is not None}
+        if chosen & {"train", "opening", "opening_prompt"} and not self.chat:
+            raise UsageError(
+                f"{self.name} holds both sides as they are; leave --train, --opening and --opening-prompt out."
+            )
+        if "files" in chosen and "files" not in self.options:
+            raise UsageError(f"{self.name} has one way to be stored; leave --files out.")
+        if "csv_safe" in chosen and "csv_safe" not in self.options:
+            raise UsageError(f"{self.name} has no cells; leave --csv-safe and --no-csv-safe out.")
+        options.check()

@@ -1,0 +1,209 @@
+"""A corpus as ConvoKit reads it: https://convokit.cornell.edu/documentation/data_format.html
+
+Every conversation has speakers of its own. To ConvoKit a speaker is a person, whose utterances in several
+conversations it adds up and compares; here those of each conversation are drawn anew, with what only they know of
+their scenario in their metadata, beside `role`, by which they are grouped. One Teacher and one Student for all would
+be two people who change their character each time.
+
+A conversation is called as its first utterance, as the format has it. Timestamps are the places of turns.
+All is written in ASCII, other characters escaped as JSON has them: ConvoKit opens its files in the encoding of
+whatever machine it is on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from edgen.core.values import Scenario
+from edgen.export.chat import Chat
+from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_columns
+from edgen.export.files import Patterns, RowFiles, Staging
+from edgen.export.format import Format
+from edgen.export.rows import DataTable, Item, Row
+from edgen.space import Space
+from edgen.store.run_reader import AcceptedConversation, RunReader
+
+_PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
+_BEFORE = ("split",)
+_BEHIND = ("scenario", "replicate", "arm", "probability", "ended_by", "model", "simulated")
+_UTTERANCE = {"role": "str", "turn": "int"}
+_OVERALL = {"name": "str", "synthetic": "bool", "simulated": "bool"}
+
+
+class _Metadata:
+    """Which metadata a corpus of this space has. What all roles know of a scenario, and what none does, is the
+    conversation's; what some know is theirs, and `teacher_preference` is the teacher's `preference`."""
+
+    def __init__(self, space: Space) -> None:
+        known = [name for role in space.roles for name in role.sees]
+        shared = [name for name in space.names if known.count(name) in (0, len(space.roles))]
+        self.shared = ScenarioColumns(space, shared)
+        self.own = {
+            role.name: ScenarioColumns(space, [name for name in role.sees if name not in shared])
+            for role in space.roles
+        }
+
+    def conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
+        shared = self.shared.read(conversation.scenario)
+        return read_columns(_BEFORE, conversation) | shared | read_columns(_BEHIND, conversation)
+
+    def speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
+        own = self.own[role].read(scenario) if role in self.own else {}
+        return {"role": role, **{_own_name(name, role): value for name, value in own.items()}}
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """The metadata by what they are of, with their types."""
+        speakers = {
+            _own_name(name, role): _PYTHON[type_]
+            for role, columns in self.own.items()
+            for name, (type_, _) in columns.columns.items()
+        }
+        conversations = {
+            **{name: _PYTHON[COLUMNS[name][0]] for name in _BEFORE},
+            **{name: _PYTHON[type_] for name, (type_, _) in self.shared.columns.items()},
+            **{name: _PYTHON[COLUMNS[name][0]] for name in _BEHIND},
+        }
+        return {
+            "utterances": _UTTERANCE,
+            "speakers": {"role": "str", **speakers},
+            "conversations": conversations,
+            "overall": _OVERALL,
+        }
+
+
+def _own_name(column: str, role: str) -> str:
+    own = column.removeprefix(f"{role.lower()}_")
+    return column if own == "role" else own
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """A row a conversation, with its utterances and its speakers as the corpus has them."""
+    metadata = _Metadata(run.space)
+    for conversation in run.conversations():
+        name = conversation.candidate.id
+        value = {
+            "id": name,
+            "meta": metadata.conversation(conversation),
+            "speakers": {
+                f"{name}-{role}": metadata.speaker(role, conversation.scenario) for role in metadata.own
+            },
+            "utterances": _utterances(conversation),
+        }
+        yield Row(conversation.split, value)
+
+
+def _tables(space: Space) -> tuple[DataTable, ...]:
+    types = _Metadata(space).types()
+    return (
+        DataTable(
+            {
+                "utterances.jsonl": "a turn a line: text (without the end marker), speaker, reply-to; metadata: "
+                + ", ".join(types["utterances"]),
+                "speakers.json": f"{_NUMBERS.get(len(space.roles), len(space.roles))} of each conversation; metadata: "
+                + ", ".join(types["speakers"]),
+                "conversations.json": "metadata: " + ", ".join(types["conversations"]),
+                "corpus.json": "metadata of the whole: the run, and whether a simulator had a part in it",
+                "index.json": "what metadata there are, and of which types",
+            }
+        ),
+    )
+
+
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+
+
+def _utterances(conversation: AcceptedConversation) -> list[dict[str, Any]]:
+    """The turns, each a reply to the one before it."""
+    name = conversation.candidate.id
+    ids = [name, *(f"{name}-{number}" for number in range(1, len(conversation.candidate.turns)))]
+    return [
+        {
+            "id": ids[number],
+            "conversation_id": name,
+            "text": turn.text,
+            "speaker": f"{name}-{turn.role}",
+            "meta": {"role": turn.role, "turn": number},
+            "reply-to": ids[number - 1] if number else None,
+            "timestamp": number,
+            "vectors": [],
+        }
+        for number, turn in enumerate(conversation.candidate.turns)
+    ]
+
+
+class CorpusFiles(RowFiles):
+    """The five files of a corpus. The split is in the conversations' metadata, so no file belongs to one."""
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self._utterances = self._begin("utterances.jsonl")
+        self._speakers = _Object(self._begin("speakers.json"))
+        self._conversations = _Object(self._begin("conversations.json"))
+
+    def add(self, row: Row) -> None:
+        for utterance in row.value["utterances"]:
+            self._utterances.write(json.dumps(utterance) + "\n")
+        for name, meta in row.value["speakers"].items():
+            self._speakers.add(name, {"meta": meta, "vectors": []})
+        self._conversations.add(row.value["id"], {"meta": row.value["meta"], "vectors": []})
+
+    def finish(self) -> Patterns:
+        self._speakers.end()
+        self._conversations.end()
+        run = self.staging.run
+        overall = {"name": run.name, "synthetic": True, "simulated": run.simulated}
+        self._begin("corpus.json").write(json.dumps(overall, indent=1) + "\n")
+        self._begin("index.json").write(json.dumps(_index(_Metadata(run.space).types()), indent=1) + "\n")
+        self._open.close()
+        return {}
+
+    def _begin(self, name: str) -> IO[str]:
+        return self.open(self.folder / name, "x", encoding="ascii", newline="\n")
+
+
+class _Object:
+    """One JSON object, written member by member."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._before = "{\n"
+
+    def add(self, name: str, value: Any) -> None:
+        self._file.write(f"{self._before}{json.dumps(name)}: {json.dumps(value)}")
+        self._before = ",\n"
+
+    def end(self) -> None:
+        self._file.write("{}\n" if self._before == "{\n" else "\n}\n")
+
+
+def _index(metadata: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    return {
+        **{
+            f"{of}-index": {name: [f"<class '{kind}'>"] for name, kind in names.items()}
+            for of, names in metadata.items()
+        },
+        "version": 1,
+        "vectors": [],
+    }
+
+
+FORMAT = Format(
+    name="convokit",
+    summary="A corpus of whole conversations, as ConvoKit loads it.",
+    rows=rows,
+    tables=_tables,
+    use="""\
+from convokit import Corpus
+corpus = Corpus(filename="THIS_FOLDER")
+train = corpus.filter_conversations_by(lambda conversation: conversation.meta["split"] == "train")""",
+    notes=(
+        "Every conversation has speakers of its own; speaker.meta['role'] groups them.",
+        "Timestamps are the turns' places in their conversation, from 0; nobody measured a time.",
+        "Of an experiment with arms, corpus.filter_conversations_by tells them apart by meta['arm'].",
+    ),
+    files=CorpusFiles,
+    chat=False,
+    tags=("convokit", "conversational"),
+)

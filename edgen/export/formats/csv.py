@@ -1,0 +1,108 @@
+"""Flat turns as CSV (RFC 4180, UTF-8): a row a turn, what holds for the whole conversation repeated in each.
+
+A spreadsheet runs a cell that begins with =, +, - or @, and some look behind white space and quotation marks for it,
+take a tab or a carriage return at the beginning away, or take full-width signs for the ordinary ones:
+https://owasp.org/www-community/attacks/CSV_Injection. What a model or a stranger's file says may be such a cell, so
+an apostrophe is put before it unless the user wants the texts to the letter.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edgen.export.chat import Chat
+from edgen.export.conversation_rows import ScenarioColumns, make_table, read_columns
+from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
+from edgen.export.format import Format
+from edgen.export.rows import Item, Row
+from edgen.store.run_reader import RunReader
+
+_FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
+APOSTROPHE = "'"
+
+_BEFORE = ("id", "split", "scenario", "replicate", "arm")
+_OF_TURN = ("turn", "role", "text")
+_BEHIND = ("probability", "ended_by", "model", "simulated")
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """A row a turn, in the order in which they were spoken."""
+    scenario = ScenarioColumns(run.space)
+    for conversation in run.conversations():
+        before = read_columns(_BEFORE, conversation) | scenario.read(conversation.scenario)
+        behind = read_columns(_BEHIND, conversation)
+        for number, turn in enumerate(conversation.candidate.turns):
+            own = {"turn": number, "role": turn.role, "text": turn.text}
+            yield Row(conversation.split, before | own | behind)
+
+
+class CsvFiles(SplitFiles):
+    """A table a split, its first row the columns; `disarmed` counts the cells that got an apostrophe."""
+
+    suffix = "csv"
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self.disarmed: int = 0
+        self._safe = staging.options.csv_safe is not False
+
+    def begin(self, path: Path) -> WriteRow:
+        write = csv.writer(self.open(path, "x", encoding="utf-8", newline="")).writerow
+        write(self.staging.tables[0].columns)
+        return lambda value: write(map(self._cell, value.values()))
+
+    def finish(self) -> Patterns:
+        if self.disarmed:
+            said = f"{self.disarmed:,} cells that a spreadsheet would take for formulas begin with an apostrophe now"
+            self.remarks = (f"{said}; --no-csv-safe keeps them to the letter.",)
+        return super().finish()
+
+    def _cell(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if not (self._safe and isinstance(value, str)):
+            return value
+        safe = disarm(value)
+        self.disarmed += safe != value
+        return safe
+
+    def notes(self) -> Iterator[str]:
+        if not self._safe:
+            yield (
+                "Texts are kept to the letter. A cell may begin with =, +, - or @, which a spreadsheet takes for a "
+                "formula: import the file as text, do not double-click it."
+            )
+        elif self.disarmed:
+            yield (
+                "Cells that a spreadsheet would take for formulas begin with an apostrophe that nobody said: "
+                f"{self.disarmed:,} of them. All others are kept to the letter; --no-csv-safe keeps these too."
+            )
+
+
+def disarm(text: str) -> str:
+    """The text, with an apostrophe before it where a spreadsheet could take it for a formula."""
+    return APOSTROPHE + text if _FORMULA.match(text) else text
+
+
+FORMAT = Format(
+    name="csv",
+    summary="Whole conversations as flat tables, a row a turn.",
+    rows=rows,
+    tables=lambda space: (make_table(space, (*_BEFORE, "*", *_OF_TURN, *_BEHIND)),),
+    use="""\
+import pandas
+turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})
+turns.groupby("id", sort=False)["text"].apply(list)""",
+    notes=(
+        "A text may be a single word such as NA or null, which pandas takes for a missing value unless told not to.",
+        "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
+    ),
+    files=CsvFiles,
+    chat=False,
+    options=("csv_safe",),
+    tags=("conversational",),
+)

@@ -1,0 +1,142 @@
+"""A data set as the Hugging Face hub names and `datasets` reads it: Parquet or JSON Lines under `data/`.
+
+https://huggingface.co/docs/hub/datasets-manual-configuration (file names, `configs`, `dataset_info`)
+
+The arms of a run share one table, and `arm` tells them apart. A table an arm would make the first of them
+the default, so that who loads the folder had a part of the data without knowing it; and what belongs together,
+the conversations of one scenario, would lie in several tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.extras import install_command
+from edgen.export.chat import Chat
+from edgen.export.conversation_rows import ScenarioColumns, make_table, read_columns
+from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
+from edgen.export.format import Format
+from edgen.export.rows import DEFAULT, SPLITS, Item, Row, SplitName
+from edgen.store.run_reader import RunReader
+
+_BEFORE = ("id", "conversation")
+_BEHIND = ("probability", "ended_by", "scenario", "replicate", "arm", "model", "template_sha256", "simulated")
+_DATA = "data"
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """A row a conversation, its turns as the run's own record has them."""
+    scenario = ScenarioColumns(run.space)
+    for conversation in run.conversations():
+        before = read_columns(_BEFORE, conversation) | scenario.read(conversation.scenario)
+        yield Row(conversation.split, before | read_columns(_BEHIND, conversation))
+
+
+class MakerCounts:
+    """Counts who made the rows: arm, model and template."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[tuple[str | None, ...]] = Counter()
+
+    def add(self, row: Row) -> None:
+        self._rows[tuple(row.value[key] for key in ("arm", "model", "template_sha256"))] += 1
+
+    def notes(self) -> Sequence[str]:
+        notes = [
+            f"{f'Arm {_code(arm)}: ' if arm is not None else ''}{count} rows by model {_code(model)} "
+            f"with template_sha256 {_code(template)}."
+            for (arm, model, template), count in self._rows.items()
+        ]
+        if any(arm is not None for arm, *_ in self._rows):
+            notes.append('One arm is `data.filter(lambda row: row["arm"] == "NAME")`.')
+        return notes
+
+
+def _code(text: str | None) -> str:
+    return "unknown" if text is None else "`" + " ".join(text.replace("`", "'").split()) + "`"
+
+
+class HubFiles(RowFiles):
+    """Files as the hub names them: `data/train-00000-of-00005.parquet`, or `.jsonl`.
+
+    A name says how many files there are, and none is to be empty, so the rows wait in a file of their own until all
+    are known. The types of the columns are given and not guessed: a column without a value in the first rows has the
+    type that it has in the last. Raises UsageError at once where Parquet is asked for and pyarrow is missing.
+    """
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self._storage = staging.options.files or ("parquet" if has_arrow() else "jsonl")
+        self._schema = arrow_schema(staging.tables[0].types) if self._storage == "parquet" else None
+        self._rows: Counter[SplitName] = Counter()
+        self._spools = {split: self.open(self.folder / f".{split}", "x+b") for split in SPLITS}
+        self._encode = msgspec.json.Encoder().encode
+        if staging.options.files is None and self._schema is None:
+            self.remarks = (
+                f"pyarrow is not installed, so the data is JSON Lines; for Parquet: `{install_command('parquet')}`",
+            )
+
+    def add(self, row: Row) -> None:
+        self._rows[row.split] += 1
+        self._spools[row.split].write(self._encode(row.value) + b"\n")
+
+    def finish(self) -> Patterns:
+        (self.folder / _DATA).mkdir()
+        for split, spool in self._spools.items():
+            spool.seek(0)
+            for path, count in self._name_files(split):
+                self._write(path, itertools.islice(spool, count), split)
+            spool.close()
+            (self.folder / f".{split}").unlink()
+        return {
+            (DEFAULT, split): f"{_DATA}/{split}-*.{self._storage}" for split in SPLITS if self._rows[split]
+        }
+
+    def _name_files(self, split: SplitName) -> Iterator[tuple[Path, int]]:
+        """Every file of a split and its rows, which differ by one at most."""
+        shards = self.staging.run.job.shards
+        number = min(shards.train if split == "train" else shards.test, self._rows[split])
+        for i in range(number):
+            each, rest = divmod(self._rows[split], number)
+            name = f"{split}-{i:05d}-of-{number:05d}.{self._storage}"
+            yield self.folder / _DATA / name, each + (i < rest)
+
+    def _write(self, path: Path, lines: Iterator[bytes], split: SplitName) -> None:
+        if self._schema is None:
+            with path.open("xb") as file:
+                file.writelines(lines)
+            return
+        table = ParquetFile(path, self._schema)
+        for line in lines:
+            table.add(msgspec.json.decode(line))
+        table.close()
+        self.sizes[DEFAULT, split] = self.sizes.get((DEFAULT, split), 0) + table.nbytes
+
+
+FORMAT = Format(
+    name="hf",
+    summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
+    rows=rows,
+    tables=lambda space: (make_table(space, (*_BEFORE, "*", *_BEHIND)),),
+    use="""\
+from datasets import load_dataset
+data = load_dataset("THIS_FOLDER")
+data["train"][0]["conversation"]""",
+    notes=(
+        "No scenario (topic or persona, where the job splits by those) is on both sides of the split.",
+        "Rows that share `scenario` are not independent: an interval needs clusters.",
+        "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their sha256.",
+    ),
+    row_notes=MakerCounts,
+    files=HubFiles,
+    chat=False,
+    options=("files",),
+    tags=("conversational",),
+    tasks=("text-generation",),
+    hub=True,
+)

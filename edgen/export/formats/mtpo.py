@@ -1,0 +1,100 @@
+"""Rows for multi-turn preference optimisation (MTPO, arXiv 2405.14655): two whole conversations of one
+scenario and a soft preference, ties and contradicted verdicts included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.core.pair import Label, Pair
+from edgen.export.chat import Chat
+from edgen.export.conversation_rows import ScenarioColumns, as_text
+from edgen.export.evidence import evidence_of, signal_behind
+from edgen.export.format import Format
+from edgen.export.pair_rows import say_the_same
+from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.store.run_reader import Compared, RunReader
+
+TIE = 0.5
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a pair."""
+    given = (compared.pair.label for compared in run.compared())
+    # All labels of a run's pairs are by one source; what it says of pairs without a label is asked of it too.
+    source = next((label for label in given if label is not None), None)
+    columns = ScenarioColumns(run.space)
+    for compared in run.compared():
+        yield _row(compared, chat, columns, source)
+
+
+def soft_preference(pair: Pair, source: Label | None) -> float | None:
+    """How probable it is that side a is preferred, by the source that labels the pairs; None where that
+    source does not say, or where the user asked for fewer pairs. A tie is one half; a verdict that the
+    strengths contradict counts as it is. `source` is any label of the same run."""
+    if pair.label is not None:
+        return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
+    if pair.left_out == "tie":
+        return TIE
+    if pair.left_out != "contradicted":
+        return None
+    signal = signal_behind(
+        pair, source
+    )  # strengths come of a judge's verdicts, so nobody else's are contradicted
+    return None if signal is None else signal.p
+
+
+def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
+    pair = compared.pair
+    p = soft_preference(pair, source)
+    if p is None:
+        return LeftOut(pair.left_out or "no_label")
+    first = chat.messages(compared.a.turns, compared.scenario)
+    second = chat.messages(compared.b.turns, compared.scenario)
+    if say_the_same(first, second):
+        return LeftOut("identical")
+    value = {
+        "first": first,
+        "second": second,
+        "p": p,
+        "scenario": {
+            "index": compared.scenario.index,
+            # A column that is null in one file and text in another cannot be loaded.
+            **{name: as_text(value) for name, value in columns.read(compared.scenario).items()},
+        },
+        "id": pair.id,
+    }
+    return Row(pair.split, value, evidence=evidence_of(compared, pair.label or source))
+
+
+FORMAT = Format(
+    name="mtpo",
+    needs=("pairs",),
+    summary="Two whole conversations of a scenario and a soft preference, for MTPO and other methods that learn from p.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "first": "all messages of one conversation",
+                "second": "all messages of the other one",
+                "p": "how probable it is that the first is preferred; 0.5 is a tie",
+                "scenario": "what both were asked for: its index, and a text for each dimension of the space and each field of its entries, empty where there is none",
+                "id": "the pair",
+            }
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+row = load_dataset("THIS_FOLDER", split="train")[0]
+loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ...)""",
+    level="conversation",
+    notes=(
+        "Which conversation stands first has nothing to do with which is preferred.",
+        "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
+        (
+            "p is the source's own preference. A verdict that goes against the strengths of the scenario's "
+            "candidates (contradicted) is no label elsewhere; it is here with its own p, as ties are."
+        ),
+        "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
+    ),
+    tags=("mtpo", "preference"),
+)

@@ -1,0 +1,97 @@
+"""OpenRLHF's rows: preference pairs for train_dpo and train_rm, and single replies with a score.
+
+Pairs are as `openrlhf/datasets/reward_dataset.py` reads them without `--data.prompt_key`: two message lists
+that are the same but for the last message. Its keys are options, so the second table names its own;
+they are plain texts, laid out as OpenRLHF's usual input template does it ("User: ...\\nAssistant: ").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.chat import Chat, Message
+from edgen.export.format import Format
+from edgen.export.pair_rows import OF_COMPLETIONS, Completion, TurnPair, completions, read_turn, rows_of_pairs
+from edgen.export.rows import DataTable, Item, Row
+from edgen.store.run_reader import RunReader
+
+PAIRS = "pairs"
+SCORED = "scored"
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a pair, then a row a completion."""
+    yield from rows_of_pairs(read_turn, _pair)(run, chat)
+    for completion in completions(run, chat):
+        if isinstance(completion, Completion):
+            yield _scored(completion)
+        elif completion.reason in OF_COMPLETIONS:  # the pairs' own reasons are counted above
+            yield completion
+
+
+def join_messages(prompt: list[Message]) -> str:
+    """Messages as one text that the assistant goes on with."""
+    return "".join(f"{m['role'].capitalize()}: {m['content']}\n" for m in prompt) + "Assistant: "
+
+
+def _pair(pair: TurnPair) -> Row:
+    value = {
+        "chosen": [*pair.prompt, pair.chosen],
+        "rejected": [*pair.prompt, pair.rejected],
+        "margin": pair.whole.label.margin,
+        "id": pair.id,
+    }
+    return Row(pair.split, value, PAIRS, pair.whole.evidence)
+
+
+def _scored(found: Completion) -> Row:
+    value = {
+        "in_text": join_messages(found.prompt),
+        "out_text": found.completion["content"],
+        # OpenRLHF's unpaired losses ask for exactly 1 and 0; another number would count for neither.
+        "score": 1.0 if found.label else 0.0,
+        "id": found.id,
+    }
+    return Row(found.split, value, SCORED, found.evidence)
+
+
+FORMAT = Format(
+    name="openrlhf",
+    needs=("pairs",),
+    summary="Preference pairs and scored replies, as OpenRLHF takes them.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "chosen": "messages, the chosen last message included",
+                "rejected": "the same messages, the rejected last message included",
+                "margin": "how strong the preference is, in (0, 1]",
+                "id": "the pair",
+            },
+            PAIRS,
+        ),
+        DataTable(
+            {
+                "in_text": "everything before the reply, as one text",
+                "out_text": "the reply",
+                "score": "1.0: chosen; 0.0: rejected",
+                "id": "the first pair that it comes from, and its part in it",
+            },
+            SCORED,
+        ),
+    ),
+    use="""\
+python -m openrlhf.cli.train_dpo --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template ...
+python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template \\
+  --model.margin_loss_enable ...""",
+    level="turn",
+    notes=(
+        "Leave --data.prompt_key away: the prompt is all but the last message.",
+        (
+            "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
+            "--label_key score in the releases that have train_kto)."
+        ),
+        "A reply that is chosen in one pair and rejected in another is not among the scored ones.",
+    ),
+    tags=("openrlhf", "preference"),
+)

@@ -1,0 +1,67 @@
+"""ShareGPT rows: from and value, for LLaMA-Factory, axolotl and others.
+
+LLaMA-Factory takes a system message, then human and gpt by turns, ending on gpt; whatever else it skips with
+a warning. axolotl reads `train` of each message (message_field_training).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.chat import Chat, without_trailing_user
+from edgen.export.conversation_rows import Repeats
+from edgen.export.format import Format
+from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.store.run_reader import AcceptedConversation, RunReader
+
+NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a conversation; of those of a scenario that say the same, one."""
+    repeats = Repeats()
+    for conversation in run.conversations():
+        yield _row(conversation, chat, repeats)
+
+
+def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Item:
+    messages = without_trailing_user(chat.messages(conversation.candidate.turns, conversation.scenario))
+    said = [message for message in messages if message["role"] != "system"]
+    if said[0]["role"] != "user":
+        return LeftOut("assistant_first")
+    if repeats.has(conversation.scenario.index, messages):
+        return LeftOut("repeated")
+    value = {
+        "conversations": [
+            {"from": NAMES[m["role"]], "value": m["content"], "train": m["role"] == "assistant"}
+            for m in messages
+        ],
+        "id": conversation.candidate.id,
+    }
+    return Row(conversation.split, value)
+
+
+FORMAT = Format(
+    name="sharegpt",
+    summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it",
+                "id": "the conversation",
+            }
+        ),
+    ),
+    use="""\
+# LLaMA-Factory, dataset_info.json:
+{"edgen": {"file_name": "THIS_FOLDER/train.jsonl", "formatting": "sharegpt", "columns": {"messages": "conversations"}}}
+# axolotl, under datasets:
+- {path: THIS_FOLDER, type: chat_template, field_messages: conversations, roles_to_train: [],
+   message_property_mappings: {role: from, content: value}, message_field_training: train}""",
+    notes=(
+        "A last message by human is cut: LLaMA-Factory wants whole rounds.",
+        "Where the trained side begins it needs --opening user or both, so that human speaks first.",
+    ),
+    tags=("sharegpt", "sft", "conversational"),
+)

@@ -1,0 +1,49 @@
+"""TRL's preference rows, turn level: for DPOTrainer, CPOTrainer, ORPOTrainer and the like.
+
+https://huggingface.co/docs/trl/dataset_formats#preference
+"""
+
+from __future__ import annotations
+
+from edgen.export.format import Format
+from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.export.rows import DataTable, Row
+
+
+def _row(pair: TurnPair) -> Row:
+    value = {
+        "prompt": pair.prompt,
+        "chosen": [pair.chosen],
+        "rejected": [pair.rejected],
+        "margin": pair.whole.label.margin,
+        "id": pair.id,
+    }
+    return Row(pair.split, value, evidence=pair.whole.evidence)
+
+
+FORMAT = Format(
+    name="trl-dpo",
+    needs=("pairs",),
+    summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
+    rows=rows_of_pairs(read_turn, _row),
+    tables=(
+        DataTable(
+            {
+                "prompt": "messages up to the turn at which the two conversations part",
+                "chosen": "the trained side's next message in the chosen conversation",
+                "rejected": "the trained side's next message in the rejected one",
+                "margin": "how strong the preference is, in (0, 1]; DPOTrainer does not read it",
+                "id": "the pair",
+            }
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+from trl import DPOTrainer
+DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
+    level="turn",
+    notes=(
+        "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
+    ),
+    tags=("trl", "dpo", "preference"),
+)

@@ -1,0 +1,98 @@
+"""TRL's unpaired preference rows, turn level: for KTOTrainer.
+
+https://huggingface.co/docs/trl/dataset_formats#unpaired-preference
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from edgen.export.chat import Chat
+from edgen.export.format import Format
+from edgen.export.pair_rows import Completion, completions
+from edgen.export.rows import SPLITS, DataTable, Item, Row
+from edgen.store.run_reader import RunReader
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a completion, each once."""
+    for found in completions(run, chat):
+        yield _row(found) if isinstance(found, Completion) else found
+
+
+def _row(found: Completion) -> Row:
+    value = {
+        "prompt": found.prompt,
+        "completion": [found.completion],
+        "label": found.label,
+        "id": found.id,
+    }
+    return Row(found.split, value, evidence=found.evidence)
+
+
+class LabelCounts:
+    """Counts true and false rows, for the weights that make both count alike."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[tuple[str, bool]] = Counter()
+
+    def add(self, row: Row) -> None:
+        self._rows[row.split, row.value["label"]] += 1
+
+    def notes(self) -> list[str]:
+        true, false = self._rows["train", True], self._rows["train", False]
+        counts = ", ".join(
+            f"{split} has {self._rows[split, True]} true and {self._rows[split, False]} false rows"
+            for split in SPLITS
+        )
+        return [f"Labels: {counts}. {_weights(true, false)}"]
+
+
+def _weights(true: int, false: int) -> str:
+    """What balances the two losses: weight times rows is the same for both."""
+    if not true or not false:
+        return "No weight balances a train split that lacks one of them."
+    if true == false:
+        return "Both kinds of train count alike: desirable_weight and undesirable_weight can stay at 1.0."
+    # Two digits, as KTOTrainer rounds the range that it warns about.
+    name, weight = (
+        ("desirable_weight", false / true) if true < false else ("undesirable_weight", true / false)
+    )
+    return f"KTOConfig({name}={weight:.2f}), the other weight left at 1.0, makes both kinds of train count alike."
+
+
+FORMAT = Format(
+    name="trl-kto",
+    needs=("pairs",),
+    summary="Single turns that are good or bad, as TRL's KTOTrainer takes them.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "prompt": "messages up to the turn at which the two conversations of a pair part",
+                "completion": "the trained side's next message",
+                "label": "true: chosen; false: rejected",
+                "id": "the first pair that it comes from, and its part in it",
+            }
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+from trl import KTOTrainer
+data = load_dataset("THIS_FOLDER", split="train").shuffle(seed=0)
+KTOTrainer(model=MODEL, train_dataset=data).train()""",
+    level="turn",
+    row_notes=LabelCounts,
+    notes=(
+        (
+            "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours with each "
+            "other's prompts to estimate its reference point."
+        ),
+        (
+            "A completion that is chosen in one pair and rejected in another after the same prompt is left out, and "
+            "none stands here twice."
+        ),
+    ),
+    tags=("trl", "kto", "preference"),
+)

@@ -1,0 +1,54 @@
+"""TRL's language modeling rows: whole conversations for SFTTrainer.
+
+https://huggingface.co/docs/trl/dataset_formats#language-modeling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.chat import Chat
+from edgen.export.conversation_rows import Repeats
+from edgen.export.format import Format
+from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.store.run_reader import RunReader
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a conversation; of those of a scenario that say the same, one."""
+    repeats = Repeats()
+    for conversation in run.conversations():
+        messages = chat.messages(conversation.candidate.turns, conversation.scenario)
+        if repeats.has(conversation.scenario.index, messages):
+            yield LeftOut("repeated")
+        else:
+            masked = [{**message, "train": message["role"] == "assistant"} for message in messages]
+            yield Row(conversation.split, {"messages": masked, "id": conversation.candidate.id})
+
+
+FORMAT = Format(
+    name="trl-sft",
+    summary="Whole conversations, as TRL's SFTTrainer takes them.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "messages": "role, content, and train: whether the trained side wrote the message",
+                "id": "the conversation",
+            }
+        ),
+    ),
+    use="""\
+from datasets import load_dataset
+from trl import SFTConfig, SFTTrainer
+data = load_dataset("THIS_FOLDER", split="train")
+SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=data).train()""",
+    notes=(
+        (
+            "SFTTrainer does not read `train`. To learn from the trained side's turns only it needs "
+            "assistant_only_loss=True and a chat template with {% generation %} tags."
+        ),
+        "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
+    ),
+    tags=("trl", "sft", "conversational"),
+)

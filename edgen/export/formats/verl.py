@@ -1,0 +1,24 @@
+"""verl's rows for multi-turn fine-tuning: Parquet with a column `messages`.
+
+As `verl/utils/dataset/multiturn_sft_dataset.py` reads them: the loss falls on every message whose role is assistant.
+"""
+
+from __future__ import annotations
+
+from edgen.export.files import ParquetFiles
+from edgen.export.format import Format
+from edgen.export.formats import trl_sft
+
+FORMAT = Format(
+    name="verl",
+    summary="Whole conversations in Parquet, as verl's MultiTurnSFTDataset takes them.",
+    rows=trl_sft.FORMAT.rows,
+    tables=trl_sft.FORMAT.tables,
+    use="""\
+torchrun -m verl.trainer.fsdp_sft_trainer data.multiturn.enable=true data.multiturn.messages_key=messages \\
+  data.train_files=THIS_FOLDER/train.parquet data.val_files=THIS_FOLDER/test.parquet ...""",
+    notes=("verl takes the loss on the assistant's messages by their role; it does not read `train`.",),
+    needs=("pyarrow",),
+    files=ParquetFiles,
+    tags=("verl", "sft", "conversational"),
+)

@@ -1,0 +1,59 @@
+"""What a user may choose of an export."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from edgen.core.errors import UsageError
+
+Opening = Literal["user", "system", "both"]
+Storage = Literal["parquet", "jsonl"]
+# A language as the hub has it: ISO 639, with script or region where wanted.
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+
+
+class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The choices; None leaves one to edgen.
+
+    `train` is the role that is trained, the assistant; the first of the space where nobody chose. `opening` is what a conversation begins with, `opening_prompt`
+    the template of its texts. `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
+    set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
+    """
+
+    train: str | None = None
+    opening: Opening | None = None
+    opening_prompt: str | Path | None = None
+    license: str | None = None
+    language: str | None = None
+    files: Storage | None = None
+    csv_safe: bool | None = None
+
+    def check(self) -> None:
+        """Raise UsageError for what is no choice, and for what a card cannot state."""
+        self._check_types()
+        if self.license is not None and not self.license.strip():
+            raise UsageError("--license is empty; name the licence, or leave the option out.")
+        if self.license is not None and not self.license.isprintable():
+            raise UsageError(
+                "--license holds a line feed or another control character; name the licence on one line."
+            )
+        if self.language is not None and _LANGUAGE.fullmatch(self.language) is None:
+            raise UsageError(
+                f"--language {self.language}: this is no language code; write one like en or pt-BR."
+            )
+
+    def _check_types(self) -> None:
+        """A caller in Python may pass anything."""
+        for name in ("train", "license", "language"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                raise UsageError(f"{name}: expected a text, not {given!r}.")
+        choices = {"opening": get_args(Opening), "files": get_args(Storage), "csv_safe": (True, False)}
+        for name, allowed in choices.items():
+            given = getattr(self, name)
+            if given is not None and given not in allowed:
+                raise UsageError(f"{name}: {given!r} is none of {', '.join(map(str, allowed))}.")

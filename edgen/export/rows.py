@@ -1,0 +1,63 @@
+"""The rows of an export: their tables, and why something has no row.
+
+Rows come from generators over a run, which never touch the disk: for each conversation or pair a Row, or a LeftOut
+with the reason why there is none. Nothing is dropped without a LeftOut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edgen.export.evidence import Evidence
+from edgen.preferences.labels import UNLABELLED
+
+SplitName = Literal["train", "test"]
+SPLITS: tuple[SplitName, SplitName] = ("train", "test")
+DEFAULT = "default"
+
+ColumnType = Literal["string", "int64", "float64", "bool", "turns"]  # turns: a list of role and text
+
+# Why something is not in an export: the reasons that come with the pairs, and the formats' own.
+REASONS: Mapping[str, str] = {
+    **UNLABELLED,
+    "no_label": "the pair has no label",
+    "differs_at_other_side": "the two conversations differ first at a turn of the side that is not trained",
+    "one_ends": "one conversation goes on where the other ends, so there are no two turns to compare",
+    "contradictory": "chosen in one pair and rejected in another, after the same prompt",
+    "repeated": "the same row is there already",
+    "assistant_first": "the first message is not the user's, which this format cannot express",
+    "system_message": "the first message is a system message, which this format cannot express",
+    "invalid": "the record breaks the schema of the released data",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its side of the split, its columns, its table, and what a preference rests on."""
+
+    split: SplitName
+    value: dict[str, Any]
+    table: str = DEFAULT
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that a format cannot express. `reason` is one of REASONS or the pair's own."""
+
+    reason: str
+
+
+Item = Row | LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """One table of a data set: its columns with their meanings and, where they are given, the types of all of them.
+    Any value may be null."""
+
+    columns: Mapping[str, str]
+    name: str = DEFAULT
+    types: Mapping[str, ColumnType] = field(default_factory=dict)

@@ -1,0 +1,243 @@
+"""An export from start to end: rows counted and written to a folder that appears whole or not at all.
+
+Everything is written to a hidden folder beside the target and renamed at the end. A target that holds anything
+is refused, and so is one inside a run's folder. An export without a row is an error that says what else to
+ask for, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from edgen.core.errors import ShortError, StoppedError, UsageError
+from edgen.core.files import sync_folder, temporary, write_new
+from edgen.core.pair import Source
+from edgen.export.card import Contents, digest_table, write_card
+from edgen.export.caveats import unfinished
+from edgen.export.chat import Chat, make_chat
+from edgen.export.croissant import describe_files
+from edgen.export.evidence import Evidence
+from edgen.export.files import RowFiles, Staging
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions
+from edgen.export.rows import REASONS, SPLITS, Row
+from edgen.preferences.labels import UNLABELLED
+from edgen.store.run_folder import run_around
+from edgen.store.run_reader import RunReader
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+CARD = "README.md"
+CROISSANT = "croissant.json"
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an export wrote: rows of each table by split, what was left out by reason, the cells that were disarmed
+    (None where there are no cells), and sentences about what whoever exports should know."""
+
+    format: str
+    dir: str
+    summary: str
+    rows: dict[str, dict[str, int]]
+    left_out: dict[str, int]
+    disarmed: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints. `rows` are those of the first table; `tables` has all where there are several."""
+        first = next(iter(self.rows.values()))
+        facts: dict[str, Any] = {
+            "format": self.format,
+            "dir": self.dir,
+            "rows": first,
+            "left_out": self.left_out,
+        }
+        if len(self.rows) > 1:
+            facts["tables"] = self.rows
+        if self.disarmed is not None:
+            facts["disarmed"] = self.disarmed
+        return facts
+
+    def lines(self) -> list[str]:
+        """The same for a person."""
+        tables = self.rows if len(self.rows) > 1 else {"rows": next(iter(self.rows.values()))}
+        return [
+            f"{self.dir} is ready: {self.summary}",
+            *(f"{name:10} {rows['train']} train, {rows['test']} test" for name, rows in tables.items()),
+            *(
+                f"left out   {count} {reason}{f': {REASONS[reason]}' if reason in REASONS else ''}"
+                for reason, count in self.left_out.items()
+            ),
+            f"How to load it and what it holds: {Path(self.dir) / CARD}",
+        ]
+
+
+def export(run: RunReader, format_: Format, target: Path, options: ExportOptions | None = None) -> Exported:
+    """Write the run in a format to the folder `target`, with its card.
+
+    Raises UsageError if an option does not count for the format, or the target holds something or cannot be written,
+    ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an opening that cannot
+    be used, and what reading the run raises.
+    """
+    options = options or ExportOptions()
+    format_.check(options)
+    check_target(target)
+    if (refusal := format_.refuse(run)) is not None:
+        raise UsageError(refusal)
+    chat = make_chat(options, run.space)
+    with _disk_errors_as_sentences(target), _staged(target) as stage:
+        staging = Staging(stage, run, format_.tables_of(run.space), options)
+        with contextlib.closing(format_.files(staging)) as files:
+            contents = _write_rows(run, format_, chat, files)
+        _sync_files(stage)
+        write_new(stage / CARD, write_card(format_, run, chat, contents, options))
+        if format_.hub:
+            described = msgspec.json.encode(describe_files(format_, run, contents, options, stage))
+            write_new(stage / CROISSANT, msgspec.json.format(described, indent=2) + b"\n")
+    return Exported(
+        format=format_.name,
+        dir=str(target),
+        summary=format_.summary,
+        rows=contents.rows,
+        left_out=contents.left_out,
+        disarmed=files.disarmed,
+        remarks=(*files.remarks, *unfinished(run.describe())),
+    )
+
+
+def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) -> Contents:
+    """Write all rows and end the files. Raises ShortError if there is no row."""
+    counts: Counter[tuple[str, str]] = Counter()
+    left_out: Counter[str] = Counter()
+    evidence: Counter[Evidence] = Counter()
+    row_notes = None if format_.row_notes is None else format_.row_notes()
+    for item in format_.rows(run, chat):
+        if not isinstance(item, Row):
+            left_out[item.reason] += 1
+            continue
+        files.add(item)
+        counts[item.table, item.split] += 1
+        if item.evidence is not None:
+            evidence[item.evidence] += 1
+        if row_notes is not None:
+            row_notes.add(item)
+    if not counts:
+        raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
+    patterns, tables, folder = files.finish(), files.staging.tables, files.folder
+    return Contents(
+        tables=tables,
+        rows={table.name: {split: counts[table.name, split] for split in SPLITS} for table in tables},
+        left_out=dict(sorted(left_out.items())),
+        patterns=patterns,
+        evidence=evidence,
+        notes=[*(() if row_notes is None else row_notes.notes()), *files.notes()],
+        sizes=files.sizes,
+        digests={table.name: digest_table(table, patterns, folder) for table in tables},
+    )
+
+
+def _sync_files(folder: Path) -> None:
+    """Have all that was written on the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def check_target(target: Path) -> None:
+    """Raises UsageError if the folder cannot be one that is made now: it is a file, holds something, or
+    is in a run's folder."""
+    try:
+        if (run := run_around(target)) is not None:
+            raise UsageError(
+                f"{target}: this is inside the run {run}, and a run's folder is the run's; "
+                "name a folder elsewhere with -o."
+            )
+        if target.is_dir():
+            if any(target.iterdir()):
+                raise UsageError(
+                    f"{target}: the folder is not empty, and nothing is overwritten; name a new one with -o."
+                )
+        elif target.exists():
+            raise UsageError(f"{target}: this is no folder; name a new one with -o.")
+    except OSError as problem:
+        raise UsageError(f"{target}: it cannot be looked at ({problem.strerror}).") from None
+
+
+def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict[str, int]) -> str:
+    if not left_out:
+        where = "accepted conversations" if format_.of == "conversations" else "pairs"
+        return f"{run.name}: the run has no {where}, so there is nothing to export as {format_.name}."
+    reasons = "; ".join(
+        f"{reason} {count}{f' ({REASONS[reason]})' if reason in REASONS else ''}"
+        for reason, count in left_out.items()
+    )
+    said = f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
+    return " ".join([said, *_ways_out(run, chat, left_out)])
+
+
+def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterator[str]:
+    """What else to ask for, a sentence for each kind of reason."""
+    if "differs_at_other_side" in left_out:
+        yield (
+            "Where conversations part at a turn of the other side, "
+            f"{' or '.join(f'`--train {role.lower()}`' for role in chat.users)} trains that side; "
+            "`--to trl-conversation` and `--to mtpo` take conversations that part anywhere."
+        )
+    elif "one_ends" in left_out:
+        yield "Where one conversation only goes on, `--to trl-conversation` and `--to mtpo` take both whole."
+    if "system_message" in left_out or "assistant_first" in left_out:
+        yield "`--opening user` lets the user speak first, with no system message."
+    if left_out.keys() & {*UNLABELLED, "no_label"} - {"identical"}:
+        by = "|".join(get_args(Source))
+        yield (
+            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --by {by}` left out: another source, "
+            "another judge, more votes or a smaller --min-margin may give labels."
+        )
+
+
+@contextlib.contextmanager
+def _staged(target: Path) -> Iterator[Path]:
+    """A new folder that becomes `target` if all goes well, and else is removed with all it holds."""
+    place = Path(os.path.realpath(target))
+    made = [parent for parent in place.parents if not parent.exists()]
+    stage = temporary(place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        stage.mkdir()
+        yield stage
+        stage.replace(place)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+    with contextlib.suppress(OSError):
+        sync_folder(place.parent)
+
+
+@contextlib.contextmanager
+def _disk_errors_as_sentences(target: Path) -> Iterator[None]:
+    full = (
+        f"{target}: there is no room left on the disk; nothing was written. "
+        "Make room and start the same command again."
+    )
+    try:
+        yield
+    except StoppedError as problem:  # of the shards' writer, which knows only the folder it was made in
+        raise StoppedError(full) if f"/.{target.name}." in str(problem) else problem from None
+    except OSError as problem:
+        if problem.errno in _FULL:
+            raise StoppedError(full) from None
+        raise UsageError(
+            f"{target}: it cannot be written ({problem.strerror}); nothing was written."
+        ) from None

@@ -1,0 +1,34 @@
+"""Kinds of conversations, one folder a kind."""
+
+from __future__ import annotations
+
+import functools
+
+from edgen.core import registry
+from edgen.core.errors import JobError, Problem
+from edgen.families.base import Family
+from edgen.space.model import Space
+
+
+def family_of(space: Space, named: str | None = None) -> Family:
+    """The family of a space's conversations: the one that a job names, else of edgen's own the first that fits.
+
+    Raises PluginError if there is none of that name, JobError if it does not fit.
+    """
+    if named is None:
+        return next(family for family in _own_families() if family.fits(space))
+    family: Family = registry.find("family", named)
+    if not family.fits(space):
+        problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
+        raise JobError("the job", "1 problem:", (problem,))
+    return family
+
+
+@functools.cache
+def _own_families() -> list[Family]:
+    own: list[Family] = [
+        registry.find("family", plugin.name)
+        for plugin in registry.plugins()
+        if plugin.kind == "family" and plugin.package == registry.DISTRIBUTION
+    ]
+    return sorted(own, key=lambda family: family.precedence)

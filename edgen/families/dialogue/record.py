@@ -1,0 +1,72 @@
+"""A finished conversation of any roles about a scenario of any dimensions, as a record.
+
+A dimension's value is a text, or an object with the text as its `value` where its entry says more of itself. The end
+marker, which no Turn holds, is not in the record either: `ended_by` names who spoke it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Conversation, Role, Scenario, Turn
+from edgen.families.base import Family, Provenance, Recorded, read_values, write_values
+from edgen.space.model import Space
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One element of a shard. `roles` are those that speak, in the order of their first turns."""
+
+    id: str
+    scenario: dict[str, Any]
+    roles: tuple[Role, ...]
+    conversation: tuple[Turn, ...]
+    provenance: Provenance
+    probability: float | None = None
+    ended_by: Role | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+class Dialogue(Family):
+    """The layout for every space that is not Education Dialogue's."""
+
+    name = "dialogue"
+    schema = "dialogue"
+    tags = ("dialogue",)
+    precedence = 100
+
+    def fits(self, space: Space) -> bool:
+        """Any space at all."""
+        return True
+
+    def record(self, recorded: Recorded) -> bytes:
+        """The record of a conversation."""
+        conversation = recorded.conversation
+        return _encode(
+            Record(
+                id=recorded.id,
+                scenario=write_values(recorded.scenario),
+                roles=tuple(dict.fromkeys(turn.role for turn in conversation.turns)),
+                conversation=conversation.turns,
+                provenance=recorded.provenance,
+                probability=conversation.probability,
+                ended_by=conversation.ended_by,
+            )
+        )
+
+    def read(self, data: bytes) -> Recorded:
+        """What a record says."""
+        record = _decode(data)
+        made = record.provenance
+        values, fields = read_values(record.scenario)
+        conversation = Conversation(
+            record.conversation, record.probability, record.ended_by, made.repairs, made.flags, made.branch
+        )
+        return Recorded(record.id, Scenario(made.scenario, values, fields), conversation, made)
+
+
+DIALOGUE = Dialogue()

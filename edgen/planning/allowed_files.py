@@ -1,0 +1,132 @@
+"""Which files a job may have read: those of its own project, and what the person at the command line lets it.
+
+A job may come from a stranger, and what it names is sent to a model that it names too. So a file that a job names lies
+under the job's project once links are followed, is a regular file of a sensible size, and ends in the suffix of its
+kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder. A shipped file's
+name is always fine. `--allow-outside` lifts place and suffix, and so does typing the path oneself; nothing lets a pipe
+or a device be opened.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from edgen.config import texts_of
+from edgen.core import resources
+from edgen.core.errors import FileError, SpaceError, TemplateError
+
+Kind = Literal["prompts", "preference_space", "tokenizer"]
+MARKERS = (".git", "pyproject.toml", "edgen.yaml")
+MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
+
+
+class _Traits(NamedTuple):
+    suffixes: tuple[str, ...]
+    error: type[FileError]
+
+
+class _TokenizerError(FileError):
+    what = "tokenizer"
+
+
+_KINDS: dict[Kind, _Traits] = {
+    "prompts": _Traits((".j2",), TemplateError),
+    "preference_space": _Traits((".yaml", ".yml"), SpaceError),
+    "tokenizer": _Traits((".json",), _TokenizerError),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a job may name. `base`: where its relative names start. `root`: the folder that they have to lie under,
+    None for anywhere. `typed`: what the person typed, which may be anywhere, too."""
+
+    base: Path
+    root: Path | None
+    typed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> Reach:
+        """What the job in the file `job` may name. `overrides`: what was typed on top of it; `outside`: everything."""
+        return cls(job.parent, None if outside else find_project(job.parent), texts_of(overrides))
+
+    def file(self, kind: Kind, name: str, key: str) -> Path:
+        """The file that a job means by `name`, under its key `key`; it need not exist.
+
+        Raises TemplateError, SpaceError or a tokenizer's error for one that the job may not have read.
+        """
+        path = self._find(kind, name)
+        suffixes, error = _KINDS[kind]
+        own = self.root is None or name in self.typed or _is_shipped(kind, name)
+        try:
+            real = Path(os.path.realpath(path))
+            if not own and self.root is not None and not real.is_relative_to(self.root):
+                raise error(
+                    name, f"this leads to {real}, outside of the job's project {self.root}{_ways(key, name)}"
+                )
+            if not own and not path.name.endswith(suffixes):
+                raise error(
+                    name, f"what `{key}` names has to end in {' or '.join(suffixes)}{_ways(key, name)}"
+                )
+            # A link in a cloned repository could lead to the .env that its user is told to write. What a tokenizer
+            # holds is sent nowhere, and the hub's own tool keeps those as links to names without a suffix.
+            if not own and kind != "tokenizer" and not real.name.endswith(suffixes):
+                raise error(
+                    name,
+                    f"this leads to {real}, and what `{key}` names has to end in {' or '.join(suffixes)} there, too"
+                    f"{_ways(key, name)}",
+                )
+            found = real.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return path  # who reads it says so
+        except (OSError, ValueError) as problem:
+            raise error(
+                name, f"it cannot be read: {getattr(problem, 'strerror', None) or problem}."
+            ) from None
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            raise error(name, "it is a pipe or a device, and only files are read.")
+        if kind == "tokenizer" and found.st_size > MAX_TOKENIZER:
+            raise error(name, f"it is larger than {MAX_TOKENIZER >> 20} MiB, the most that is read.")
+        return path
+
+    def _find(self, kind: Kind, name: str) -> Path:
+        if kind != "tokenizer":
+            return resources.find(kind, name, self.base)
+        try:
+            return self.base / Path(name).expanduser()
+        except RuntimeError:  # ~nobody
+            return self.base / name
+
+
+def unlimited() -> Reach:
+    """What a person types where they are."""
+    return Reach(Path(), None)
+
+
+def find_project(folder: Path) -> Path:
+    """The project of a job in `folder`: the nearest folder above it that is marked as one, else its own."""
+    own = Path(os.path.realpath(folder))
+    return next((one for one in (own, *own.parents) if any(_there(one / mark) for mark in MARKERS)), own)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder that may not be looked into
+        return False
+
+
+def _is_shipped(kind: Kind, name: str) -> bool:
+    return kind != "tokenizer" and resources.find(kind, name, Path()).parent == resources.folder(kind)
+
+
+def _ways(key: str, name: str) -> str:
+    return (
+        "; a job may name its project's own files alone. To have it read all the same, "
+        f"add --allow-outside, or type its path yourself: --set {key}={name}"
+    )

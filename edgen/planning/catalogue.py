@@ -1,0 +1,149 @@
+"""Templates as things in themselves: which there are, and what each says of itself and uses.
+
+What a template may use follows from what it expects; where it does not say, it may use what any may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.core import resources
+from edgen.core.errors import SpaceError, TemplateError, UsageError
+from edgen.core.yaml_values import read_text
+from edgen.prompting import Expects, FrontMatter, Prompt, load_prompt
+from edgen.prompting.front_matter import find_stray, read_front
+from edgen.protocols import adherence
+from edgen.protocols import space_growth as expansion
+from edgen.protocols.oracle import COMPARED, OF_SPACE
+from edgen.protocols.selfplay import VARIABLES
+from edgen.space import load_space
+from edgen.space.variables import EDUCATION_VARIABLES, template_fields, template_variables
+
+# What a template may use, by what it expects; export_opening.j2 is told the side that is trained.
+USABLE: dict[Expects, tuple[str, ...]] = {
+    "conversation": EDUCATION_VARIABLES,
+    "turn": tuple(dict.fromkeys((*VARIABLES["teacher"], *VARIABLES["student"]))),
+    "probability": VARIABLES["closing_judge"],
+    "verdict": tuple(
+        dict.fromkeys((*EDUCATION_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE))
+    ),
+    "opening": ("role", "others", "brief", *EDUCATION_VARIABLES),
+    "sheet": adherence.VARIABLES,
+    "values": expansion.VARIABLES,
+}
+_NOT_READ = (
+    "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
+    "before anything else"
+)
+_ANY = tuple(dict.fromkeys(name for names in USABLE.values() for name in names))
+
+
+def _place(variable: str) -> tuple[int, str]:
+    """Education Dialogue's variables in their order, then the others."""
+    return (_ANY.index(variable) if variable in _ANY else len(_ANY)), variable
+
+
+class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A template as it is listed. `name` is what a job calls it: a shipped one's name, else the path.
+    `error` is why it cannot be used; what is known of it all the same is there. `remark` is what is odd about one
+    that can be used."""
+
+    name: str
+    file: str
+    shipped: bool
+    title: str | None = None
+    version: str | None = None
+    expects: str | None = None
+    uses: tuple[str, ...] = ()
+    source: str | None = None
+    licence: str | None = None
+    notes: str | None = None
+    sha256: str | None = None
+    remark: str | None = None
+    error: str | None = None
+
+
+def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
+    """The shipped templates by name, then those here, in the folder prompts/ and at `paths`, each once.
+
+    Raises UsageError for a path that is not there.
+    """
+    shipped = [resources.find("prompts", name) for name in resources.shipped("prompts")]
+    seen = {path.resolve() for path in shipped}
+    entries = [describe_template(path, path.stem, shipped=True) for path in shipped]
+    for path in (*_in(Path()), *_in(Path("prompts")), *_named(paths)):
+        if path.resolve() not in seen:
+            seen.add(path.resolve())
+            entries.append(describe_template(path, _path_name(path), shipped=False))
+    return entries
+
+
+def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
+    """What there is to say of one template, whatever is wrong with it."""
+    try:
+        prompt = load(path)
+    except TemplateError as error:
+        problems = "; ".join(map(str, error.problems))
+        return TemplateInfo(
+            name=name, file=str(path), shipped=shipped, error=f"{error.summary} {problems}".strip()
+        )
+    front: FrontMatter = prompt.front
+    line = find_stray(prompt.text)
+    return TemplateInfo(
+        name=name,
+        file=str(path),
+        shipped=shipped,
+        title=front.name,
+        version=front.version,
+        expects=front.expects,
+        uses=tuple(sorted(prompt.variables_used, key=_place)),
+        source=front.source,
+        licence=front.licence,
+        notes=front.notes,
+        sha256=prompt.sha256,
+        remark=None if line is None else _NOT_READ.format(line=line),
+    )
+
+
+def load(path: Path) -> Prompt:
+    """A template for what it says it is for, and for the space that it names: a shipped one, or a file beside it.
+
+    Raises TemplateError as `load_prompt` does.
+    """
+    front = read_front(read_text(path, TemplateError), str(path))
+    names = _ANY if front.expects is None else USABLE[front.expects]
+    if front.space is None:
+        return load_prompt(path, names)
+    file = resources.find("preference_space", front.space, path.parent)
+    try:
+        space = load_space(file)
+    except SpaceError as error:
+        raise TemplateError(
+            str(path), f"its front matter names a space that cannot be used: {error}"
+        ) from None
+    own = (*template_variables(space), *[name for name in names if name not in EDUCATION_VARIABLES])
+    return load_prompt(path, own, fields=template_fields(space))
+
+
+def _in(folder: Path) -> Iterator[Path]:
+    # No pipe, which would be waited for.
+    yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())
+
+
+def _named(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from _in(path)
+        elif path.exists():
+            yield path
+        else:
+            raise UsageError(f"{path}: there is no such file or folder.")
+
+
+def _path_name(path: Path) -> str:
+    """The path as a job has to write it: one that begins with a name of its own needs the dot."""
+    text = str(path)
+    return text if path.is_absolute() or text.startswith(".") else f"./{text}"

@@ -1,0 +1,70 @@
+"""What of two jobs differs, key by key, in a word each: what a person has to know beside their prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, protocol_of, shaping_values
+from edgen.core.digest import fingerprint, sha256
+from edgen.core.errors import TemplateError
+from edgen.core.registry import find
+from edgen.core.yaml_values import read_text
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import find_template
+from edgen.space import Space, content_sha256
+
+_NOT_SET = "not set"
+
+
+def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
+    """What of a job can make arms differ, by its dotted key. `reach`: which files it may name.
+
+    Raises TemplateError if a template cannot be read.
+    """
+    plain = shaping_values(job)
+    for key in ("prompt", "prompts", "space", "seed", "design"):
+        plain.pop(key, None)
+    plain |= {"conversations": job.conversations, "replicates": job.replicates}
+    for role, backend in job.backends.items():
+        values = plain["backends"][role]
+        values["price"] = msgspec.to_builtins(backend.price)
+        # Its values may be meant for the service alone: that they differ can be told without them.
+        values["extra_body"] = {key: _digest(value) for key, value in values.get("extra_body", {}).items()}
+    found = dict(_flat(plain))
+    for template in protocol_of(job).templates(job, space).values():
+        key = template.key
+        path = find_template(template, reach)
+        digest = sha256(read_text(path, TemplateError))
+        found[key] = f"{path.stem} ({digest[:8]})"
+    found["space"] = f"{space.name} ({content_sha256(space)[:8]})"
+    return found
+
+
+def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Theirs and ours of each setting that differs; what only one has, and has at its default, is left out."""
+    protocols = {side["protocol"] for side in (theirs, ours) if "protocol" in side}
+    defaults = dict(_flat({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols}))
+    found = {}
+    for key in {**theirs, **ours}:
+        pair = theirs.get(key, _NOT_SET), ours.get(key, _NOT_SET)
+        alone = pair[0] if key not in ours else pair[1] if key not in theirs else None
+        if pair[0] != pair[1] and (alone is None or alone not in (defaults.get(key), "null", "{}")):
+            found[key] = pair
+    return found
+
+
+def _digest(value: Any) -> str:
+    return fingerprint(value, 8)
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, str):
+        yield path, value or "empty"
+    else:
+        yield path, msgspec.json.encode(value).decode()

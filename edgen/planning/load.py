@@ -1,0 +1,243 @@
+"""A job file to a plan, its template and space read; `Reach` says which files it may name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values, with_speakers
+from edgen.core import resources
+from edgen.core.errors import FileError, JobError, Problem, SpaceError, TemplateError
+from edgen.core.values import Scenario
+from edgen.core.yaml_values import nearest, read_text
+from edgen.planning.allowed_files import Reach
+from edgen.planning.plan import Plan
+from edgen.prompting import Prompt, load_prompt, scenario_variables
+from edgen.protocols.base import Template
+from edgen.space import Entry, Space, dump_space, load_space
+from edgen.space.splits import by_problem
+from edgen.space.variables import template_fields
+
+
+def load_plan(path: Path, overrides: list[str] | None, reach: Reach | None = None) -> Plan:
+    """The plan of a job file. `reach`: which files it may name, None for those of its project."""
+
+    job = load_job(path, overrides or [])
+    return plan_of(job, reach or Reach.of(path, overrides or ()))
+
+
+def load_plans(
+    path: Path, overrides: list[str] | None, reach: Reach | None = None
+) -> tuple[Job, dict[str, Plan]]:
+    """A job file's job, and the plan of each of its arms by name."""
+
+    job = load_job(path, overrides or [])
+    return job, plans_of(job, str(path), reach or Reach.of(path, overrides or ()))
+
+
+def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
+    """The plan of each arm of a job, by the arm's name. `source` is what error messages call the job."""
+    jobs = arm_jobs(job, source)
+    plans = {arm: _plan_of_arm(arm, arm_job, reach) for arm, arm_job in jobs.items()}
+    own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
+    if problems := _other_values(plans, own, space_of(job, reach)) if own else []:
+        raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+    return plans
+
+
+def _plan_of_arm(arm: str, job: Job, reach: Reach) -> Plan:
+    """The plan of an arm's job; what is wrong with its files is said with the arm that needs them."""
+    if not arm:
+        return plan_of(job, reach)
+    try:
+        return plan_of(job, reach)
+    except FileError as error:
+        needed = Problem("needed by", f"arm {arm}")
+        raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
+
+
+def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
+    """Where an arm's space holds other values than the job's: weights and order may differ, nothing else."""
+    problems = []
+    for arm in arms:
+        theirs = plans[arm].space
+        where = f"$.arms.{arm}.space"
+        if theirs.names != space.names or theirs.exclude != space.exclude:
+            problems.append(Problem(where, "its dimensions or exclusions are not those of the job's space"))
+            continue
+        for ours, other in zip(space.dimensions, theirs.dimensions, strict=True):
+            known, there = ({*map(_identity, one.entries)} for one in (ours, other))
+            odd = next(
+                (e.value for e in (*other.entries, *ours.entries) if _identity(e) not in known & there), None
+            )
+            if odd is not None:
+                problems.append(
+                    Problem(
+                        where,
+                        f"its values of {ours.name} are not those of the job's space ({odd!r} is in one of them only, "
+                        "or says something else of itself), so its scenarios would be others; an arm may weigh the "
+                        "same values otherwise",
+                    )
+                )
+    return problems
+
+
+def _identity(entry: Entry) -> tuple[str, bytes]:
+    """What makes an entry the same in two spaces: all but its weight."""
+    return entry.value, msgspec.json.encode((entry.fields, entry.when), order="deterministic")
+
+
+def plan_of(job: Job, reach: Reach) -> Plan:
+    """The plan of a job that may name what `reach` lets it."""
+
+    space = space_of(job, reach)
+    if wrong := by_problem(job.split.by, space):
+        raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
+    job = with_speakers(job, [role.name for role in space.roles])
+    templates = protocol_of(job).templates(job, space)
+    prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
+    extra = {}
+    if "oracle" in job.prompts:
+        from edgen.protocols.oracle import ORACLE
+
+        template = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
+        extra["oracle"] = load_template(template, reach, space)
+    plan = Plan(job, space, prompts, extra)
+    _try_out(plan)
+    return plan
+
+
+def space_of(job: Job, reach: Reach) -> Space:
+    """The space that a job names."""
+    return load_space(find_space(job.space, reach))
+
+
+def find_space(name: str, reach: Reach) -> Path:
+    """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has, and for a
+    file out of reach."""
+
+    path = reach.file("preference_space", name, "space")
+    if not path.exists() and "/" not in name:
+        raise SpaceError(
+            name,
+            f"no such space{nearest(name, resources.shipped('preference_space'))}; "
+            "a file of your own is named by its path, as in ./my_space.yaml.",
+        )
+    return path
+
+
+def find_template(template: Template, reach: Reach) -> Path:
+    """The file that the job names for a use, or the one that the protocol's package brings."""
+    if template.name is None and template.file is not None:
+        return template.file
+    return reach.file("prompts", template.name or "", template.key)
+
+
+def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
+    """The template that a job names for a use, checked against what it may say there."""
+
+    name = template.name or ""
+    path = find_template(template, reach)
+    if not path.exists() and "/" not in name:
+        raise TemplateError(
+            name,
+            f"no such template{nearest(name, resources.shipped('prompts'))}; "
+            "a file of your own is named by its path, as in ./my_prompt.j2.",
+        )
+    prompt = load_prompt(path, template.variables, expects=template.expects, fields=template_fields(space))
+    missing = [[name for name in way if name not in prompt.variables_used] for way in template.shows]
+    if fewest := min(missing, key=len, default=[]):
+        raise TemplateError(
+            str(path),
+            f"it does not show what is to be judged: {', '.join(fewest)} is never used ({template.why}).",
+        )
+    return prompt
+
+
+def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
+    """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
+    inputs: (the job's values, the texts of its inputs by file name)."""
+    plain = resolved_values(job)
+    texts = {"space.yaml": dump_space(space_of(job, reach))}
+
+    def keep(name: Any) -> Any:
+        if not isinstance(name, str):
+            return name
+        path = reach.file("prompts", name, "prompt")
+        text = read_text(path, TemplateError)
+        texts[file := free_file_name(texts, path.stem, text)] = text
+        return f"inputs/{file}"
+
+    plain["space"] = "inputs/space.yaml"
+    for arm, arm_job in arm_jobs(job, job.name).items():
+        if arm_job.space != job.space:
+            texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, reach))
+            plain["arms"][arm]["space"] = f"inputs/{file}"
+        else:
+            plain["arms"][arm].pop("space", None)
+    for values in (plain, *plain["arms"].values()):
+        if "prompt" in values:
+            values["prompt"] = keep(values["prompt"])
+        if isinstance(values.get("prompts"), dict):
+            values["prompts"] = {use: keep(name) for use, name in values["prompts"].items()}
+    return plain, texts
+
+
+def free_file_name(texts: Mapping[str, str], stem: str, text: str) -> str:
+    """A file name for a template's text: templates of one name from different folders keep apart."""
+    names = (f"{stem}{'' if number == 1 else f'-{number}'}.j2" for number in itertools.count(1))
+    return next(name for name in names if texts.get(name, text) == text)
+
+
+def _try_out(plan: Plan) -> None:
+    """Render every template with every value that a scenario can hold, before anything is paid for.
+
+    Raises TemplateError, with the line and the scenario's values."""
+    for positions in _positions_to_try(plan):
+        tried = plan.sampler.scenario_at(0, positions)
+        for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
+            try:
+                prompt.messages(sample_variables(plan, use, tried))
+            except TemplateError as error:
+                told = Problem("with", ", ".join(f"{k}={v!r}" for k, v in tried.values.items()))
+                raise TemplateError(error.source, error.summary, (*error.problems, told)) from None
+
+
+def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
+    """Cells that have every entry between them, allowed ones where conditions rule some out."""
+    sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
+    cells = plan.sampler.cells
+    if not cells.linked:
+        yield from ([number % size for size in sizes] for number in range(max(sizes)))
+        return
+    if (
+        cells.count is None
+    ):  # nobody knows which entries go together; scenarios are tried as they are rendered
+        return
+    missed = {(place, at) for place, size in enumerate(sizes) for at in range(size)}
+    while missed:
+        place, at = min(missed)
+        positions = cells.example({place: at})
+        missed -= {*enumerate(positions)}
+        yield positions
+
+
+def sample_variables(plan: Plan, use: str, scenario: Scenario) -> dict[str, Any]:
+    """What a template is rendered with to be tried: what is said later stands for itself."""
+    known = scenario_variables(scenario)
+    return {name: known.get(name, _SAID) for name in _variables(plan, use)}
+
+
+def _variables(plan: Plan, use: str) -> tuple[str, ...]:
+    if (template := plan.templates.get(use)) is not None:
+        return template.variables
+    from edgen.protocols.oracle import ORACLE
+
+    return ORACLE.template(use, plan.job.pairs.compare, plan.space).variables
+
+
+_SAID = "Teacher: Good morning.\nStudent: Good morning."  # stands for what is not known yet

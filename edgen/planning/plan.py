@@ -1,0 +1,149 @@
+"""What a job makes, as pure values: which scenarios, by which protocol, into which records.
+
+Nothing here does I/O. The fingerprint names everything that shapes an outcome, so that a restart
+knows which stored outcomes still stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from edgen.config import CallSettings, Job, own_words, protocol_of, settings_of, shaping_values
+from edgen.core.digest import fingerprint
+from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Scenario, Usage
+from edgen.core.version import __version__
+from edgen.families import family_of
+from edgen.families.base import Provenance, Recorded, record_id
+from edgen.prompting import Prompt
+from edgen.protocols.base import ConversationProtocol, Result, Rules, Template
+from edgen.protocols.task import Answered, Settled, Spent, Task
+from edgen.space import Space, content_sha256
+from edgen.space.education import ROLES as EDUCATION_ROLES
+from edgen.space.sampling import Sampler
+from edgen.space.splits import group_hash
+from edgen.validation import is_valid
+
+if TYPE_CHECKING:
+    from edgen.protocols.stage import Stage
+
+
+class Plan:
+    """A job with its templates and space read. Its tasks are conversations; all of it is pure.
+
+    `prompts` holds the templates by what they are for; `extra_prompts` those that shape no conversation,
+    to be kept with the run.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        space: Space,
+        prompts: Mapping[str, Prompt],
+        extra_prompts: Mapping[str, Prompt] | None = None,
+    ) -> None:
+        self.job = job
+        self.prompts = prompts
+        self.extra_prompts = extra_prompts or {}
+        self.space = space
+        self.family = family_of(space, job.family)
+        self.space_sha256 = content_sha256(space)
+        self.template_sha256 = _sha256_of(prompts)
+        self.sampler = Sampler(space, job.seed, job.design, job.strength)
+        self.scenario = self.sampler.scenario
+        self.call_settings = CallSettings.of(job)
+        self.sharers = 1 if job.branch is None else job.replicates
+        self.protocol: ConversationProtocol = protocol_of(job)
+        self.settings = settings_of(job)
+        self.roles = self.protocol.roles(job)
+        self.templates: dict[str, Template] = self.protocol.templates(job, space)
+        self.rules = Rules(
+            asks=job.asks,
+            seed=job.seed,
+            settings=self.settings,
+            branch=job.branch,
+            words=own_words(job),
+            roles=space.roles,
+        )
+
+    def task(self, index: int, replicate: int) -> Task:
+        """The work on one conversation: its protocol's generator, and what becomes of its result."""
+        scenario = self.scenario(index)
+
+        def settled(result: Result, spent: Spent) -> Settled:
+            if isinstance(result, Conversation):
+                provenance = self._provenance(index, replicate, result, spent)
+                name = record_id(self.job.name, index, replicate)
+                record = self.family.record(Recorded(name, scenario, result, provenance))
+                if is_valid(record, self.family.schema):
+                    return Settled.accepted(record)
+                result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
+            return Settled.rejected(result)
+
+        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        return Task(self.protocol.start(scenario, replicate, self.prompts, self.rules), group, settled)
+
+    @property
+    def cells(self) -> int | None:
+        """How many cells the space allows; None where its conditions are too many to count them."""
+        return self.sampler.cells.count
+
+    def opening(self, scenario: Scenario) -> dict[str, tuple[Message, ...]]:
+        """The messages of each prompt as the conversation begins, by what they are for. The scenario need not be one
+        of the plan's."""
+        return self.protocol.opening(scenario, self.prompts, self.rules)
+
+    def stage(self, scenario: Scenario) -> Stage | None:
+        """The agents of a scenario; None where the protocol has none that take turns."""
+        return self.protocol.stage(scenario, self.prompts, self.rules)
+
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys, the
+        texts of templates and space, the backends' identities, the split's grouping, edgen itself."""
+        shape = shaping_values(self.job)
+        for key in ("space", "prompt", "prompts", "backends"):
+            del shape[key]
+        facts: dict[str, Any] = {
+            "shape": shape,
+            "name": self.job.name,
+            "template": self.template_sha256,
+            "space": self.space_sha256,
+            "backends": {role: dict(identity) for role, identity in identities.items()},
+            "split_by": self.job.split.by,
+            "edgen": __version__,
+        }
+        if self.space.roles != EDUCATION_ROLES:
+            facts["roles"] = self.space.roles
+        return fingerprint(facts)
+
+    def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
+        # The side that a record names first: the one prompt's, or the teacher's.
+        answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
+        several = len(self.roles) > 1
+        return Provenance(
+            scenario=index,
+            seed=self.job.seed,
+            replicate=replicate,
+            protocol=self.job.protocol,
+            backend=answered.backend,
+            model=answered.model,
+            simulated=spent.simulated,
+            template_sha256=self.template_sha256,
+            space_sha256=self.space_sha256,
+            attempts=spent.asks,
+            finish_reason=spent.finish_reason,
+            usage=Usage(spent.prompt_tokens, spent.completion_tokens),
+            repairs=conversation.repairs,
+            flags=conversation.flags,
+            branch=conversation.branch,
+            models={role: who.model for role, who in sorted(spent.by_role.items())} if several else None,
+            templates={use: prompt.sha256 for use, prompt in self.prompts.items()} if several else None,
+        )
+
+
+def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
+    """The digest of one template, or one over the digests of several."""
+    if list(prompts) == ["default"]:
+        return prompts["default"].sha256
+    parts = {use: prompt.sha256 for use, prompt in prompts.items()}
+    return fingerprint(parts, 64)

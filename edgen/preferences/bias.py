@@ -1,0 +1,250 @@
+"""The bias report: what a judge's verdicts hang on besides the conversations.
+
+Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in
+both orders, where each side is first as often as second, so that the first slot wins half of them unless
+the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in
+the words of what the judge was shown: whole conversations or single responses. Longer may also be better,
+so that there is a second slope at equal probability of understanding, the one other source that speaks of
+every pair. Texts that speak to a judge are counted, and how often the side that has one wins. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import edgen.stats  # noqa: F401 - first: where numpy is missing, it says which extra has it
+
+# isort: split
+import msgspec
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from edgen.core.pair import Compare, OracleSignal, Pair
+from edgen.preferences.labels import favoured
+from edgen.stats.agreement import agreement
+from edgen.stats.calibration import calibration
+from edgen.stats.intervals import Estimate, scale_estimate, share, t95
+from edgen.stats.logistic import fit
+
+Floats = NDArray[np.float64]
+
+SLOPE_WORDS = 100
+_EXAMPLES = 3  # of what was said to judges
+_SLOPE_PRIOR_SD = 10.0  # logits for 100 words: says next to nothing, and keeps a separated slope finite
+Words = Mapping[Compare, tuple[int, int]]
+
+
+class _JudgeSignals:
+    """What is kept of one judge's signals: a few numbers a pair."""
+
+    def __init__(self, signal: OracleSignal) -> None:
+        self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
+        self.scenario = array("q")
+        self.wins_ab, self.wins_ba = array("d"), array("d")  # nan: none read
+        self.words_a, self.words_b = array("d"), array("d")  # nan: not known
+        self.favours = array("b")  # 1 side a, -1 side b, 0 neither
+        self.directed = array("b")  # the same of the one side that speaks to a judge
+        self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
+        self.ties = self.abstentions = self.verdicts = self.unread = 0
+
+    def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
+        words_a, words_b = words.get(signal.compare, (math.nan, math.nan))
+        self.scenario.append(pair.scenario)
+        self.wins_ab.append(_or_nan(signal.wins_ab))
+        self.wins_ba.append(_or_nan(signal.wins_ba))
+        self.words_a.append(words_a)
+        self.words_b.append(words_b)
+        self.favours.append(_sign(favoured(signal)))
+        self.directed.append(_directed_side(pair))
+        self.probability.append(_or_nan(pair.signals.probability.p))
+        self.ties += signal.tie
+        self.abstentions += signal.abstain
+        self.verdicts += len(signal.verdicts)
+        self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
+
+    def report(self) -> dict[str, Any]:
+        scenario = np.array(self.scenario)
+        ab, ba = np.array(self.wins_ab), np.array(self.wins_ba)
+        both = ~(np.isnan(ab) | np.isnan(ba))
+        favours, said = np.array(self.favours), np.array(self.probability)
+        known = (favours != 0) & ~np.isnan(said)
+        words_a, words_b, directed = (np.array(x)[both] for x in (self.words_a, self.words_b, self.directed))
+        judged, p = scenario[both], (ab[both] + ba[both]) / 2
+        tied = np.array((ab[both] - 0.5) * (ba[both] - 0.5) <= 0, dtype=np.float64)
+        abstained = _plain(share((~both).astype(np.float64), scenario))
+        return {
+            "judge": self.name,
+            "model": self.model,
+            "compare": self.compare,
+            "pairs": len(scenario),
+            "judged": int(np.count_nonzero(both)),
+            "verdicts": {"n": self.verdicts, "unread": self.unread},
+            "ties": {"n": self.ties, "share": _plain(share(tied, judged))},
+            "abstentions": {"n": self.abstentions, "share": abstained},
+            "position": _position(ab[both], ba[both], judged),
+            "length": _length(p, words_a, words_b, said[both], judged),
+            "judge_directed": _wins_of_directed(p, directed, judged),
+            "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
+        }
+
+
+class _PairSignals:
+    """What is kept of all pairs: which side each source favours, by judge what its signals say, and the labels."""
+
+    def __init__(self) -> None:
+        self.judges: dict[str, _JudgeSignals] = {}
+        self.ratings: dict[str, array[int]] = {"human": array("b"), "probability": array("b")}
+        self.left_out: Counter[str] = Counter()
+        self.labelled: Counter[str] = Counter()
+        self.scenarios = array("q")
+        self.directed = array("b")  # 1 where a text speaks to a judge
+        self.found: list[str] = []
+
+    def add(self, pair: Pair, words: Words) -> None:
+        signals = pair.signals
+        self._rate("probability", favoured(signals.probability))
+        self._rate("human", None if signals.human is None else favoured(signals.human))
+        for signal in signals.oracle:
+            if self._rate(f"oracle {signal.judge}", favoured(signal)):
+                self.judges.setdefault(signal.judge, _JudgeSignals(signal)).add(pair, signal, words)
+        if signals.judge_directed is not UNSET:
+            said = (signals.judge_directed.a, signals.judge_directed.b)
+            self.found += [text for text in said if text is not None][: _EXAMPLES - len(self.found)]
+        self.directed.append(signals.judge_directed is not UNSET)
+        if pair.label is not None:
+            self.labelled[pair.label.by] += 1
+        elif pair.left_out is not None:
+            self.left_out[pair.left_out] += 1
+        self.scenarios.append(pair.scenario)
+
+    def _rate(self, source: str, p: float | None) -> bool:
+        """Note which side a source favours in this pair; False where that is noted already."""
+        column = self.ratings.setdefault(source, array("b"))
+        if len(column) > len(self.scenarios):
+            return False
+        column.extend([0] * (len(self.scenarios) - len(column)))
+        column.append(_sign(p))
+        return True
+
+    def report(self) -> dict[str, Any]:
+        count = len(self.scenarios)
+        for column in self.ratings.values():
+            column.extend([0] * (count - len(column)))
+        directed = share(np.array(self.directed, dtype=np.float64), np.array(self.scenarios))
+        return {
+            "pairs": count,
+            "scenarios": len(set(self.scenarios)),
+            "labelled": dict(sorted(self.labelled.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+            "judge_directed": {"n": sum(self.directed), "share": _plain(directed), "found": self.found},
+            "judges": [judge.report() for judge in self.judges.values()],
+            "agreement": agreement(dict(sorted(self.ratings.items())), self.scenarios),
+        }
+
+
+def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
+    """The report as values for JSON; `render` words it for a person.
+
+    A row is a pair with the numbers of words of sides a and b by what a judge is shown: each judge takes
+    those of its own way of comparing. A key is missing where they are not known.
+    Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
+    """
+    signals = _PairSignals()
+    for pair, words in rows:
+        signals.add(pair, words)
+    rounded: dict[str, Any] = _rounded(signals.report())
+    return rounded
+
+
+def _directed_side(pair: Pair) -> int:
+    """Which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both."""
+    directed = pair.signals.judge_directed
+    return 0 if directed is UNSET else (directed.a is not None) - (directed.b is not None)
+
+
+def _sign(p: float | None) -> int:
+    return 0 if p is None or p == 0.5 else (1 if p > 0.5 else -1)
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
+    """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
+    flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
+    slots = (ab + (1 - ba)) / 2
+    first, flipped = share(slots, scenario), share(flips, scenario)
+    if first is not None and flipped is not None and flipped.high is not None and np.all(slots == 0.5):
+        # No pair hangs on its slot, and none of those not seen can count for more than a flip does.
+        half = flipped.high / 2
+        first = msgspec.structs.replace(first, low=0.5 - half, high=0.5 + half)
+    return {
+        "flips": _plain(flipped),
+        "first_slot": _plain(first),
+        "points": _plain(scale_estimate(first, 200.0, -100.0)),
+    }
+
+
+def _length(
+    p: Floats, words_a: Floats, words_b: Floats, said: Floats, scenario: NDArray[np.int64]
+) -> dict[str, Any]:
+    ahead = words_a - words_b
+    known = ~np.isnan(ahead)
+    apart, better = known & (ahead != 0), known & ~np.isnan(said)
+    longer = share(np.where(ahead > 0, p, 1 - p)[apart], scenario[apart])
+    return {
+        "longer": _plain(longer),
+        "points": _plain(scale_estimate(longer, 200.0, -100.0)),
+        "slope": _plain(_slope(p[known], ahead[known], scenario[known])),
+        "slope_adjusted": _plain(_slope(p[better], ahead[better], scenario[better], said[better])),
+        "slope_words": SLOPE_WORDS,
+    }
+
+
+def _wins_of_directed(
+    p: Floats, directed: NDArray[np.int8], scenario: NDArray[np.int64]
+) -> dict[str, Any] | None:
+    """How often the one side that speaks to a judge wins; None where no judged pair has one such side."""
+    one = directed != 0
+    return _plain(share(np.where(directed > 0, p, 1 - p)[one], scenario[one]))
+
+
+def _slope(
+    p: Floats, ahead: Floats, scenario: NDArray[np.int64], said: Floats | None = None
+) -> Estimate | None:
+    """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead, and `said` equal.
+
+    `said` is the probability that side a is the better one, by another source; it needs some other than 0.5.
+    """
+    if not np.any(ahead) or (said is not None and not np.any(said != 0.5)):
+        return None
+    # The constant stands for what sets side a apart otherwise, as where sides are arms.
+    columns = [np.ones(ahead.size), ahead / SLOPE_WORDS]
+    if said is not None:
+        columns.append(2 * said - 1)
+    fitted = fit(np.column_stack(columns), p, prior_sd=_SLOPE_PRIOR_SD, clusters=scenario)
+    value = float(fitted.coefficients[1])
+    groups = len(np.unique(scenario))
+    if fitted.robust is None:
+        return Estimate(value=value, low=None, high=None, n=ahead.size, scenarios=groups)
+    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
+    return Estimate(value=value, low=value - half, high=value + half, n=ahead.size, scenarios=groups)
+
+
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else msgspec.to_builtins(estimate)
+
+
+def _rounded(value: Any) -> Any:
+    """The report with its numbers rounded, so that another machine's arithmetic does not show."""
+    if isinstance(value, dict):
+        return {key: _rounded(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_rounded(child) for child in value]
+    return round(value, 6) + 0.0 if isinstance(value, float) else value

@@ -1,0 +1,170 @@
+"""From signals to labels, a scenario at a time: every pair ends with a label or with why it has none.
+
+A label rests on what its source said of that very pair; an oracle's, on verdicts in both orders.
+Bradley-Terry strengths over all of an oracle's results of the scenario weigh each pair (the margin) and can
+take a label away, but never give one. They are fitted from two candidates on, so that margins mean the same
+in every scenario: one verdict in each order gives two candidates 0.86, and more votes, or results with
+others that bear it out, give more. Wins in a circle bear nothing out: such pairs are contradicted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET
+
+from edgen.core.pair import (
+    HumanSignal,
+    Label,
+    OracleSignal,
+    Pair,
+    ProbabilitySignal,
+    Side,
+    Source,
+    Strength,
+)
+
+# Why a pair has no label, and what a person is told.
+UNLABELLED: dict[str, str] = {
+    "identical": "both sides say the same",
+    "judge_directed": "a text speaks to whoever judges it",
+    "not_judged": "the source says nothing about it",
+    "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
+    "tie": "the orders disagree, or the source finds both alike",
+    "contradicted": "the verdict goes against the strengths of the scenario's candidates",
+    "margin": "the margin is below the one asked for",
+    "surplus": "the scenario has enough pairs with a larger margin",
+}
+_SET_APART = ("identical", "judge_directed")  # whatever a source says of them
+_NOISE = 1e-9
+_DIGITS = 6
+
+Signal = OracleSignal | ProbabilitySignal | HumanSignal
+
+
+class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which source makes the labels, and which pairs are kept.
+
+    `judge` is the oracle that counts; None is the one found first. Of more than `max_per_scenario` labels those with
+    the largest margin stay, of equal ones those whose id comes first. `judge_directed` says what becomes of pairs
+    that have that signal: where they are to be unlabelled, what was said of them counts for no strength either.
+    """
+
+    by: Source
+    judge: str | None = None
+    min_margin: float = 0.0
+    max_per_scenario: int | None = None
+    judge_directed: Literal["unlabelled", "label"] = "unlabelled"
+
+
+def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
+    """The pairs of one scenario, in their order, each with `label` or `left_out` and its sides' strengths.
+
+    Labels and strengths from before are replaced; only a pair that comes with `left_out` "identical" keeps it, for
+    the turns are not looked at here.
+    """
+    judge = rules.judge
+    if judge is None:
+        judge = next((signal.judge for pair in pairs for signal in pair.signals.oracle), None)
+    pairs = [_unlabel(pair, rules) for pair in pairs]
+    signals = [_find_signal(pair, rules.by, judge) for pair in pairs]
+    strong = _fit_strengths(pairs, signals) if rules.by == "oracle" else {}
+    labelled = [_label(pair, signal, rules, strong) for pair, signal in zip(pairs, signals, strict=True)]
+    if rules.max_per_scenario is None:
+        return labelled
+    margins = [(-pair.label.margin, pair.id) for pair in labelled if pair.label is not None]
+    stay = {identifier for _, identifier in sorted(margins)[: max(rules.max_per_scenario, 0)]}
+    return [pair if pair.label is None or pair.id in stay else _without(pair, "surplus") for pair in labelled]
+
+
+def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
+    """The pair without an earlier label or reason, but for what no source is asked about."""
+    if pair.left_out == "identical":
+        return pair
+    apart = rules.judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
+    return msgspec.structs.replace(pair, label=None, left_out="judge_directed" if apart else None)
+
+
+def favoured(signal: Signal) -> float | None:
+    """The signal's p where it favours a side; None where it abstains or is a tie."""
+    if isinstance(signal, HumanSignal):
+        return None if signal.tie else signal.p
+    return None if signal.tie or signal.abstain else signal.p
+
+
+def _find_signal(pair: Pair, by: Source, judge: str | None) -> Signal | None:
+    match by:
+        case "oracle":
+            return next((signal for signal in pair.signals.oracle if signal.judge == judge), None)
+        case "probability":
+            return pair.signals.probability
+        case "human":
+            return pair.signals.human
+
+
+def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> dict[str, Strength]:
+    """Strengths by id over all results, a tie counting half, each weighing as much as its read verdicts."""
+    from edgen.stats.bradley_terry import strengths
+
+    results: list[tuple[str, str, float, int]] = []
+    for pair, signal in zip(pairs, signals, strict=True):
+        if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out not in _SET_APART:
+            read = sum(verdict.choice is not None for verdict in signal.verdicts)
+            results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p, read))
+    ids = sorted({identifier for a, b, _, _ in results for identifier in (a, b)})
+    number = {identifier: k for k, identifier in enumerate(ids)}
+    fitted = strengths([(number[a], number[b], p, weight) for a, b, p, weight in results])
+    return {identifier: fitted[number[identifier]] for identifier in ids}
+
+
+def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: dict[str, Strength]) -> Pair:
+    """The pair with its label, or with the first reason against one."""
+    pair = msgspec.structs.replace(pair, a=_side(pair.a, strong), b=_side(pair.b, strong))
+    made = _make_label(pair, signal, rules)
+    return _without(pair, made) if isinstance(made, str) else msgspec.structs.replace(pair, label=made)
+
+
+def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label | str:
+    """The label that the signal gives, or the first reason against one."""
+    if pair.left_out in _SET_APART:
+        return pair.left_out
+    if signal is None:
+        return "not_judged"
+    if not isinstance(signal, HumanSignal) and (signal.abstain or signal.p is None):
+        return "abstained"
+    p = favoured(signal)
+    if p is None or abs(p - 0.5) <= _NOISE:
+        return "tie"
+    margin = _margin(pair, p)
+    if margin <= 0:
+        return "contradicted"
+    if margin < rules.min_margin - _NOISE:
+        return "margin"
+    oracle = signal if isinstance(signal, OracleSignal) else None
+    return Label(
+        by=rules.by,
+        chosen="a" if p > 0.5 else "b",
+        p=max(p, 1 - p),
+        margin=margin,
+        judge=None if oracle is None else oracle.judge,
+        compare=None if oracle is None else oracle.compare,
+    )
+
+
+def _margin(pair: Pair, p: float) -> float:
+    """By how much the favoured side is ahead: by strengths where there are any (0 or less: behind), else by p."""
+    if pair.a.strength is None or pair.b.strength is None:
+        return round(abs(2 * p - 1), 9)
+    ahead = math.tanh((pair.a.strength.value - pair.b.strength.value) / 2)  # 2 sigmoid(x) - 1
+    return round(ahead if p > 0.5 else -ahead, _DIGITS)
+
+
+def _side(side: Side, strong: dict[str, Strength]) -> Side:
+    return msgspec.structs.replace(side, strength=strong.get(side.id))
+
+
+def _without(pair: Pair, reason: str) -> Pair:
+    return msgspec.structs.replace(pair, label=None, left_out=reason)

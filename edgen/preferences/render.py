@@ -1,0 +1,183 @@
+"""A bias report in words: each figure with its interval, what it is made of, and what it means.
+
+Takes what `bias.bias_report` gives, also when read back from JSON, and returns lines without line ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from edgen.preferences.labels import UNLABELLED
+
+Report = Mapping[str, Any]
+_FEW_SCENARIOS = 30
+
+
+def render(report: Report) -> list[str]:
+    """The report's text, a line an element."""
+    return list(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"{_count(report['pairs'], 'pair')} of {_count(report['scenarios'], 'scenario')}"
+    labelled, left_out = report["labelled"], report["left_out"]
+    if labelled or left_out:
+        sources = ", ".join(f"{n:,} by {source}" for source, n in labelled.items()) or "none"
+        yield f"labelled: {sources}; left out: {sum(left_out.values()):,}"
+        for reason, n in left_out.items():
+            yield f"  {n:,} {reason}: {UNLABELLED.get(reason, reason)}"
+    if report["pairs"]:
+        yield "Intervals are at 95% and allow for pairs of one scenario being alike."
+        if report["scenarios"] < _FEW_SCENARIOS:
+            yield (
+                f"With fewer than {_FEW_SCENARIOS} scenarios those of agreement are somewhat too narrow;"
+                " with one scenario there are none."
+            )
+    if report["pairs"]:
+        yield from _directed(report["judge_directed"])
+    for judge in report["judges"]:
+        yield ""
+        yield from _judge(judge)
+    if not report["judges"]:
+        yield ""
+        yield "No judge has been asked about these pairs, so there is nothing to say about position or length."
+    yield ""
+    yield from _agreement(report["agreement"])
+
+
+def _directed(directed: Report) -> Iterator[str]:
+    share = _estimate(directed["share"], _percent, counted=False)
+    yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
+    for found in directed["found"]:
+        yield f'  "{found}"'
+
+
+def _judge(judge: Report) -> Iterator[str]:
+    yield f"Judge {judge['judge']} ({judge['model']}, comparing by {judge['compare']})"
+    verdicts, ties, none = judge["verdicts"], judge["ties"], judge["abstentions"]
+    yield (
+        f"  {_count(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"
+        f" {_count(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
+    )
+    yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _percent)}"
+    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _percent)} judged in both orders"
+    yield from _position(judge["position"])
+    yield from _length(judge["length"])
+    if judge["judge_directed"] is not None:
+        yield "  Texts that speak to a judge"
+        yield f"    their wins   {_estimate(judge['judge_directed'], _percent)}"
+        yield "                 of pairs in which one side has one, as the mean of both orders; what is planted should win nothing by it"
+    yield from _calibration(judge["calibration"])
+
+
+def _position(position: Report) -> Iterator[str]:
+    yield "  Position bias"
+    if position["first_slot"] is None:
+        yield "    no data: no pair has read verdicts in both orders"
+        return
+    yield f"    flips        {_estimate(position['flips'], _percent)}"
+    yield "                 pairs whose favoured side changes when the order does; 0% for a judge that ignores it"
+    yield f"    first slot   {_estimate(position['first_slot'], _percent)}"
+    yield "                 verdicts for what is shown first, which is each side equally often; 50% without bias"
+    yield f"    bias         {_estimate(position['points'], _points)}"
+    yield f"                 wins of the first slot less those of the second; {_against_zero(position['points'])}"
+
+
+def _length(length: Report) -> Iterator[str]:
+    yield "  Length bias"
+    if length["longer"] is None:
+        yield "    no data: no judged pair has sides of different, known length"
+        return
+    yield f"    longer side  {_estimate(length['longer'], _percent)}"
+    yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
+    yield f"    bias         {_estimate(length['points'], _points)}"
+    yield f"                 wins of the longer less those of the shorter side; {_against_zero(length['points'])}"
+    yield f"    slope        {_estimate(length['slope'], _logits)}"
+    yield (
+        f"                 logits for each {length['slope_words']} words more; 0 without bias."
+        " Longer may also be better: this alone does not tell."
+    )
+    if length["slope_adjusted"] is not None:
+        yield f"    adjusted     {_estimate(length['slope_adjusted'], _logits)}"
+        yield (
+            "                 the same slope between sides of equal probability of understanding: what length"
+            " counts beside quality, as far as that probability shows it"
+        )
+
+
+def _calibration(table: Report | None) -> Iterator[str]:
+    yield "  Probability of understanding as a forecast of this judge"
+    if table is None:
+        yield "    no data: no pair has both a favoured side and two probabilities"
+        return
+    yield f"    Brier score  {_estimate(table['brier'], _number)}"
+    yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
+    yield f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, {_count(table['n'], 'pair')}"
+    yield "                 how far forecasts are from what came, on average over the table; 0 is perfect"
+    yield "    forecast       pairs   mean   judge favours a"
+    for row in table["bins"]:
+        if row["n"]:
+            share = _estimate(row["share"], _percent, counted=False)
+            yield f"    {row['from']:.1f} to {row['to']:.1f} {row['n']:>9,}  {row['mean']:.3f}   {share}"
+
+
+def _agreement(agreement: Report) -> Iterator[str]:
+    yield "Agreement on the favoured side, where both sources favour one"
+    some = False
+    for row in agreement["between"]:
+        if row["n"]:
+            some = True
+            yield f"  {row['sources'][0]} and {row['sources'][1]}, {_count(row['n'], 'pair')}"
+            yield f"    the same side         {_percent(row['observed'])}"
+            yield f"    Cohen's kappa         {_coefficient(row['kappa'], row['kappa_interval'])}"
+            yield f"    Krippendorff's alpha  {_coefficient(row['alpha'], row['alpha_interval'])}"
+    if not some:
+        yield "  no data: no pair has a favoured side by two sources"
+        return
+    yield f"  all sources together, {_count(agreement['n'], 'pair')}: Krippendorff's alpha {_coefficient(agreement['alpha'])}"
+    yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
+
+
+def _estimate(estimate: Report | None, shown: Callable[[float], str], *, counted: bool = True) -> str:
+    if estimate is None:
+        return "no data"
+    text = shown(estimate["value"])
+    if estimate["low"] is None or estimate["high"] is None:
+        text += " (no interval from one scenario)"
+    else:
+        text += f" ({shown(estimate['low'])} to {shown(estimate['high'])})"
+    return f"{text}, {_count(estimate['n'], 'pair')}" if counted else text
+
+
+def _against_zero(estimate: Report | None) -> str:
+    if estimate is None or estimate["low"] is None or estimate["high"] is None:
+        return "nothing can be said about its certainty"
+    inside = estimate["low"] <= 0 <= estimate["high"]
+    return "0 is within the interval" if inside else "0 is outside the interval"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f} points"
+
+
+def _logits(value: float) -> str:
+    return f"{value:+.3f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _coefficient(value: float | None, interval: list[float] | None = None) -> str:
+    if value is None:
+        return "undefined (all labels are alike)"
+    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

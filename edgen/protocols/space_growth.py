@@ -1,0 +1,121 @@
+"""Asks a model for more values of one dimension of a space, batch after batch, until there are enough.
+
+Every request shows some of what is there already, drawn anew each time, so that an answer does not come
+again. What an answer lists is kept if a space may hold it and nothing that is there is nearly the same
+(`protocols.alike`); the rest is dropped, by reason. It goes on until enough is kept, or until three
+answers in a row brought nothing new. How many are asked for at once does not depend on how many are
+wanted: so a later, larger wish begins with the same requests, and the ledger has their answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+
+import msgspec
+
+from edgen.core.values import Address, Reply, Request
+from edgen.protocols.base import Prompting, Protocol, Simulation, call_seed
+from edgen.reading.answers.values import LONGEST, read_values
+from edgen.space import Space
+from edgen.space.education import LISTS
+from edgen.space.similar_values import KnownValues
+from edgen.space.text_rules import value_problem
+
+BATCH = 50  # values that one request asks for
+SHOWN = 100  # values that one request shows, at most
+BARREN = 3  # answers in a row without anything new that end it
+
+# What a template may use. `values` are those shown; all texts.
+VARIABLES = ("dimension", "name", "description", "count", "values")
+
+
+class SpaceGrowth(Protocol):
+    """Asks for values that a space has not yet."""
+
+    name = "space_growth"
+    precedence = 30
+
+    def simulated(self, request: Simulation) -> str | None:
+        """New values, a line each."""
+        return request.values()
+
+
+SPACE_GROWTH = SpaceGrowth()
+
+
+class Expanded(msgspec.Struct, frozen=True):
+    """What came of it: the values kept, in the order in which they came, and how many were dropped by
+    reason. `answers` counts the model's answers, `empty` those that list nothing."""
+
+    kept: tuple[str, ...]
+    dropped: dict[str, int]
+    answers: int
+    empty: int
+
+
+def expansion(
+    space: Space,
+    dimension: str,
+    wanted: int,
+    prompt: Prompting,
+    seed: int,
+    tell: Callable[[int, int], None] = lambda _kept, _dropped: None,
+) -> Generator[Request, Reply, Expanded]:
+    """Yields one request at a time; returns what is new, at most `wanted` values. `tell` is told after
+    each answer how many values were kept and dropped so far."""
+    present = [entry.value for entry in space[dimension].entries]
+    known, kept, dropped = KnownValues(present), list[str](), Counter[str]()
+    answers = empty = barren = 0
+    while len(kept) < wanted and barren < BARREN:
+        shown = draw_shown([*present, *kept], seed, answers)
+        variables = {
+            "dimension": LISTS.get(dimension, dimension),
+            "name": space.name,
+            "description": space.description,
+            "count": BATCH,
+            "values": shown,
+        }
+        address = Address(0, 0, step=answers)
+        reply = yield Request(
+            address,
+            prompt.messages(variables),
+            seed=call_seed(seed, address),
+            protocol=SPACE_GROWTH.name,
+        )
+        answers += 1
+        listed = [] if reply.refusal else read_values(reply.text, cut=reply.finish_reason == "length")
+        before = len(kept)
+        for value in listed:
+            if len(kept) == wanted:
+                dropped["not_needed"] += 1
+            elif (reason := why_dropped(value, known)) is not None:
+                dropped[reason] += 1
+            else:
+                known.add(value)
+                kept.append(value)
+        empty += not listed
+        barren = 0 if len(kept) > before else barren + 1
+        tell(len(kept), dropped.total())
+    return Expanded(tuple(kept), dict(sorted(dropped.items())), answers, empty)
+
+
+def draw_shown(values: Sequence[str], seed: int, number: int) -> list[str]:
+    """At most SHOWN of the values, in their order: which, follows from the seed and the request's number."""
+
+    def place(index: int) -> bytes:
+        return hashlib.blake2b(f"{seed}/{number}/{values[index]}".encode(), digest_size=8).digest()
+
+    return [values[index] for index in sorted(sorted(range(len(values)), key=place)[:SHOWN])]
+
+
+def why_dropped(value: str, known: KnownValues) -> str | None:
+    """Why a value is not taken, None if it is: `too_long`, `not_allowed` (by the space's own rules, or for want
+    of any letter or digit), `identical` or `near_duplicate`."""
+    if len(value) > LONGEST:
+        return "too_long"
+    if value_problem(value) is not None or not any(map(str.isalnum, value)):
+        return "not_allowed"
+    twin = known.twin(value)
+    return None if twin is None else twin[0]

@@ -1,0 +1,80 @@
+"""Adapters to language models, one folder a provider. `make` and `make_batch_service` are the ways to get one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgen.config import BackendConfig
+from edgen.core.errors import InputError
+from edgen.core.registry import find
+from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.providers.batches import BatchService, BatchServices
+from edgen.providers.trust import Consents, gather_consents
+
+PATIENCE = 300.0  # seconds
+_PLACEHOLDER = Key("none")  # for a backend that will send nothing
+
+
+def provider_of(config: BackendConfig) -> Provider:
+    """The provider of a backend. Raises PluginError."""
+    found: Provider = find("provider", config.provider)
+    return found
+
+
+def make(
+    config: BackendConfig,
+    *,
+    timeout: float,
+    connections: int,
+    environ: Mapping[str, str],
+    consents: Consents | None = None,
+    silent: bool = False,
+) -> Backend:
+    """The backend that `config` describes.
+
+    `timeout` is seconds per attempt, `connections` the most that will be open at once, `environ` where keys are looked
+    up, `consents` where they may go beside their own providers (None: as `environ` says). `silent`: it will send
+    nothing and gets no key. Raises ProviderError if a key is missing, InputError if it may not go there, if an extra
+    is not installed or a value does not fit.
+    """
+    provider, key = provider_of(config), Key()
+    if (request := provider.key_request(config)) is not None:
+        from edgen.providers.keys import key_of
+
+        if consents is None:
+            consents = gather_consents(environ)
+        key = _PLACEHOLDER if silent else key_of(request, environ, consents)
+    return provider.create(config, key, Link(timeout, connections, environ))
+
+
+def make_batch_service(
+    config: BackendConfig,
+    backend: Backend,
+    *,
+    environ: Mapping[str, str],
+    offline: bool = False,
+    patience: float = PATIENCE,
+) -> BatchService:
+    """The batch service of the backend that `config` describes; `backend` is that backend, made.
+
+    `offline`: it will only write and read lines, which needs no SDK. `patience`: seconds without a byte, either
+    way, after which a call or a transfer is given up as TIMEOUT. Raises InputError for a provider that has none, and
+    where the extra is not installed.
+    """
+    service = batch_services(config).open(backend, environ, patience)
+    if not offline:
+        _ = service.client  # made now, so that what is missing is said before any work
+    return service
+
+
+def batch_services(config: BackendConfig) -> BatchServices:
+    """The batch services of a backend's provider. Raises InputError where it has none."""
+    provider = provider_of(config)
+    if (services := provider.batches) is None:
+        raise InputError(
+            f"a backend of type {provider.name} has no batch service. {provider.instead_of_batches}".strip()
+        )
+    return services
+
+
+__all__ = ["PATIENCE", "Backend", "batch_services", "make", "make_batch_service", "provider_of"]

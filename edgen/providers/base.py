@@ -1,0 +1,109 @@
+"""What a provider is, one kind of backend, and what a backend is: one attempt at one model call, classified.
+
+Retries, rate limits, storage and budgets are other people's business; an adapter translates a
+Request to its service's wire format and the answer back to a Reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from edgen.config.backends import BackendConfig, Price
+from edgen.core.errors import Problem
+from edgen.core.values import Reply, Request
+
+if TYPE_CHECKING:
+    from edgen.providers.batches import BatchServices
+
+MAX_ANSWER = 32 * 1024 * 1024  # bytes of one answer, the most that is read
+
+
+class Backend(Protocol):
+    """A model behind an adapter. Built by `edgen.providers.make`, closed with `aclose`."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """All that shapes this backend's answers, JSON-able: type, base URL, model, parameters.
+
+        It becomes part of every ledger key. It holds no API key and nothing that only changes
+        speed.
+        """
+
+    @property
+    def model(self) -> str:
+        """The model's name as asked for."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError, whatever went wrong; cancellation passes through."""
+
+    async def models(self) -> list[str] | None:
+        """The names that the service offers, None if it cannot say. Raises CallError."""
+
+    async def aclose(self) -> None:
+        """Release connections. Never raises; calling it twice is allowed."""
+
+
+class Key(NamedTuple):
+    """What is sent, None for nothing. `hint` says why a key that is there is not sent."""
+
+    value: str | None = None
+    hint: str = ""
+
+
+class KeyRequest(NamedTuple):
+    """What a backend asks for: the variables that may hold its key, where it would go, whether it has to be there."""
+
+    variables: tuple[str, ...]
+    url: str
+    service: str
+    required: bool
+
+
+class Link(NamedTuple):
+    """How calls go: seconds for an attempt, the most connections at once, where proxies are looked up."""
+
+    timeout: float
+    connections: int
+    environ: Mapping[str, str]
+
+
+class Provider:
+    """One kind of backend, found by its `name`, which is the `type` of its backends in a job.
+
+    A provider is a subclass with `name`, `Config` and `create`; what else it overrides is what sets it apart.
+    """
+
+    name: str
+    Config: type[BackendConfig]
+    simulated = False  # whether its answers are made up, and free
+    instead_of_batches = ""  # what somebody can do who wants batches, where it has none
+
+    def create(self, config: Any, key: Key, link: Link) -> Backend:
+        """The backend for a Config, whose calls carry `key`. Raises InputError for what does not fit."""
+        raise NotImplementedError
+
+    def problems(self, config: Any) -> list[Problem]:  # noqa: ARG002
+        """What is wrong with a Config beyond its types. Paths are the keys'."""
+        return []
+
+    def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
+        """The key that the backend asks for, None for none. Raises InputError for an address that is none."""
+        return None
+
+    @property
+    def batches(self) -> BatchServices | None:
+        """Its batch services, None where it has none."""
+        return None
+
+    def list_price(self, config: Any) -> Price | None:  # noqa: ARG002
+        """What the provider's list says of the backend's model, at the provider's own host; None elsewhere."""
+        return None
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:  # noqa: ARG002
+        """The listed model whose name is most like this one, and its price; None if none is."""
+        return None
+
+    def vocabulary(self, model: str) -> str | None:  # noqa: ARG002
+        """The name of the vocabulary that the model reads with, as bpe-openai has it; None where it is not known."""
+        return None

@@ -1,0 +1,239 @@
+"""What a service's answer means when it is no reply: pure functions, the same for every adapter.
+
+`read_error` takes an error body of any shape apart, a vendor's `classify` names its kind (with
+`kind_of_status` for what the HTTP status says by itself), `retry_after` reads how long the server
+asks to wait, and `failure` puts the CallError together. Every message is cleaned: one short line,
+no control characters, no key even where the server echoes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Reply
+
+MAX_ERROR = 1024 * 1024  # bytes of an error that are worth parsing
+MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are looked at
+MAX_MESSAGE = 300  # characters of a message as it is passed on
+MAX_WAIT = 3600.0  # seconds: a server that asks for more is obeyed up to here
+SECRET = 4  # a key shorter than this many characters is a placeholder, not a secret
+WORD = 12  # a key shorter than this many characters may be a word that a model writes
+
+T = TypeVar("T")
+
+
+def scrub(text: str) -> str:
+    """`text` with every lone surrogate, which no encoding takes, replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def clean_message(text: str, key: str | None = None) -> str:
+    """A server's words as one printable line of at most MAX_MESSAGE characters, without `key`."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_PAGE]).split())
+    if key is not None and len(key) >= SECRET:
+        line = line.replace(key, "[key]")  # before the cut, which could leave half of it
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+
+
+def without_key(reply: Reply, key: str | None) -> Reply:
+    """`reply` with "[key]" wherever one of its texts holds `key`: some servers echo what they were sent.
+
+    A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word.
+    """
+    if key is None or len(key) < WORD:
+        return reply
+    texts = {"text": reply.text, "refusal": reply.refusal, "model": reply.model}
+    echoes = {name: text.replace(key, "[key]") for name, text in texts.items() if text and key in text}
+    return msgspec.structs.replace(reply, **echoes) if echoes else reply
+
+
+def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
+    """`body` as the decoder's type, None if it is not that.
+
+    A body that msgspec refuses for its lone surrogates or raw control characters gets a second,
+    lenient reading: what it says has been paid for. Its texts then need `scrub`.
+    """
+    try:
+        return decoder.decode(body)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return msgspec.convert(json.loads(body, strict=False), decoder.type, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """An error as a server words it. Every field may be empty.
+
+    `code`, `type` and `status` are the vendor's own words ("429", "insufficient_quota",
+    "RESOURCE_EXHAUSTED"); `details` are Google's typed details, `metadata` is what OpenRouter adds.
+    """
+
+    message: str = ""
+    code: str = ""
+    type: str = ""
+    status: str = ""
+    details: tuple[dict[str, Any], ...] = ()
+    metadata: dict[str, Any] = {}
+
+
+def read_error(body: bytes) -> ErrorBody | None:
+    """The error that a JSON body holds, whatever its shape; None if it holds none or is no JSON.
+
+    Known shapes: {"error": {...}} and the same in a list (OpenAI, Google, llama.cpp), {"error":
+    "..."} (Ollama), {"message": ...} (older vLLM), {"detail": ...} (FastAPI).
+    """
+    try:
+        value = json.loads(body[:MAX_ERROR], strict=False)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return None
+    error = value.get("error") or (value if _word(value.get("message")) else value.get("detail"))
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        return ErrorBody(error if isinstance(error, str) else json.dumps(error))
+    details, metadata = error.get("details"), error.get("metadata")
+    return ErrorBody(
+        message=_word(error.get("message")) or json.dumps(error),
+        code=_word(error.get("code")),
+        type=_word(error.get("type")),
+        status=_word(error.get("status")),
+        details=tuple(d for d in details if isinstance(d, dict)) if isinstance(details, list) else (),
+        metadata=metadata if isinstance(metadata, dict) else {},
+    )
+
+
+def _word(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _plain(body: bytes) -> str:
+    """The words of a page: HTML tags, scripts and styles taken out."""
+    text = body[:MAX_PAGE].decode("utf-8", "replace")
+    return re.sub(r"(?is)<(script|style)\b.*?(</\1>|\Z)|<[^<>]*>", " ", text).strip()
+
+
+_KIND_OF_STATUS = {
+    401: FailureKind.AUTHENTICATION,
+    402: FailureKind.QUOTA,
+    403: FailureKind.PERMISSION,
+    404: FailureKind.NOT_FOUND,
+    405: FailureKind.NOT_FOUND,  # the path is there, but is no model endpoint
+    407: FailureKind.CONNECTION,  # the proxy wants a password
+    408: FailureKind.TIMEOUT,
+    409: FailureKind.SERVER_ERROR,  # a conflict with itself: nothing in our request causes one
+    410: FailureKind.NOT_FOUND,
+    425: FailureKind.SERVER_ERROR,
+    429: FailureKind.RATE_LIMIT,
+    499: FailureKind.CONNECTION,  # the call was cut off on the way
+    503: FailureKind.OVERLOADED,
+    504: FailureKind.TIMEOUT,
+    522: FailureKind.TIMEOUT,
+    524: FailureKind.TIMEOUT,
+    529: FailureKind.OVERLOADED,
+}
+
+
+def kind_of_status(status: int) -> FailureKind:
+    """What an HTTP status says by itself."""
+    if status in _KIND_OF_STATUS:
+        return _KIND_OF_STATUS[status]
+    if 300 <= status < 400:
+        return FailureKind.NOT_FOUND  # the service lives elsewhere: base_url is to be changed
+    if 400 <= status < 500:
+        return FailureKind.BAD_REQUEST
+    return FailureKind.SERVER_ERROR if 500 <= status < 600 else FailureKind.BAD_RESPONSE
+
+
+Classify = Callable[[int, ErrorBody], FailureKind]
+
+
+def call_error(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    classify: Classify,
+    now: float,
+    key: str | None = None,
+) -> CallError:
+    """The CallError that an answer stands for which is no success.
+
+    A 200 counts as BAD_RESPONSE unless its body is an error; the status that such a body names is
+    then taken for the answer's own. `now` is the time in seconds since 1970.
+    """
+    error = read_error(body)
+    if 200 <= status < 300:
+        if error is None:
+            words = clean_message(_plain(body), key) or "nothing at all"
+            return CallError(
+                FailureKind.BAD_RESPONSE, clean_message(f"the answer is no reply: {words}"), status=status
+            )
+        status = int(error.code) if re.fullmatch("[45][0-9][0-9]", error.code) else 500
+    error = error or ErrorBody(_plain(body))
+    message = error.message
+    if 300 <= status < 400:
+        message = f"moved to {headers.get('Location', 'another address')}; put that into base_url"
+    return CallError(
+        classify(status, error),
+        clean_message(message, key) or "the service gave no reason",
+        status=status,
+        retry_after=retry_after(headers, error.details, now),
+    )
+
+
+def add_hint(failure: CallError, hint: str) -> CallError:
+    """The failure, with why no key was sent where the service wants one."""
+    if hint and failure.kind in (FailureKind.AUTHENTICATION, FailureKind.PERMISSION):
+        failure.message = f"{failure.message.rstrip(' .')}; {hint}"
+    return failure
+
+
+def retry_after(headers: Mapping[str, str], details: Sequence[dict[str, Any]], now: float) -> float | None:
+    """The seconds that the server asks to wait, at most MAX_WAIT; None if it does not say.
+
+    In this order: `retry-after-ms`, `Retry-After` as seconds or HTTP date (RFC 9110, 10.2.3),
+    Google's RetryInfo. What is negative or no number is taken as not said; a date that is past as 0.
+    """
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return min(seconds / 1000, MAX_WAIT)
+    header = headers.get("Retry-After")
+    seconds = _number(header)
+    if seconds is None and header:
+        with contextlib.suppress(ValueError, OverflowError):
+            seconds = max(email.utils.parsedate_to_datetime(header).timestamp() - now, 0.0)
+    if seconds is None:
+        for detail in details:
+            delay = detail.get("retryDelay")
+            if isinstance(delay, str) and delay.endswith("s"):
+                seconds = _number(delay[:-1])
+    return None if seconds is None else min(seconds, MAX_WAIT)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if value >= 0 and math.isfinite(value) else None

@@ -1,0 +1,109 @@
+"""A Python function as a backend: `async def answer(request) -> str | Reply`, handed over from Python.
+
+Who answered is the function's qualified name with its attribute `version`, if it has one: a change of either makes
+other answers, and everything is asked again. A function has no batch service, no key and no list price.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from edgen.config.backends import BackendConfig, Text
+from edgen.core.errors import CallError, EdgenError, FailureKind, InputError, UsageError
+from edgen.core.values import Reply, Request
+from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.providers.failures import clean_message, scrub
+
+AnswerFunction = Callable[[Request], Awaitable[str | Reply]]
+
+
+class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    """A function of Python; a job's file cannot bring one."""
+
+    version: Text | None = None
+    """The version of the function, where it says one."""
+
+
+class FunctionBackend:
+    """Asks a function. `timeout` is seconds for one answer."""
+
+    def __init__(self, function: AnswerFunction, config: FunctionConfig, timeout: float) -> None:
+        self.model = config.model
+        self.identity = {"type": config.provider, "model": config.model, "version": config.version}
+        self._function = function
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"FunctionBackend({self.model})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Call the function once. Raises CallError: its own, and one for whatever else it raises."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer: object = await self._function(request)
+        except (CallError, EdgenError):
+            raise
+        except Exception as problem:
+            if isinstance(problem, RuntimeError) and "loop" in str(problem):
+                raise UsageError(
+                    f"{self._describe(problem)}. It uses something, a client most likely, of an event loop that is "
+                    "closed or another one: open it inside the function, or call edgen.agenerate in its loop."
+                ) from problem
+            raise CallError(_kind_of(problem), self._describe(problem)) from problem
+        if isinstance(answer, str):
+            return Reply(text=scrub(answer), finish_reason="stop")
+        if isinstance(answer, Reply):
+            return answer
+        raise CallError(
+            FailureKind.BAD_REQUEST,
+            f"the function {self.model} answers with {type(answer).__name__}; it has to be a str or an edgen.Reply",
+        )
+
+    async def models(self) -> list[str] | None:
+        """The one model there is."""
+        return [self.model]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _describe(self, problem: Exception) -> str:
+        return clean_message(f"the function {self.model} raised {type(problem).__name__}: {problem}")
+
+
+def _kind_of(problem: Exception) -> FailureKind:
+    if isinstance(problem, TimeoutError):
+        return FailureKind.TIMEOUT
+    return FailureKind.CONNECTION if isinstance(problem, ConnectionError) else FailureKind.BAD_REQUEST
+
+
+def config_of(function: AnswerFunction) -> FunctionConfig:
+    """How a job names a function. Raises UsageError unless it is asynchronous."""
+    inner: Any = function.func if isinstance(function, functools.partial) else function
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    name = f"{named.__module__}.{named.__qualname__}"
+    if not (inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)):
+        raise UsageError(
+            f"the backend {name} is no asynchronous function: write `async def`, take one request, and return the "
+            "answer as a text."
+        )
+    version = getattr(function, "version", None)
+    return FunctionConfig(model=name, version=None if version is None else str(version))
+
+
+class FunctionProvider(Provider):
+    name = "function"
+    Config = FunctionConfig
+    instead_of_batches = "Leave --via batch out, and it is asked call by call."
+
+    def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
+        raise InputError(
+            f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it over as "
+            "in edgen.generate(job, backends={'default': the_function})."
+        )
+
+
+PROVIDER = FunctionProvider()

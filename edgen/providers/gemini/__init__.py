@@ -1,0 +1,47 @@
+"""Gemini: calls one by one, and batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgen.config.backends import Price
+from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.batches import BatchServices
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.prices import PriceList
+
+# In the order in which Google's own client looks them up.
+KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+HOST = "generativelanguage.googleapis.com"
+PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
+
+
+class GeminiProvider(Provider):
+    name = "gemini"
+    Config = GeminiConfig
+
+    def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.gemini.online import GeminiBackend
+
+        return GeminiBackend(config, key, link)
+
+    def key_request(self, config: GeminiConfig) -> KeyRequest:
+        from edgen.providers.http import http_key_request
+
+        names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
+        return http_key_request(names, config.base_url)
+
+    @property
+    def batches(self) -> BatchServices:
+        from edgen.providers.gemini.batches import GeminiBatches, read_line
+
+        return BatchServices(GeminiBatches, read_line)
+
+    def list_price(self, config: GeminiConfig) -> Price | None:
+        return PRICES.price(config.model, config.base_url)
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        return PRICES.nearest(model)
+
+
+PROVIDER = GeminiProvider()

@@ -1,0 +1,259 @@
+"""The Gemini Developer API's batches, through Google's google-genai client.
+
+A line's request is what the online adapter sends, to the byte, and its answer is read as the online adapter reads
+it. Limits, states and shapes are those of Google's "Batch API" and "Rate limits" pages and of its generated client
+library. A batch is found again by its display name, which is its token. How a batch stands is asked without the
+client, whose `batches.get` leaves out how many requests are done and why a batch failed. The client sends a piece
+of an upload up to three times; each piece names its place in the file, so that does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Request
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.providers.failures import ErrorBody, call_error, clean_message, read_error, without_key
+from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
+from edgen.providers.http import append_path
+from edgen.providers.sdk import load_sdk
+from edgen.providers.sdk_batches import (
+    SdkBatches,
+    Sink,
+    read_members,
+    read_number_member,
+    read_text_member,
+    refusal_without_reason,
+)
+
+if TYPE_CHECKING:
+    from google.genai.client import AsyncClient
+
+_PAGE = 100  # batches asked for at a time
+_encode = msgspec.json.Encoder().encode
+
+
+class GeminiBatches(SdkBatches):
+    """The batches of one project, for one backend."""
+
+    # Google bounds the bytes and not the requests; this many, so that one that expires takes no more with it.
+    limits = BatchLimits(requests=50_000, bytes=2_000_000_000)
+
+    def __init__(self, backend: GeminiBackend, environ: Mapping[str, str], patience: float) -> None:
+        super().__init__(backend, environ, patience, _classify, ("google.genai.errors", "APIError"))
+        self._model = model_path(backend.model)
+
+    @cached_property
+    def client(self) -> AsyncClient:
+        """Google's client for the Developer API, whatever GOOGLE_… says elsewhere; it tries once."""
+        genai: Any = load_sdk("google.genai", "gemini")
+        # It remarks on keys in the environment, which it is not to use, and on states that it does not know.
+        logging.getLogger("google_genai").setLevel(logging.ERROR)
+        warnings.filterwarnings("ignore", module=r"google\.genai")
+        made: AsyncClient = genai.Client(
+            api_key=self._key or "none",  # the client wants one; none is sent
+            vertexai=False,
+            http_options={
+                "base_url": str(self._base),
+                "api_version": "v1beta",
+                # Milliseconds; it has to be said, or the client waits for ever.
+                "timeout": max(1, round(self._patience * 1000)),
+                "retry_options": {"attempts": 1},
+                "httpx_async_client": self._http,
+            },
+        ).aio
+        return made
+
+    # -- lines
+
+    def line(self, name: str, request: Request) -> bytes:
+        """The request as a line of an input file. Raises CallError for half of a character."""
+        return b'{"key":%b,"request":%b}' % (_encode(name), self._backend.body(request))
+
+    def read(self, line: bytes) -> LineResult | NeverBegun | None:
+        """What a line of a result file says; None if it is none. Never raises."""
+        return read_line(line, self._key)
+
+    # -- calls
+
+    async def upload(self, file: Path, token: str) -> str:
+        """Upload an input file, in pieces of 8 MiB. Raises CallError, and OSError for the file."""
+        with self._calls.calling():
+            made = await self.client.files.upload(
+                file=file, config={"display_name": token, "mime_type": "jsonl"}
+            )
+        return self._calls.read_id(made.name)
+
+    async def create(self, file_id: str, token: str) -> RemoteBatch:
+        """Have Google begin."""
+        with self._calls.calling():
+            job = await self.client.batches.create(
+                model=self._model, src=file_id, config={"display_name": token}
+            )
+        return RemoteBatch(id=self._calls.read_id(job.name), state="working")
+
+    async def find(self, token: str) -> RemoteBatch | None:
+        """The batch begun with `token`. The list is in no order that Google states, so all of it is looked at."""
+        with self._calls.calling():
+            async for job in await self.client.batches.list(config={"page_size": _PAGE}):
+                if job.display_name == token:
+                    return RemoteBatch(id=self._calls.read_id(job.name), state="working")
+        return None
+
+    async def state(self, remote_id: str) -> RemoteBatch:
+        """How a batch stands."""
+        url = str(append_path(self._base, f"v1beta/{_batch_path(remote_id)}"))
+        with self._calls.calling():
+            answer = await self._http.get(url, headers={"x-goog-api-key": self._key or ""})
+        if answer.status_code != 200:
+            raise self._calls.failure(answer.status_code, answer.headers, answer.content)
+        return self._remote(remote_id, answer.content)
+
+    async def _cancel(self, remote_id: str) -> None:
+        await self.client.batches.cancel(name=remote_id)
+
+    async def _delete(self, file_id: str) -> None:
+        await self.client.files.delete(name=file_id)
+
+    async def _fetch(self, file_id: str, sink: Sink) -> None:
+        await self.client.files.download(file=file_id, destination=sink)  # type: ignore[call-overload]
+
+    # -- how a batch stands
+
+    def _remote(self, remote_id: str, operation: bytes) -> RemoteBatch:
+        """Google's long-running operation of a batch: its state and counts are in its metadata, where its result
+        file is as well as in its response."""
+        parts = read_members(operation)
+        metadata = read_members(parts.get("metadata", b""))
+        if read_text_member(parts.get("name")) is None and not metadata:
+            raise self._calls.failure(200, {}, operation)
+        stats = read_members(metadata.get("batchStats", b""))
+        total, good, bad = (
+            _count(stats.get(f"{name}equestCount")) for name in ("r", "successfulR", "failedR")
+        )
+        state = (read_text_member(metadata.get("state")) or "").rpartition("STATE_")[2]
+        outcome = _ENDED.get(state)
+        outputs = (parts.get("response", b""), metadata.get("output", b""))
+        files = {
+            name
+            for output in outputs
+            if (name := read_text_member(read_members(output).get("responsesFile")))
+        }
+        done = None if total is None else (good or 0) + (bad or 0)  # Google leaves out what is 0
+        if done:
+            self._filled |= files
+        return RemoteBatch(
+            id=remote_id,
+            state="working" if outcome is None else "ended",
+            outcome=outcome,
+            files=tuple(sorted(files)) if outcome else (),
+            done=done,
+            total=total,
+            failure=self._refusal(parts.get("error")) if outcome == "failed" else None,
+        )
+
+    def _refusal(self, error: bytes | None) -> CallError:
+        """Why a batch was refused as a whole."""
+        body = b'{"error":%b}' % (error or b"null")
+        wrong = read_error(body)
+        if wrong is None:
+            return refusal_without_reason()
+        broken = self._calls.failure(_http_status(wrong), {}, body)
+        return CallError(broken.kind, broken.message, retry_after=broken.retry_after)  # no answer to a call
+
+
+def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | None:
+    """What a line of a result file says, without `key`; None if it is none. Never raises."""
+    parts = read_members(line)
+    name = read_text_member(parts.get("key"))
+    if name is None or "request" in parts:  # the line of a request
+        return None
+    error = b'{"error":%b}' % (parts.get("error") or parts.get("status") or b"null")
+    wrong = read_error(error)
+    if wrong is None:
+        body = parts.get("response", b"null")
+        reply = read_reply(body)
+        if reply is not None:
+            return LineResult(name, reply=without_key(reply, key))
+        return LineResult(name, failure=call_error(200, {}, body, classify=classify, now=0.0, key=key))
+    status = _http_status(wrong)
+    if status == _CANCELLED or (status == 504 and _WHOLE_BATCH.search(wrong.message)):
+        return NeverBegun(name, clean_message(wrong.message, key))
+    return LineResult(name, failure=call_error(status, {}, error, classify=classify, now=0.0, key=key))
+
+
+def _batch_path(remote_id: str) -> str:
+    """`batches/NAME`. Raises CallError for what is no name of a batch, which would be asked for elsewhere."""
+    if not re.fullmatch(r"(batches/)?[A-Za-z0-9][A-Za-z0-9._-]*", remote_id):
+        raise CallError(
+            FailureKind.NOT_FOUND, f"{clean_message(remote_id)} is no name of a batch, as in batches/abc123"
+        )
+    return remote_id if remote_id.startswith("batches/") else f"batches/{remote_id}"
+
+
+def _count(value: bytes | None) -> int | None:
+    """A 64-bit integer as Google writes it, which is as a string."""
+    written = read_text_member(value)
+    return (
+        int(written)
+        if written is not None and re.fullmatch(r"\d{1,18}", written)
+        else read_number_member(value)
+    )
+
+
+_ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
+    "SUCCEEDED": "completed",
+    "PARTIALLY_SUCCEEDED": "completed",
+    "EXPIRED": "expired",
+    "CANCELLED": "cancelled",
+    "FAILED": "failed",
+}
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+_CANCELLED = 499
+_WHOLE_BATCH = re.compile(r"(?i)\bbatch\b|\bexpired\b")
+# google.rpc.Code to HTTP, as google/rpc/code.proto has it.
+_STATUSES = {
+    "CANCELLED": (1, _CANCELLED),
+    "UNKNOWN": (2, 500),
+    "INVALID_ARGUMENT": (3, 400),
+    "DEADLINE_EXCEEDED": (4, 504),
+    "NOT_FOUND": (5, 404),
+    "ALREADY_EXISTS": (6, 409),
+    "PERMISSION_DENIED": (7, 403),
+    "RESOURCE_EXHAUSTED": (8, 429),
+    "FAILED_PRECONDITION": (9, 400),
+    "ABORTED": (10, 409),
+    "OUT_OF_RANGE": (11, 400),
+    "UNIMPLEMENTED": (12, 501),
+    "INTERNAL": (13, 500),
+    "UNAVAILABLE": (14, 503),
+    "DATA_LOSS": (15, 500),
+    "UNAUTHENTICATED": (16, 401),
+}
+_BY_NUMBER = dict(_STATUSES.values())
+
+
+def _http_status(error: ErrorBody) -> int:
+    """The HTTP status of an error in a line: it names that, a google.rpc.Code, or the word of one."""
+    code = int(error.code) if re.fullmatch(r"\d{1,3}", error.code) else 0
+    if 400 <= code < 600:
+        return code
+    return _BY_NUMBER.get(code) or _STATUSES.get(error.status, (0, 500))[1]
+
+
+def _classify(status: int, error: ErrorBody) -> FailureKind:
+    """As online; but Google says of a file that is gone that it may not be ours."""
+    if status == 403 and "may not exist" in error.message:
+        return FailureKind.NOT_FOUND
+    return classify(status, error)

@@ -1,0 +1,278 @@
+"""The Gemini API's generateContent over HTTP, in the wire format of Google's google-genai client.
+
+System messages become the system instruction, the assistant is called "model". `extra_body` is
+merged last: shallowly, but for its generationConfig, whose keys join edgen's. A prompt that the
+service blocks is a Reply without text whose refusal is the block reason; thoughts are no part of the
+text. The key travels in a header, never in the address.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import FinishReason, Reply, Request, Usage
+from edgen.providers.base import Key, Link
+from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.http import HttpBackend, append_path
+from edgen.providers.usage import add_counts, read_usage
+
+
+class GeminiBackend(HttpBackend):
+    """One model of the Gemini API."""
+
+    def __init__(self, config: GeminiConfig, key: Key, link: Link) -> None:
+        headers = {"x-goog-api-key": key.value} if key.value else {}
+        super().__init__(config, key, link, headers, classify)
+        self._config = config
+        self._models = append_path(self.base, "v1beta/models")
+        self._generate = append_path(self.base, f"v1beta/{model_path(config.model)}:generateContent")
+        self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._generate, self.body(request))
+        reply = read_reply(body)
+        if reply is None:
+            raise self._http.bad(body)
+        return self._http.without_key(reply)
+
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        before, after = tail
+        seed = b"%d" % request.seed if after else b""
+        try:
+            return _contents(request) + before + seed + after + b"}"
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """The models that can generate content, without the prefix "models/". Raises CallError."""
+        names: list[str] = []
+        query = {"pageSize": "1000"}
+        for _ in range(_MAX_PAGES):
+            page = decode(_PAGE, await self._http.get(self._models.with_query(query)))
+            if page is None:
+                return None
+            names += [scrub(m.name).removeprefix("models/") for m in page.models if m.generates]
+            if not page.next_page_token:
+                break
+            query["pageToken"] = page.next_page_token
+        return names
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_MAX_PAGES = 20
+_encode = msgspec.json.Encoder().encode
+_OPEN = {
+    "user": b'{"role":"user","parts":[{"text":',
+    "assistant": b'{"role":"model","parts":[{"text":',
+}
+
+
+def model_path(model: str) -> str:
+    """`models/NAME`, or a full resource name as it is. Raises InputError if it is neither."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*", model):
+        raise InputError(f"the model {model!r} is no name of a Gemini model, as in gemini-2.5-flash.")
+    return model if "/" in model else f"models/{model}"
+
+
+def _contents(request: Request) -> bytes:
+    """`{"contents":[…]` and the system instruction, where there is one, without the closing brace."""
+    system = []
+    contents = []
+    for message in request.messages:
+        if message.role == "system":
+            system.append(b'{"text":' + _encode(message.content) + b"}")
+        else:
+            contents.append(_OPEN[message.role] + _encode(message.content) + b"}]}")
+    body = b'{"contents":[' + b",".join(contents) + b"]"
+    return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
+
+
+def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
+    """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    if config.extra_body.get("contents"):
+        raise InputError("extra_body cannot set 'contents': the prompt writes them. Remove it from the job.")
+    generation: dict[str, Any] = {
+        "temperature": config.temperature,
+        "topP": config.top_p,
+        "topK": config.top_k,
+        "maxOutputTokens": config.max_tokens and config.max_tokens * scale,
+        "stopSequences": config.stop or None,
+        "seed": None if config.seed == "auto" else config.seed,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
+    override = extra.pop("generationConfig", None) or {}
+    if not isinstance(override, dict):
+        raise InputError("extra_body.generationConfig must be a mapping, as in {thinkingConfig: {…}}.")
+    settings = [{"category": name, "threshold": value} for name, value in config.safety_settings.items()]
+    sent = {
+        "generationConfig": {k: v for k, v in generation.items() if v is not None} | override,
+        "safetySettings": settings,
+    }
+    return {key: value for key, value in sent.items() if value} | extra
+
+
+def _tail(config: GeminiConfig, scale: int) -> tuple[bytes, bytes]:
+    """What stands before and behind the automatic seed; without one, all of it and nothing."""
+    sent = parameters(config, scale)
+    generation = sent.get("generationConfig", {})
+    if config.seed != "auto" or "seed" in generation:
+        text = _encode(sent)
+        return (b"" if text == b"{}" else b"," + text[1:-1]), b""
+    sent.pop("generationConfig", None)
+    rest, text = _encode(sent), _encode(generation)
+    before = (b"," if rest != b"{}" else b"") + rest[1:-1] + b',"generationConfig":' + text[:-1]
+    return before + (b"," if generation else b"") + b'"seed":', b"}"
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    text: str | None = None
+    thought: bool | None = None
+
+
+class _Content(msgspec.Struct, rename="camel"):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(msgspec.Struct, rename="camel"):
+    content: _Content | None = None
+    finish_reason: str | None = None
+    finish_message: str | None = None
+
+
+class _Feedback(msgspec.Struct, rename="camel"):
+    block_reason: str | None = None
+    block_reason_message: str | None = None
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = None
+    usage_metadata: Any = None  # whatever is wrong with it, the answer is paid for
+    model_version: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
+
+
+class _Model(msgspec.Struct, rename="camel"):
+    name: str
+    supported_generation_methods: list[str] | None = None
+
+    @property
+    def generates(self) -> bool:
+        methods = self.supported_generation_methods
+        return methods is None or "generateContent" in methods
+
+
+class _Page(msgspec.Struct, rename="camel"):
+    models: list[_Model] = []
+    next_page_token: str | None = None
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_PAGE = msgspec.json.Decoder(_Page)
+
+_FINISH: dict[str | None, FinishReason] = {
+    "STOP": "stop",
+    None: "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"), "content_filter"
+    ),
+}
+
+
+def finish(reason: str | None) -> FinishReason:
+    """Google's finish reason in edgen's words."""
+    return _FINISH.get(reason, "other")
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """The first candidate, or the block, as a Reply; None if the body holds neither."""
+    answer = decode(_ANSWER, body)
+    if answer is None:
+        return None
+    text, refusal = "", None
+    if answer.candidates:
+        candidate = answer.candidates[0]
+        reason = finish(candidate.finish_reason)
+        parts = candidate.content and candidate.content.parts
+        text = "".join(part.text or "" for part in parts or () if not part.thought)
+        if reason == "content_filter":
+            refusal = _describe_block(candidate.finish_reason, candidate.finish_message)
+    elif answer.prompt_feedback is not None and answer.prompt_feedback.block_reason:
+        reason = "content_filter"
+        refusal = _describe_block(
+            answer.prompt_feedback.block_reason, answer.prompt_feedback.block_reason_message
+        )
+    else:
+        return None
+    text = scrub(text)
+    return Reply(
+        text=text,
+        finish_reason=reason,
+        refusal=refusal,
+        usage=_read_counts(answer.usage_metadata, text),
+        model=scrub(answer.model_version) if answer.model_version else None,
+        simulated=answer.simulated is True,
+    )
+
+
+def _read_counts(usage: Any, text: str) -> Usage | None:
+    """Thoughts are paid for as part of the completion. The service leaves out what is 0."""
+    if not isinstance(usage, dict):
+        return None
+    completion = usage.get("candidatesTokenCount")
+    completion = add_counts(0 if completion is None else completion, usage.get("thoughtsTokenCount"))
+    return read_usage(usage.get("promptTokenCount"), completion, text)
+
+
+def _describe_block(reason: str | None, message: str | None) -> str:
+    return scrub(f"{reason}: {message}" if message else reason or "")
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: Google's typed details and wording first, the status where they are silent."""
+    reasons = {str(detail.get("reason")) for detail in error.details}
+    if "API_KEY_INVALID" in reasons or (status == 400 and re.search(r"(?i)\bAPI key\b", error.message)):
+        return FailureKind.AUTHENTICATION
+    if status == 400:
+        if re.search(r"(?i)token count .*exceeds the maximum", error.message):
+            return FailureKind.CONTEXT_OVERFLOW
+        # No free tier where the caller is, or no billing: the same for every request.
+        return FailureKind.PERMISSION if error.status == "FAILED_PRECONDITION" else FailureKind.BAD_REQUEST
+    if status == 429:
+        if "MODEL_CAPACITY_EXHAUSTED" in reasons:
+            return FailureKind.OVERLOADED
+        # A day's quota is not mended by waiting for minutes, whatever the RetryInfo beside it says.
+        return FailureKind.QUOTA if "PerDay" in _quota_ids(error) else FailureKind.RATE_LIMIT
+    return kind_of_status(status)
+
+
+def _quota_ids(error: ErrorBody) -> str:
+    """The ids of all quotas that a 429 names, as one text."""
+    violations = [v for detail in error.details for v in _mappings(detail.get("violations"))]
+    return " ".join(str(v.get("quotaId")) for v in violations)
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

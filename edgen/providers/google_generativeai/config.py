@@ -1,0 +1,26 @@
+"""What a job says of the Gemini API through the google-generativeai SDK."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from edgen.config.backends import BackendConfig, EnvName, Positive
+
+
+class GoogleGenerativeAIConfig(
+    BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="google-generativeai"
+):
+    """The Gemini API through the google-generativeai SDK, which is past its end of life."""
+
+    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "api_key_env"})
+
+    endpoint: str | None = None
+    """Another host of the service."""
+    api_key_env: EnvName | None = None
+    """The NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
+    top_k: Positive | None = None
+    """From how many of the likeliest tokens one is drawn; null: the service's own default."""
+    safety_settings: dict[str, str] = msgspec.field(default_factory=dict)
+    """Thresholds by category, in Gemini's own names."""

@@ -1,0 +1,224 @@
+"""The Gemini API through Google's `google-generativeai` SDK, which is past its end of life.
+
+An opt-in extra for those who must stay with the SDK: `type: gemini` reaches the same service without
+it, takes a seed and leaves thoughts out. The SDK's transport is gRPC on asyncio, opened in the loop
+of the first call; its own retries are off. Its client is made here and not by `configure`, which is
+one for the whole process and would mix the keys of two backends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import Message, Reply, Request
+from edgen.providers.base import Key
+from edgen.providers.failures import ErrorBody, add_hint, clean_message, retry_after, scrub, without_key
+from edgen.providers.gemini.online import classify, finish, model_path
+from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.http import describe_config
+from edgen.providers.usage import read_usage
+
+log = logging.getLogger("edgen")
+
+
+@functools.cache
+def warn_of_end() -> None:
+    """Say once in a process that the SDK is at its end."""
+    log.warning(
+        "google-generativeai is past its end of life (2025-11-30) and gets no fixes; "
+        "its successor in a job is type: gemini."
+    )
+
+
+class GoogleGenerativeAIBackend:
+    """One model behind the SDK."""
+
+    def __init__(self, config: GoogleGenerativeAIConfig, key: Key, timeout: float) -> None:
+        self.model = config.model
+        self.identity = describe_config(config)
+        self._config = config
+        self._key = key
+        self._timeout = timeout
+        self._path = model_path(config.model)
+        self._client: Any = None
+        self._models: Any = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its own notice; `warn_of_end` words it
+            import google.generativeai as sdk
+        self._sdk: Any = sdk  # half typed
+        try:
+            self._sdk_model(())
+        except (KeyError, ValueError, TypeError) as problem:
+            raise InputError(
+                f"google-generativeai does not know a value of safety_settings: {problem}."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"GoogleGenerativeAIBackend(model={self.model!r}, endpoint={self._config.endpoint!r})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        model = self._sdk_model(request.messages)
+        model._async_client = self._client or self._open()
+        contents = [
+            {"role": "model" if m.role == "assistant" else "user", "parts": [m.content]}
+            for m in request.messages
+            if m.role != "system"
+        ]
+        tokens = self._config.max_tokens and self._config.max_tokens * request.max_tokens_scale
+        with _translate_errors(self._key):
+            answer = await model.generate_content_async(
+                contents,
+                generation_config={"max_output_tokens": tokens} if tokens else None,
+                request_options={"timeout": self._timeout, "retry": None},
+            )
+        return without_key(read_reply(answer), self._key.value)
+
+    async def models(self) -> list[str] | None:
+        """The models that can generate content, without the prefix "models/". Raises CallError."""
+        if self._models is None:
+            from google.ai import generativelanguage
+
+            self._models = generativelanguage.ModelServiceAsyncClient(**self._channel())
+        with _translate_errors(self._key):
+            pages = await self._models.list_models(timeout=self._timeout, retry=None)
+            return [
+                scrub(model.name).removeprefix("models/")
+                async for model in pages
+                if "generateContent" in model.supported_generation_methods
+            ]
+
+    async def aclose(self) -> None:
+        """Close the channels. Never raises; may be called twice."""
+        for client in (self._client, self._models):
+            if client is not None:
+                with contextlib.suppress(Exception):
+                    await client.transport.close()
+
+    def _sdk_model(self, messages: tuple[Message, ...]) -> Any:
+        """The SDK's model object, which is cheap and holds the system instruction of one request."""
+        config = self._config
+        system = [message.content for message in messages if message.role == "system"]
+        settings = {
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "top_k": config.top_k,
+            "stop_sequences": list(config.stop) or None,
+        }
+        return self._sdk.GenerativeModel(
+            self._path,
+            safety_settings=dict(config.safety_settings) or None,
+            generation_config={k: v for k, v in settings.items() if v is not None},
+            system_instruction=system or None,
+        )
+
+    def _open(self) -> Any:
+        from google.ai import generativelanguage
+
+        self._client = generativelanguage.GenerativeServiceAsyncClient(**self._channel())
+        return self._client
+
+    def _channel(self) -> dict[str, Any]:
+        # Without one, the SDK would send the machine's own Google credentials.
+        options = {"api_key": self._key.value or "none"}
+        if self._config.endpoint:
+            options["api_endpoint"] = self._config.endpoint
+        return {"transport": "grpc_asyncio", "client_options": options}
+
+
+def read_reply(answer: Any) -> Reply:
+    """The SDK's answer as a Reply. Raises CallError if it holds neither a candidate nor a block."""
+    text, refusal = "", None
+    if answer.candidates:
+        candidate = answer.candidates[0]
+        text = "".join(part.text for part in candidate.content.parts)
+        word = _name(candidate.finish_reason)
+        reason = finish(None if word == "FINISH_REASON_UNSPECIFIED" else word)
+        refusal = word if reason == "content_filter" else None
+    elif answer.prompt_feedback.block_reason:
+        reason, refusal = "content_filter", _name(answer.prompt_feedback.block_reason)
+    else:
+        raise CallError(FailureKind.BAD_RESPONSE, "the answer holds neither a candidate nor a block reason")
+    usage, text = answer.usage_metadata, scrub(text)
+    return Reply(
+        text=text,
+        finish_reason=reason,
+        refusal=refusal,
+        usage=read_usage(usage.prompt_token_count, _completion(usage), text) if usage else None,
+        model=scrub(answer._result.model_version) or None,
+    )
+
+
+def _completion(usage: Any) -> int:
+    """Thoughts are paid for, and this SDK knows them by the total alone."""
+    return max(int(usage.candidates_token_count), int(usage.total_token_count - usage.prompt_token_count))
+
+
+def _name(value: Any) -> str:
+    """The name of an enum's value; its number where the SDK is older than the value."""
+    return getattr(value, "name", None) or str(value)
+
+
+@contextlib.contextmanager
+def _translate_errors(key: Key) -> Iterator[None]:
+    """Turns what the SDK raises into CallError; cancellation passes through."""
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+    from grpc import RpcError
+
+    try:
+        yield
+    except (GoogleAPIError, GoogleAuthError, RpcError, ValueError) as error:
+        raise add_hint(translate(error, key.value, time.time()), key.hint) from None
+
+
+# gRPC says UNAVAILABLE both for a service that is full and for one that cannot be reached.
+_UNREACHABLE = re.compile(
+    r"(?i)failed to connect|dns resolution|name resolution|socket closed|backends failing"
+)
+
+
+def translate(error: Exception, key: str | None, now: float) -> CallError:
+    """The CallError for what the SDK, its transport or its credentials raised."""
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.auth.exceptions import GoogleAuthError
+
+    words = clean_message(str(error), key)
+    if isinstance(error, GoogleAuthError):
+        return CallError(FailureKind.AUTHENTICATION, words)
+    if isinstance(error, ValueError):  # what cannot be put into a message of the protocol
+        return CallError(FailureKind.BAD_REQUEST, words)
+    if not isinstance(error, GoogleAPICallError):
+        return CallError(FailureKind.CONNECTION, words)
+    status = int(error.code) if error.code else 500
+    body = ErrorBody(
+        message=error.message or "",
+        status=getattr(error.grpc_status_code, "name", ""),
+        details=_details(error.details),
+    )
+    unreachable = status == 503 and _UNREACHABLE.search(body.message)
+    return CallError(
+        FailureKind.CONNECTION if unreachable else classify(status, body),
+        clean_message(body.message or body.status, key),
+        status=None if unreachable else status,
+        retry_after=retry_after({}, body.details, now),
+    )
+
+
+def _details(messages: Any) -> tuple[dict[str, Any], ...]:
+    """Google's typed error details as the dictionaries that the HTTP API has in their place."""
+    from google.protobuf.json_format import MessageToDict
+
+    plain = []
+    for message in messages or ():
+        with contextlib.suppress(TypeError, AttributeError):
+            plain.append(MessageToDict(message))
+    return tuple(plain)

@@ -1,0 +1,303 @@
+"""What the adapters that speak HTTP share: a session that makes one attempt, and reading settings.
+
+`Http.post` returns the body of an answer, which is a 200, or raises CallError; it never tries twice, never follows a
+redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies
+come from the environment that is handed in and are read once: a call over https goes through one in a tunnel, which
+it cannot look into; a call to this machine, the only one whose key may go over plain http, goes through none, nor does
+one to a private network.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ipaddress
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+from edgen.config import BackendConfig
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import Reply
+from edgen.providers.base import MAX_ANSWER, Key, KeyRequest, Link
+from edgen.providers.failures import Classify, add_hint, call_error, clean_message, without_key
+
+# What comes up before a byte of the request has gone out.
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+
+
+def describe_config(config: BackendConfig) -> dict[str, Any]:
+    """What of a backend's configuration shapes its answers: no price, no key, nothing left unset.
+
+    Raises InputError if a value is none that JSON has.
+    """
+    try:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            f"a backend's setting cannot be sent as JSON: {problem}. Change it in the job."
+        ) from None
+    return {
+        name: value
+        for name, value in plain.items()
+        if name not in config.KNOBS and value not in (None, [], {}, "")
+    }
+
+
+def base_address(base_url: str) -> URL:
+    """`base_url` as the URL that paths are appended to. Raises InputError."""
+    shown = repr(base_url.partition("?")[0])  # what stands behind a "?" may be a key
+    try:
+        url = URL(base_url)
+        host = url.host
+    except ValueError as problem:
+        raise InputError(f"base_url {shown} is no address: {problem}.") from None
+    if not host or url.query_string or url.fragment:
+        raise InputError(
+            f"base_url {shown} must be a host and a path, as in http://localhost:8000/v1, without '?' or '#'."
+        )
+    return url
+
+
+def append_path(base: URL, path: str) -> URL:
+    """The address of `path` under `base`, whether `base` ends in a slash or not."""
+    return base.with_path(f"{base.path.rstrip('/')}/{path}")
+
+
+def is_local(host: str) -> bool:
+    """Whether `host` is this machine or a private network, where servers commonly want no key."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        # A name without a dot is never public: a container, a machine in the same room.
+        return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+def http_key_request(variables: tuple[str, ...], base_url: str) -> KeyRequest:
+    """What a backend at `base_url` asks for. Raises InputError for what is no address."""
+    base = base_address(base_url)
+    host = base.host or ""
+    # Over plain http none could be sent, so a server that is reached so can want none.
+    return KeyRequest(variables, str(base), host, required=base.scheme == "https" and not is_local(host))
+
+
+def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
+    """How aiohttp is told of the proxy that `environ` names for `url`; empty where there is none.
+
+    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, either case, unless NO_PROXY names the host or
+    the host is local. Read once, because aiohttp's own `trust_env` costs every call and reads
+    ~/.netrc. Raises InputError for what is no address and for a proxy of a kind that aiohttp cannot
+    use, and never shows the value, which may hold a password.
+    """
+    names = (f"{url.scheme}_proxy", f"{url.scheme}_proxy".upper())
+    name = next((name for name in names if environ.get(name)), None)
+    without = {"no": environ.get("no_proxy") or environ.get("NO_PROXY") or ""}
+    host = url.host or ""
+    if name is None or is_local(host) or proxy_bypass_environment(host, without):
+        return {}
+    value = environ[name]
+    try:
+        proxy = URL(value if "://" in value else f"http://{value}")
+    except ValueError:
+        proxy = URL()
+    if not proxy.host:
+        raise InputError(
+            f"{name} holds no address of a proxy: it takes one like http://host:3128, the port a number. Set it "
+            f"again, or put {host} into NO_PROXY."
+        )
+    if proxy.scheme not in ("http", "https"):
+        raise InputError(
+            f"{name} names a {proxy.scheme} proxy; only http and https proxies can be used. Unset it, or put "
+            f"{host} into NO_PROXY."
+        )
+    if proxy.user is None:
+        return {"proxy": proxy}
+    login = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+    return {"proxy": proxy.with_user(None), "proxy_headers": {"Proxy-Authorization": f"Basic {login}"}}
+
+
+# Whether a status and a body are an answer, and no failure.
+Answers = Callable[[int, bytes], bool]
+
+
+def _only_200(status: int, _body: bytes) -> bool:
+    return status == 200
+
+
+class Http:
+    """One attempt at a time over one session, which is opened in the loop of the first call.
+
+    `headers` go with every call. No message holds the key. `now` is the clock that HTTP dates are held against.
+    """
+
+    def __init__(
+        self,
+        base: URL,
+        headers: Mapping[str, str],
+        key: Key,
+        link: Link,
+        classify: Classify,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._place = f"{base.host}:{base.port}"
+        self._options = proxy_for(base, link.environ)
+        password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
+        # Not the session's own headers: aiohttp shows those to a proxy, key and all. Compressed
+        # bodies, which aiohttp would unpack in a thread, are not asked for.
+        self._headers = CIMultiDict(
+            {"Accept-Encoding": "identity", "Content-Type": "application/json", **password, **headers}
+        )
+        self._key = key
+        self._link = link
+        self._classify = classify
+        self._now = now
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> bytes:
+        """The body of what `answers` takes for an answer to one POST: of a 200, unless told otherwise.
+
+        Raises CallError for anything else; cancellation passes through.
+        """
+        return await self._exchange("POST", url, body, answers)
+
+    async def get(self, url: URL) -> bytes:
+        """The body of a 200 to one GET. Raises CallError; cancellation passes through."""
+        return await self._exchange("GET", url, None, _only_200)
+
+    def bad(self, body: bytes) -> CallError:
+        """The CallError for the body of a 200 that is not what the format promises."""
+        return call_error(200, {}, body, classify=self._classify, now=self._now(), key=self._key.value)
+
+    def without_key(self, reply: Reply) -> Reply:
+        """`reply` with the key, should the server echo it, out of its texts."""
+        return without_key(reply, self._key.value)
+
+    async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
+        session = self._session or self._open()
+        try:
+            response = await session.request(
+                method, url, data=body, headers=self._headers, allow_redirects=False, **self._options
+            )
+            try:
+                answer = await _read(response)
+            finally:
+                response.release()  # an answer not read to its end closes the connection
+        except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
+            kind, message = explain_failure(error, self._place, self._link.timeout)
+            raise CallError(
+                kind, clean_message(message, self._key.value), unsent=isinstance(error, _NOT_CONNECTED)
+            ) from None
+        if answers(response.status, answer):
+            return answer
+        refused = call_error(
+            response.status,
+            response.headers,
+            answer,
+            classify=self._classify,
+            now=self._now(),
+            key=self._key.value,
+        )
+        raise add_hint(refused, self._key.hint)
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._link.connections),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self._link.timeout),
+        )
+        return self._session
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        if self._session is not None:
+            with contextlib.suppress(Exception):
+                await self._session.close()
+
+
+class HttpBackend:
+    """What backends over HTTP share. `headers`: of every call, the key among them."""
+
+    def __init__(
+        self, config: Any, key: Key, link: Link, headers: Mapping[str, str], classify: Classify
+    ) -> None:
+        self.base = base_address(config.base_url)
+        self.key = key
+        self.model: str = config.model
+        self.identity = {**describe_config(config), "base_url": str(self.base).rstrip("/")}
+        self._http = Http(self.base, headers, key, link, classify)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r}, base_url={self.identity['base_url']!r})"
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        await self._http.aclose()
+
+
+class _TooLargeError(Exception):
+    """The answer has more than MAX_ANSWER bytes."""
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """The body, of MAX_ANSWER bytes at most. Raises _TooLargeError before more is held."""
+    chunks = []
+    size = 0
+    while chunk := await response.content.readany():
+        size += len(chunk)
+        if size > MAX_ANSWER:
+            raise _TooLargeError
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def explain_failure(error: Exception, place: str, timeout: float) -> tuple[FailureKind, str]:
+    """The kind of a failure that left no HTTP answer, and a sentence that names the place."""
+    match error:
+        case _TooLargeError():
+            return (
+                FailureKind.BAD_RESPONSE,
+                f"the answer is larger than {MAX_ANSWER >> 20} MiB, the most that is read",
+            )
+        case TimeoutError():
+            return FailureKind.TIMEOUT, f"{place} gave no complete answer within {timeout:g} s"
+        case aiohttp.ClientHttpProxyError():
+            return (
+                FailureKind.CONNECTION,
+                f"the proxy refused the way to {place}: {error.status} {error.message}",
+            )
+        case aiohttp.ClientResponseError():
+            return (
+                FailureKind.BAD_RESPONSE,
+                f"what {place} answers is no HTTP; check the port in base_url",
+            )
+        case aiohttp.ClientProxyConnectionError():
+            return (
+                FailureKind.CONNECTION,
+                f"no connection to the proxy on the way to {place}; check HTTPS_PROXY",
+            )
+        case aiohttp.ClientConnectorDNSError():
+            return FailureKind.CONNECTION, f"the name of {place} is not known; check base_url and the network"
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return (
+                FailureKind.CONNECTION,
+                f"no secure connection to {place} ({error}); check https in base_url and the certificate",
+            )
+        case aiohttp.ClientConnectorError():
+            reason = error.os_error.strerror or error.os_error
+            return (
+                FailureKind.CONNECTION,
+                f"no connection to {place} ({reason}); check base_url, and that the server is up",
+            )
+        case aiohttp.ClientPayloadError() | aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+            return FailureKind.CONNECTION, f"{place} closed the connection in the middle of its answer"
+        case _:
+            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"

@@ -1,0 +1,52 @@
+"""OpenAI and whatever speaks its API: calls one by one, and batches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from edgen.config.backends import Price
+from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.batches import BatchServices
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.prices import PriceList
+
+PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.openai.com")
+# Which vocabulary a model reads with, by how its name begins: OpenAI's tiktoken, `model.py`.
+_VOCABULARIES = (
+    (re.compile(r"(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)(?![a-z0-9])"), "o200k_base"),
+    (re.compile(r"(gpt-4|gpt-3\.5)(?![a-z0-9])"), "cl100k_base"),
+)
+
+
+class OpenAIProvider(Provider):
+    name = "openai"
+    Config = OpenAIConfig
+
+    def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.openai.online import OpenAIBackend
+
+        return OpenAIBackend(config, key, link)
+
+    def key_request(self, config: OpenAIConfig) -> KeyRequest:
+        from edgen.providers.http import http_key_request
+
+        return http_key_request((config.api_key_env,), config.base_url)
+
+    @property
+    def batches(self) -> BatchServices:
+        from edgen.providers.openai.batches import OpenAIBatches, read_line
+
+        return BatchServices(OpenAIBatches, read_line)
+
+    def list_price(self, config: OpenAIConfig) -> Price | None:
+        return PRICES.price(config.model, config.base_url)
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        return PRICES.nearest(model)
+
+    def vocabulary(self, model: str) -> str | None:
+        return next((name for pattern, name in _VOCABULARIES if pattern.match(model)), None)
+
+
+PROVIDER = OpenAIProvider()

@@ -1,0 +1,251 @@
+"""OpenAI's Batch API, and those that speak like it, through OpenAI's own client.
+
+A line's body is what the online adapter sends, to the byte, and its answer is read as the online adapter reads it.
+Limits, states and shapes are those of OpenAI's Batch guide and API reference; the lines of vLLM's `run-batch`
+(`vllm/entrypoints/openai/run_batch.py`), which has an error beside a response without a body, are read as well.
+A batch is found again by its metadata, which hold its token as `edgen`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Request
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.providers.failures import ErrorBody, call_error, clean_message, read_error, without_key
+from edgen.providers.openai.online import OpenAIBackend, classify, is_answer, read_block, read_reply
+from edgen.providers.sdk import load_sdk
+from edgen.providers.sdk_batches import (
+    SdkBatches,
+    Sink,
+    read_members,
+    read_number_member,
+    read_text_member,
+    refusal_without_reason,
+)
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_ENDPOINT: Final = "/v1/chat/completions"  # of every line, wherever the service lives
+_CHUNK = 1 << 20  # bytes of a result file that are held at a time
+_PAGE = 100  # batches asked for at a time, the most there is
+_encode = msgspec.json.Encoder().encode
+
+
+class OpenAIBatches(SdkBatches):
+    """The batches of one account, for one backend."""
+
+    limits = BatchLimits(requests=50_000, bytes=200_000_000)
+
+    def __init__(self, backend: OpenAIBackend, environ: Mapping[str, str], patience: float) -> None:
+        super().__init__(backend, environ, patience, classify, ("openai", "OpenAIError"))
+
+    @cached_property
+    def client(self) -> AsyncOpenAI:
+        """OpenAI's client, its retries off. What organisation and project are used is the key's to say."""
+        module = load_sdk("openai", "openai")
+        made: AsyncOpenAI = module.AsyncOpenAI(
+            api_key=self._key or "none",  # the client wants one; none is sent
+            base_url=str(self._base),
+            max_retries=0,
+            timeout=self._http.timeout,  # the client's own may be taken for nobody's, and be 600 s
+            http_client=self._http,
+        )
+        made.organization = made.project = None
+        return made
+
+    # -- lines
+
+    def line(self, name: str, request: Request) -> bytes:
+        """The request as a line of an input file. Raises CallError for half of a character."""
+        body = self._backend.body(request)
+        return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
+            _encode(name),
+            _ENDPOINT.encode(),
+            body,
+        )
+
+    def read(self, line: bytes) -> LineResult | NeverBegun | None:
+        """What a line of an output or error file says; None if it is none. Never raises."""
+        return read_line(line, self._key)
+
+    # -- calls
+
+    async def upload(self, file: Path, token: str) -> str:
+        """Upload an input file, read from the disk as it is sent. Raises CallError, and OSError for the file."""
+        with file.open("rb") as data:
+            with self._calls.calling():
+                made = await self.client.files.create(
+                    file=(f"{token}.jsonl", data, "application/jsonl"), purpose="batch"
+                )
+            return self._id(made)
+
+    async def create(self, file_id: str, token: str) -> RemoteBatch:
+        """Have OpenAI begin. SERVER_ERROR where it does not find the file, which it may not yet."""
+        try:
+            with self._calls.calling():
+                batch = await self.client.batches.create(
+                    input_file_id=file_id,
+                    endpoint=_ENDPOINT,
+                    completion_window="24h",
+                    metadata={"edgen": token},
+                )
+        except CallError as refusal:
+            if refusal.status in (400, 404) and _NO_FILE.search(refusal.message):
+                raise CallError(FailureKind.SERVER_ERROR, refusal.message, status=refusal.status) from None
+            raise
+        return self._remote(batch)
+
+    async def find(self, token: str) -> RemoteBatch | None:
+        """The batch begun with `token`. The list has the newest first; it is walked to its end, for no two clocks
+        agree on where to stop."""
+        with self._calls.calling():
+            async for batch in self.client.batches.list(limit=_PAGE):
+                if (batch.metadata or {}).get("edgen") == token:
+                    return self._remote(batch)
+        return None
+
+    async def state(self, remote_id: str) -> RemoteBatch:
+        """How a batch stands."""
+        with self._calls.calling():
+            batch = await self.client.batches.retrieve(remote_id)
+        return self._remote(batch)
+
+    async def _cancel(self, remote_id: str) -> None:
+        await self.client.batches.cancel(remote_id)
+
+    async def _delete(self, file_id: str) -> None:
+        await self.client.files.delete(file_id)
+
+    async def _fetch(self, file_id: str, sink: Sink) -> None:
+        async with self.client.files.with_streaming_response.content(file_id) as response:
+            async for chunk in response.iter_bytes(_CHUNK):
+                await sink.write(chunk)
+
+    # -- how a batch stands
+
+    def _id(self, made: Any) -> str:
+        return self._calls.read_id(getattr(made, "id", None))
+
+    def _remote(self, batch: Any) -> RemoteBatch:
+        """OpenAI's batch object. What a server leaves out, or gives another type than it should, is left out."""
+        outcome = _ENDED.get(str(getattr(batch, "status", None)))
+        files = [getattr(batch, f"{name}_file_id", None) for name in ("output", "error")]
+        counts = getattr(batch, "request_counts", None)
+        done, failed, total = (_count(counts, name) for name in ("completed", "failed", "total"))
+        self._filled |= {
+            x for x, lines in zip(files, (done, failed), strict=True) if isinstance(x, str) and lines
+        }
+        return RemoteBatch(
+            id=self._id(batch),
+            state="working" if outcome is None else "ended",
+            outcome=outcome,
+            files=tuple(x for x in files if isinstance(x, str) and x) if outcome else (),
+            done=None if done is None else done + (failed or 0),
+            total=total,
+            failure=self._refusal(getattr(batch, "errors", None)) if outcome == "failed" else None,
+        )
+
+    def _refusal(self, errors: Any) -> CallError:
+        """Why a batch was refused as a whole: its kind by the first error, the first few in words."""
+        data = getattr(errors, "data", None)
+        found = [_Refused.of(item) for item in data] if isinstance(data, list) else []
+        if not found:
+            return refusal_without_reason()
+        words = "; ".join(str(one) for one in found[:_WORDED])
+        more = f"; and {len(found) - _WORDED} more" if len(found) > _WORDED else ""
+        return CallError(found[0].kind, clean_message(words, self._key) + more)
+
+
+class _Refused(msgspec.Struct, frozen=True):
+    """One of the errors that a batch was refused with. `line` counts from 1."""
+
+    code: str
+    message: str
+    line: int | None
+
+    @classmethod
+    def of(cls, item: Any) -> _Refused:
+        code, message, line = (getattr(item, name, None) for name in ("code", "message", "line"))
+        return cls(
+            str(code or ""), str(message or code or "no reason"), line if isinstance(line, int) else None
+        )
+
+    @property
+    def kind(self) -> FailureKind:
+        if self.code in _WHOLE:
+            return _WHOLE[self.code]
+        if _NO_ROOM.search(self.message):
+            return FailureKind.RATE_LIMIT
+        if self.line is None and _NO_FILE.search(self.message):
+            return FailureKind.SERVER_ERROR
+        return classify(400, ErrorBody(self.message, self.code))
+
+    def __str__(self) -> str:
+        return self.message if self.line is None else f"line {self.line}: {self.message}"
+
+
+def _count(counts: Any, name: str) -> int | None:
+    found = getattr(counts, name, None)
+    return found if isinstance(found, int) else None
+
+
+# --- lines of results ----------------------------------------------------------------------------
+
+
+def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | None:
+    """What a line of an output or error file says, without `key`; None if it is none. Never raises."""
+    parts = read_members(line)
+    name = read_text_member(parts.get("custom_id"))
+    if name is None or "body" in parts:  # the line of a request
+        return None
+    response, error = read_members(parts.get("response", b"")), parts.get("error", b"null")
+    # vLLM's is a bare sentence, or an object with OpenAI's inside.
+    error = b'{"error":%b}' % read_members(error).get("error", error)
+    wrong = read_error(error)
+    if wrong is not None and wrong.code in _NEVER_BEGUN:
+        return NeverBegun(name, clean_message(wrong.message, key))
+    status, body = read_number_member(response.get("status_code")), response.get("body", b"null")
+    if status is not None and is_answer(status, body):
+        reply = read_reply(body) or read_block(body)
+        if reply is not None:
+            return LineResult(name, reply=without_key(reply, key))
+    if wrong is not None and read_error(body) is None:
+        body = error
+    broken = call_error(500 if status is None else status, {}, body, classify=classify, now=0.0, key=key)
+    if status is None:  # there was no HTTP answer
+        broken = CallError(broken.kind, broken.message)
+    return LineResult(name, failure=broken)
+
+
+_ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
+    "completed": "completed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
+# Codes of lines whose request was never worked on.
+_NEVER_BEGUN = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
+# Codes of whole batches that are no fault of their lines.
+_WHOLE = {
+    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # of what may wait in the queue for one model
+    "request_limit_exceeded": FailureKind.RATE_LIMIT,
+    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
+    "server_error": FailureKind.SERVER_ERROR,
+    "internal_error": FailureKind.SERVER_ERROR,
+}
+_NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
+# A file that was just uploaded is reported to be unknown for a while; the words differ between services.
+_NO_FILE = re.compile(
+    r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not exist)",
+    re.IGNORECASE,
+)
+_WORDED = 3  # errors of a batch that are shown

@@ -1,0 +1,235 @@
+"""Any Chat Completions server: OpenAI, vLLM, llama.cpp, Ollama and the many that speak like them.
+
+A request is written from bytes made once, around its messages; an answer is read by the few fields
+that count. `extra_body` is merged last and shallowly: a key there replaces what edgen would send
+(a `max_tokens` there is not scaled, a null is sent as null). Reasoning that a server keeps apart
+(`reasoning_content`) is no part of the text. A prompt that a service's moderation turns away is a
+Reply without text whose refusal is the service's message.
+
+A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.keys` says which.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import FinishReason, Reply, Request
+from edgen.providers.base import Key, Link
+from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
+from edgen.providers.http import HttpBackend, append_path, base_address
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.usage import read_usage
+
+
+class OpenAIBackend(HttpBackend):
+    """One model behind one Chat Completions endpoint."""
+
+    def __init__(self, config: OpenAIConfig, key: Key, link: Link) -> None:
+        headers = {"Authorization": f"Bearer {key.value}"} if key.value else {}
+        super().__init__(config, key, link, headers, classify)
+        self._config = config
+        self._completions = append_path(self.base, "chat/completions")
+        self._models = append_path(self.base, "models")
+        self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
+        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+        self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._completions, self.body(request), answers=is_answer)
+        reply = read_reply(body) or read_block(body)
+        if reply is None:
+            raise self._http.bad(body)
+        return self._http.without_key(reply)
+
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
+        try:
+            return self._head + _encode(request.messages) + tail + seed
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """The names that the server offers, None where it keeps no list. Raises CallError."""
+        try:
+            body = await self._http.get(self._models)
+        except CallError as error:
+            if error.kind is FailureKind.NOT_FOUND:
+                return None
+            raise
+        listing = decode(_LISTING, body)
+        return None if listing is None else [scrub(model.id) for model in listing.data]
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_encode = msgspec.json.Encoder().encode
+
+
+def parameters(config: OpenAIConfig, scale: int) -> dict[str, Any]:
+    """The body but for model, messages and an automatic seed, `max_tokens` multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    for key, reason in (("messages", "the prompt writes them"), ("stream", "answers are read whole")):
+        if config.extra_body.get(key):
+            raise InputError(
+                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
+            )
+    host = base_address(config.base_url).host or ""
+    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
+    openai = host == "api.openai.com" or host.endswith(".api.openai.com")
+    sent: dict[str, Any] = {
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "max_completion_tokens" if openai else "max_tokens": config.max_tokens and config.max_tokens * scale,
+        "stop": config.stop or None,
+        "frequency_penalty": config.frequency_penalty,
+        "presence_penalty": config.presence_penalty,
+        "seed": None if config.seed == "auto" else config.seed,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
+    return {key: value for key, value in sent.items() if value is not None} | extra
+
+
+def _tail(config: OpenAIConfig, scale: int) -> bytes:
+    """What follows the messages, without the closing brace."""
+    text = _encode(parameters(config, scale))
+    return b"" if text == b"{}" else b"," + text[1:-1]
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    model: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Model]
+
+
+_COMPLETION = msgspec.json.Decoder(_Completion)
+_LISTING = msgspec.json.Decoder(_Listing)
+
+_FINISH: dict[str | None, FinishReason] = {
+    "stop": "stop",
+    "eos_token": "stop",  # text-generation-inference, as the next
+    "stop_sequence": "stop",
+    None: "stop",
+    "length": "length",
+    **dict.fromkeys(("max_tokens", "MAX_TOKENS", "model_length"), "length"),  # some gateways
+    "content_filter": "content_filter",
+}
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """The first choice of a completion as a Reply; None if the body is no completion."""
+    answer = decode(_COMPLETION, body)
+    if answer is None or not answer.choices:
+        return None
+    choice = answer.choices[0]
+    if choice.finish_reason == "error":  # a router whose provider broke off in the middle
+        return None
+    content = choice.message.content
+    if isinstance(content, list):
+        content = "".join(part.text or "" for part in content if part.type in ("text", "output_text"))
+    refusal, usage = choice.message.refusal, answer.usage
+    text = scrub(content or "")
+    return Reply(
+        text=text,
+        finish_reason=_FINISH.get(choice.finish_reason, "other"),
+        refusal=scrub(refusal) if refusal else None,
+        usage=read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), text)
+        if isinstance(usage, dict)
+        else None,
+        model=scrub(answer.model) if answer.model else None,
+        simulated=answer.simulated is True,
+    )
+
+
+# Azure's code and words, OpenAI's, OpenRouter's. "Your account was flagged" is none of them: that is
+# about every prompt.
+_MODERATED = re.compile(
+    r"moderation|content[_ ]?(filter|management policy|policy)|flagged_input"
+    r"|\b(input|prompt|content|text|message|request|response|output)s? (was|were|is|are|(has|have) been) flagged",
+    re.IGNORECASE,
+)
+
+
+def read_block(body: bytes) -> Reply | None:
+    """The error that a service's moderation answers one prompt with, as a Reply; None if it is none."""
+    error = read_error(body)
+    if error is None or (error.code.isdecimal() and error.code not in ("400", "403")):
+        return None
+    words = " ".join((error.code, error.type, error.message, *error.metadata, str(error.metadata.get("raw"))))
+    if classify(400, error) is not FailureKind.BAD_REQUEST or not _MODERATED.search(words):
+        return None
+    return Reply(text="", finish_reason="content_filter", refusal=scrub(error.message))
+
+
+def is_answer(status: int, body: bytes) -> bool:
+    """Whether there is a reply to read: a 200, or moderation's word on one prompt."""
+    return status == 200 or (status in (400, 403) and read_block(body) is not None)
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+_KIND_OF_WORD = {
+    "invalid_api_key": FailureKind.AUTHENTICATION,
+    "insufficient_quota": FailureKind.QUOTA,
+    "billing_hard_limit_reached": FailureKind.QUOTA,
+    "billing_not_active": FailureKind.QUOTA,
+    "model_not_found": FailureKind.NOT_FOUND,
+    "context_length_exceeded": FailureKind.CONTEXT_OVERFLOW,
+    "exceed_context_size_error": FailureKind.CONTEXT_OVERFLOW,  # llama.cpp
+}
+# OpenAI and vLLM; vLLM without chat; older vLLM, where the prompt leaves no room; llama.cpp; SGLang.
+_OVERFLOW = re.compile(
+    r"maximum context length|maximum model length|too long to fit into the model"
+    r"|max_tokens must be at least 1, got -|exceeds? the available context|model's context length",
+    re.IGNORECASE,
+)
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: by the error's own word, then by its wording, then by the status."""
+    kind = _KIND_OF_WORD.get(error.code) or _KIND_OF_WORD.get(error.type)
+    if kind is not None:
+        return kind
+    if status >= 400 and _OVERFLOW.search(error.message):
+        return FailureKind.CONTEXT_OVERFLOW
+    if status == 429 and error.message.startswith("Request too large for"):
+        return FailureKind.BAD_REQUEST  # more tokens than a whole minute allows: waiting is no help
+    return kind_of_status(status)

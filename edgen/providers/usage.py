@@ -1,0 +1,46 @@
+"""What a service says it counted, believed only where it can be true: one reading for every adapter.
+
+`counted` gives a Usage, or None where the service did not count. A count that is missing, negative, no whole
+number, or beyond what any model takes is none. A prompt has tokens, and so has a text that is not empty: a 0 for
+either is no count. What is not counted is charged at the most it can have been, see `ModelClient`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from edgen.core.values import Usage
+
+# Tokens. The largest contexts that are offered take ten million; no model writes a million in one answer, thoughts
+# included, and those with the longest are offered with a few hundred thousand.
+MOST_PROMPT = 10_000_000
+MOST_COMPLETION = 1_000_000
+
+
+def read_usage(prompt: object, completion: object, text: str) -> Usage | None:
+    """The usage of a reply with this text, None where the service's numbers are no count of it."""
+    prompt, completion = _whole(prompt, MOST_PROMPT), _whole(completion, MOST_COMPLETION)
+    if prompt is None or completion is None or prompt == 0 or (completion == 0 and text):
+        return None
+    return Usage(prompt, completion)
+
+
+def add_counts(one: object, other: object) -> int | None:
+    """The sum of a completion's count and of one that a service leaves out where it is 0; None where either is no count."""
+    first, second = _whole(one, MOST_COMPLETION), _whole(0 if other is None else other, MOST_COMPLETION)
+    return None if first is None or second is None else first + second
+
+
+def _whole(value: object, most: int) -> int | None:
+    """`value` as a count of tokens; some servers write numbers as text or with a decimal point."""
+    if type(value) is not int:
+        if not _reads_whole(value):
+            return None
+        value = int(value)
+    return value if 0 <= value <= most else None
+
+
+def _reads_whole(value: object) -> TypeGuard[str | float]:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, str) and len(value) <= 12 and value.isascii() and value.isdecimal()

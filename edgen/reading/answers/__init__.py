@@ -1,0 +1,1 @@
+"""Short answers: a probability, a verdict, a list of values."""

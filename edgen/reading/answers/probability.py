@@ -1,0 +1,139 @@
+"""The probability that a reply gives: one number in [0, 1], or None, never a guess.
+
+A percentage, a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a decimal comma count as numbers;
+ranges, bounds, contradictions and words do not. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from edgen.reading.text.thinking import drop_thinking
+
+_MAX = 400  # a value longer than this is prose
+_NUMBER = re.compile(
+    r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
+    r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
+    r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
+    r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
+)
+# Nothing but a number, as most replies give it.
+_BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
+_APPROXIMATELY = re.compile(
+    r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
+    r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*""",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(
+    r"[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
+    r"|between|not|no)\b",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
+)
+
+# What follows a number that is no probability by itself: odds, the ends of an interval, a count.
+_PART = re.compile(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
+# Words behind the number that only explain it; their numbers are about something else.
+_EXPLAINS = re.compile(
+    r"[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
+    r"|he|she|they|students?|based|with|considering)\b",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(r"probabilit|likelihood|chance|confiden|certain", re.IGNORECASE)
+_CONTRARY = re.compile(
+    r"[\s\"'”*_`)]{0,6}(?:(?:probability|likelihood|chance)\s)?(?:that|of|for)\b[^.,;\n]{0,60}"
+    r"(?:\b(?:not|no|never|fail\w{0,9}|lack\w{0,9}|mis\w{1,20})\b|n['’]t\b)",
+    re.IGNORECASE,
+)
+
+
+def parse_probability(value: Any) -> float | None:
+    """The probability in a JSON value or a text; None where there is no single number in [0, 1]."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _within(value)
+    return _of_text(value) if isinstance(value, str) else None
+
+
+def _within(number: float) -> float | None:
+    try:
+        number = float(number)
+    except OverflowError:
+        return None
+    return number + 0.0 if math.isfinite(number) and 0 <= number <= 1 else None
+
+
+def _of_text(text: str) -> float | None:
+    bare = _BARE.match(text)
+    if bare is not None:
+        return _within(float(bare[1]))
+    text = text.strip().replace("٫", ".")
+    if not text or len(text) > _MAX:
+        return None
+    start = _APPROXIMATELY.match(text)
+    at = start.end() if start else 0
+    first = _NUMBER.match(text, at)
+    if first is None:
+        return _only_likely(text) if not _BOUND.search(text) else None
+    value = _value(first)
+    rest = text[first.end() :]
+    if value is None or rest[:1].isalnum() or rest[:1] == "+" or _CONTRARY.match(rest):
+        return None
+    if _PART.match(rest) and "." not in first["a"]:
+        return None
+    between = _RANGE.match(rest)
+    if between is not None:
+        other = _NUMBER.match(rest, between.end())
+        again = other is not None and "or" in between.group() and _value(other) == value
+        return value if again else None
+    if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
+        return value
+    others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
+    return value if all(_same(value, other) for other in others) else None
+
+
+def _only_likely(text: str) -> float | None:
+    """The value of a phrase that does not start with its number: `low (0.2)`, `I would say 20%`."""
+    values = [_value(m) for m in _NUMBER.finditer(text) if _likely(m)]
+    if not values or values[0] is None:
+        return None
+    first = values[0]
+    return first if all(v is not None and _same(first, v) for v in values) else None
+
+
+def _likely(match: re.Match[str]) -> bool:
+    """Whether the number looks like a probability, not like a count of something."""
+    return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) < 0.006
+
+
+def _value(match: re.Match[str]) -> float | None:
+    if match["sign"]:
+        return None
+    digits = match["a"]
+    if "," in digits and not digits.startswith(("0,", ",", "1,0")) and not match["percent"]:
+        return None
+    number = float(digits.replace(",", ".") + (match["e"] or ""))
+    if match["b"] is not None:
+        below = float(match["b"])
+        if below == 0:
+            return None
+        if number >= 10 and number + below == 100:
+            return None  # odds: 50/50, 40/60
+        number /= below
+    if match["percent"]:
+        number = round(number / 100, 12)
+    return _within(number)
+
+
+def read_probability(text: str) -> float | None:
+    """The probability in an answer to a question for it; None where there is no single number."""
+    return parse_probability(drop_thinking(text, []).strip().strip("`"))

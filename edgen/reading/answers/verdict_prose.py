@@ -1,0 +1,300 @@
+"""Which of two sides a sentence says is the better one, by a list of the ways in which it can be said.
+
+A sentence counts only if it is one of these from its start, or behind a clause that takes nothing back,
+and ends there or goes on with a reason: `Interaction 2 is better because …`, `I would choose the first
+one.` Better at one thing, for one kind of student, on the surface, perhaps, or in somebody else's
+eyes is no statement. Everything else is None, whatever a reader might make of it.
+
+Sentences come with one character for each side they mention (`marked`), so that the patterns are about
+sides and words and not about spelling. Every repetition in a pattern is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+Choice = Literal[1, 2]
+
+
+def words(pattern: str) -> re.Pattern[str]:
+    """A pattern of words in lower case, whatever case the text has."""
+    return re.compile(pattern, re.IGNORECASE)
+
+
+# A side as a bare number and as a name; of private use in Unicode.
+BARE = "[\ue001\ue002]"
+NAME = "[\ue011\ue012]"
+SIDE = "[\ue001\ue002\ue011\ue012]"
+PRIVATE_USE = re.compile("[\ue001-\ue032]")
+_SIDES: dict[str, Choice] = {"\ue001": 1, "\ue002": 2, "\ue011": 1, "\ue012": 2}
+_BARES: dict[str, str] = {"1": "\ue001", "2": "\ue002"}
+_NAMES = {
+    "1": "\ue011",
+    "2": "\ue012",
+    "one": "\ue011",
+    "two": "\ue012",
+    "first": "\ue011",
+    "second": "\ue012",
+}
+_BACK = {"former": "\ue031", "latter": "\ue032"}
+
+_SHOWN = "interaction|response|conversation|dialogue|dialog|option|transcript|lesson|exchange|teacher"
+NOUN = f"(?:{_SHOWN}|answer|reply|candidate|choice|sample|number)"
+# Not in 10, 1.5, -1, 1/2, 2%, 1 > 2, 2 out of 10, and not `Interaction 1's teacher`.
+_START = r"(?<![^\W_\u3040-\u30ff\u4e00-\u9fff])(?<![0-9][.,:/–—-])(?<![-–+/<>~≈.,€£¥^])(?<!/ )"
+_END = r"(?![^\W_]|[.,:]{1,3}[0-9]|'s\b| ?[/%<>=~≈+×€£¥^]|[-–—][0-9]| (?:out )?of\b)"
+_MENTION = words(
+    rf"\b(?:the )?{NOUN} ?(?:[#-] ?)?(?P<named>[12]|one\b|two\b){_END}"
+    rf"|\b(?:the )?{NOUN} ?\((?P<inside>[12])\)"
+    rf"|\b(?:the )?(?P<ordinal>first|second) (?:(?:{_SHOWN})\b|one\b)(?!'s)"
+    r"|\bthe (?P<the>first|second)(?= (?:is|wins|has|will|would|over)\b| ?[.,;!)\"]| ?\Z)"
+    rf"|\bthe (?P<back>former|latter)\b(?: (?:{_SHOWN}|one)\b)?(?!'s)"
+    rf"|{_START}(?P<bare>[12]){_END}"
+)
+_REACH = 300  # characters that a sentence is looked back into
+_BACK_MARK = re.compile("[\ue031\ue032]")
+_ANY_SIDE = re.compile(SIDE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]{0,2} |\n")
+
+
+def side(mark: str) -> Choice:
+    """The side that a character of a marked text stands for."""
+    return _SIDES[mark]
+
+
+def mark_sides(text: str) -> str:
+    """The text with one character for each side that it mentions."""
+    text = _MENTION.sub(_mark, text)
+    return _BACK_MARK.sub(_referred, text) if _BACK_MARK.search(text) else text
+
+
+def _mark(match: re.Match[str]) -> str:
+    if match["bare"]:
+        return _BARES[match["bare"]]
+    if match["back"]:
+        return _BACK[match["back"].lower()]
+    return _NAMES[(match["named"] or match["inside"] or match["ordinal"] or match["the"]).lower()]
+
+
+def _referred(match: re.Match[str]) -> str:
+    """`The latter` is the second of the two that its sentence named, or of the two that were shown."""
+    before = match.string[max(0, match.start() - _REACH) : match.start()]
+    second = match.group() == "\ue032"
+    if not _ANY_SIDE.search(match.string, 0, match.start()):
+        return "\ue012" if second else "\ue011"
+    named = _ANY_SIDE.findall(_SENTENCE_END.split(before)[-1])
+    if len(named) == 2 and side(named[0]) != side(named[1]):
+        return "\ue012" if side(named[second]) == 2 else "\ue011"
+    return "\ue030"
+
+
+def sentences(lines: Sequence[str]) -> list[str]:
+    """The sentences of a text; a line ends one."""
+    return [part.strip() for line in lines for part in _SENTENCE_END.split(line) if part.strip()]
+
+
+_ADVERBS = (
+    r"(?:(?:clearly|overall|much|far|by far|slightly|a (?:little|bit)|definitely|certainly|significantly|considerably"
+    r"|substantially|noticeably|markedly|ultimately|therefore|thus|still|simply|indeed|in my (?:view|opinion)),? ){0,3}"
+)
+_ONE = rf"(?:one|choice|option|(?:{_SHOWN})\b)"
+_GOOD = r"(?:better|best|preferable|superior|stronger|strongest|preferred)"
+_ALL_IN_ALL = r"(?:,? (?:overall|in every way|by far|all in all|of the two|here)\b){0,2}"
+_VERB = r"(?:choose|pick|prefer|select|go with|vote for|opt for|output)"
+LABEL = (
+    rf"(?:(?:the|my) )?(?:(?:final|overall) )?(?:verdict|choice|decision|output|preference|winner|selection|pick"
+    rf"|judge?ment|conclusion|vote|(?:better|best|preferred|superior|stronger|winning|chosen|selected)(?: {_ONE}| {NOUN})?)"
+    rf"(?: (?:of the two|overall))?(?: {NOUN})?"
+)
+# What a sentence may say; each has its side in a group of its own.
+STATEMENT = (
+    rf"(?:(?P<is>{SIDE}),? (?:however, |though, |overall, )?(?:is {_ADVERBS}(?:the )?{_ADVERBS}{_GOOD}\b(?: {_ONE})?"
+    rf"|(?:would be|stands out as) (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
+    rf"|(?P<wins>{SIDE}) (?:{_ADVERBS}wins|has the edge)\b{_ALL_IN_ALL}(?:,? by a \w{{1,12}} margin)?"
+    rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to (?:a|the) (?:much )?better"
+    rf" (?:interaction|conversation|dialogue|lesson)\b{_ALL_IN_ALL}"
+    rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} (?P<chosen>{SIDE})"
+    rf"(?: as the (?:better|best|stronger|preferred) {_ONE})?{_ALL_IN_ALL}"
+    rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final )?answer is (?P<answer>{NAME}))"
+)
+_CRITERIA = r"(?:criteria|criterion|elements|analysis|factors|characteristics|considerations|comparison|evaluation|points)"
+_CONCLUSIONS = (
+    r"(?:and )?(?:therefore|thus|hence|so|overall|ultimately|finally|consequently|accordingly|in conclusion|in summary"
+    r"|to conclude|to sum up|all in all|on balance|all things considered|for (?:these reasons|this reason)|as a result)"
+)
+CONCLUSION = rf"(?:{_CONCLUSIONS},? )"
+CONCLUDED = words(rf"(?:{_CONCLUSIONS}[,:]? |i (?:therefore|thus) )")
+_OPENING = (
+    rf"(?:{_CONCLUSIONS}[,:]? |(?:{LABEL}|(?:final )?answer) ?: |(?:sure|okay|ok|yes|clearly|definitely|in my (?:view|opinion))[,.!]? "
+    r"|(?:i (?:think|believe|feel|would say)|i'd say)(?: that)?,? |of the two(?: \w{1,20})?, "
+    rf"|(?:based on|considering|given|by) (?:the|these|those|all|all the|all these|this|your) (?:[\w']{{1,20}} ){{0,3}}?{_CRITERIA}"
+    r"(?: (?:above|given|listed|provided))?, "
+    rf"|compared (?:to|with) {SIDE}, |(?:between|comparing) {SIDE} (?:and|with|to) {SIDE}, "
+    r"|after (?:(?:careful|some|much|due|further) )?(?:consideration|thought|reflection|analysis|(?:weighing|comparing|reading|considering) [^,;.?!:]{1,80}), "
+    r"|if i (?:had|have) to (?:choose|pick|decide)(?: one)?, |assuming [^,;.?!:]{1,120} continue[^,;.?!:]{0,80}, ){0,3}"
+)
+_CLAUSE = r"(?:[^;.?!]{3,300}(?:[,;] but|[,;] so|, and so|[,;] (?:therefore|thus|hence),?|;) |(?:although|though|even though|while|whereas) [^;.?!]{3,300}, )?"
+OPENED = rf"(?P<opening>{_OPENING}){STATEMENT}"
+_REASON = (
+    rf"(?:,? \(?because\b|,? (?:since|as) (?:{SIDE}|it|its|he|she|they|the (?:teacher|student)|there (?:is|are)|in {SIDE})(?!\w)"
+    r"|,? for (?:the following|these|several|many|two|three|a few) reasons\b|,? due to\b)"
+)
+_OTHER = rf"(?:(?P<other>{SIDE})|the other(?: one| {NOUN})?)"
+_TAIL = rf"(?:,? (?:than|over|to|rather than|instead of|and not|not) {_OTHER}{_ALL_IN_ALL})?"
+_SENTENCE = words(
+    rf"(?P<clause>{_CLAUSE}){OPENED}{_TAIL}(?: ?[.!,)]{{0,3}}|(?P<reason>{_REASON}[^\n]{{0,1500}}))"
+)
+# `1 because …` at the start of a reply.
+_BECAUSE = words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{6,1500}})")
+# `2 - the student asks more.`, where that is the whole reply.
+_REMARK = words(
+    rf"(?P<is>{BARE}) ?(?:(?:[-–—:;]|, as) (?=\w{{1,20}} \w{{1,20}} \w)|\((?=[^\W\d]))(?P<reason>[^\n]{{0,1500}})"
+)
+
+# Said of a preference, these take something of it back, or say whose or of what it is.
+_HEDGED = words(
+    r"\b(?:ties?|tied|draw|toss-?up|equal|equally|on (?:a )?par|identical|neither|wait|actually|correction|scratch that"
+    r"|kidding|perhaps|maybe|possibly|arguably|might|seems?|seemed|appears?|unless|depend\w{0,4}|whether|almost|nearly"
+    r"|tempt\w{0,4}|surface|glance|impression|initial\w{0,2}|in terms of|when it comes to|for clarity|at least|only|alone|except|aside from"
+    r"|apart from|otherwise|until|graders|readers?|raters|students would|many people|on paper|hypothetical\w{0,2}|not sure|supposedly)\b"
+    r"|\b(?:if|suppose|supposing|provided (?:that|the|it|he|she|you))\b"
+)
+_REPORTED = words(
+    r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?|feels?|wonders?|prefers?"
+    r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many|most people"
+    r"|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
+)
+_MINE = words(r", but my \w{1,12} is")
+_CONTRAST = words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
+_WINS = words(
+    r"\b(?:better|best|superior|preferable|prefer\w{0,5}|stronger|strongest|wins?|winner|ahead|edge|advantage|decisive|tips?|nod"
+    r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer|clearer|leads|criteri\w{1,3}|more \w{1,20}|is\W{0,3}\Z)(?!\w)"
+)
+_TAKEN_BACK = words(
+    r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or|if|unless|provided|only|that is|at least)\b"
+    r"|\b(?:wait|actually|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|disagree|opposite"
+    r"|reconsider\w{0,3}|i mean|mistaken|not so|(?:is|was) (?:not|wrong|false|untrue)|isn't|tied?|draw|toss-?up|equally|equal|on (?:a )?par|neither"
+    r"|not really|not quite|looking closer|the reverse|vice versa|misleading|superficial\w{0,3}|alone|irrelevant|beside the point|the other|i take (?:that|it) back)\b)"
+)
+_RETRACTED = words(
+    r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|reconsider\w{0,3}"
+    r"|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
+)
+_IS_BETTER = words(
+    rf"({SIDE}) (?:is|was|wins|would be) {_ADVERBS}(?:the )?{_GOOD}\b(?: {_ONE})?{_ALL_IN_ALL} ?(?:[.!,;]|\Z)"
+)
+_OTHER_SIDE = words(r"\bthe other\b")
+
+
+_SHORTEST = len("1 wins")
+# `Said nobody.`, `For beginners, that is.`: behind a statement these take it back.
+_FRAGMENT = words(r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when|where)(?: [^\s]{1,30}){1,4}")
+
+
+def find_stated(sentence: str, *, opens: bool = False, alone: bool = False) -> Choice | None:
+    """The side that a sentence says is the better one; `opens` the reply, `alone` is all of it."""
+    if len(sentence) < _SHORTEST or not _ANY_SIDE.search(sentence):
+        return None
+    match = _SENTENCE.fullmatch(sentence)
+    if match is None and opens:
+        match = _BECAUSE.fullmatch(sentence)
+        if match is None and alone:
+            match = _REMARK.fullmatch(sentence)
+            if match is not None and re.search(r"\bboth\b", sentence, re.IGNORECASE):
+                return None
+    if match is None:
+        return None
+    groups = match.groupdict()
+    choice = next(side(groups[name]) for name in STATEMENT_GROUPS if groups.get(name))
+    if groups.get("other") and side(groups["other"]) == choice:
+        return None
+    # An idiom of answering, not a condition.
+    spoken = re.sub(r"\bif i ha(?:d|ve) to\b", "", sentence, flags=re.IGNORECASE)
+    if _HEDGED.search(spoken) or '"' in sentence:
+        return None
+    clause = groups.get("clause") or ""
+    if any(side(mark) != choice for mark in _IS_BETTER.findall(clause)):
+        return None
+    # What others may say before it is no matter where the judge speaks of itself.
+    if _REPORTED.search("" if groups.get("chosen") or _MINE.search(sentence) else clause) or not _holds(
+        groups.get("reason") or "", choice
+    ):
+        return None
+    return choice
+
+
+STATEMENT_GROUPS = ("is", "wins", "leads", "chosen", "named", "answer")
+
+
+def _holds(reason: str, choice: Choice) -> bool:
+    """Whether a reason is one for this side and for none besides."""
+    if _CONTRAST.search(reason):
+        return False
+    for clause in re.split(r"[,;]|\b(?:while|whereas)\b", reason):
+        if _mentions_other(clause, choice) and _WINS.search(clause):
+            # `because unlike Interaction 1 …` names the other and praises this one.
+            return False
+    return True
+
+
+def _mentions_other(text: str, choice: Choice) -> bool:
+    return any(side(mark) != choice for mark in _ANY_SIDE.findall(text)) or bool(_OTHER_SIDE.search(text))
+
+
+def find_statements(said: Sequence[str]) -> Iterator[Choice]:
+    """The sides that any of the sentences states."""
+    for sentence in said:
+        choice = find_stated(sentence)
+        if choice is not None:
+            yield choice
+
+
+def is_retracted(said: Sequence[str], choice: Choice) -> bool:
+    """Whether anything behind an answer takes it back or gives the other one."""
+    return any(
+        _RETRACTED.search(sentence) or any(side(mark) != choice for mark in _IS_BETTER.findall(sentence))
+        for sentence in said
+    ) or any(other != choice for other in find_statements(said))
+
+
+def is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
+    """Whether another sentence than the one at `at` speaks for the other side or takes this one back."""
+    for i, sentence in enumerate(said):
+        if i == at:
+            continue
+        if i > at and _TAKEN_BACK.search(sentence):
+            return True
+        if i == at + 1 and _FRAGMENT.fullmatch(sentence) and not _ANY_SIDE.search(sentence):
+            return True
+        if _mentions_other(sentence, choice) and _WINS.search(sentence):
+            return True
+    return any(other != choice for other in find_statements(said))
+
+
+_VERDICT = words(
+    rf"(?:\b(?:answer|verdict|better|best|choice|decision|output|winner|conclusion|overall|final|result|preferred|summary|sure|ok|okay|yes|certainly)\b|{SIDE}|\|)"
+)
+
+
+def is_heading(before: str) -> bool:
+    """Whether the line before a statement is a heading (`Clarity`), which says what it is about."""
+    if len(before) > 80 or _VERDICT.search(before):
+        return False
+    return before[-1:] not in (".", "!", ")", ";") or len(before.split()) <= 2
+
+
+def find_preferred(said: Sequence[str]) -> Choice | None:
+    """The side that the first or the last sentence states and that nothing else disputes."""
+    if not said:
+        return None
+    found: set[Choice] = set()
+    for at in {0, len(said) - 1}:
+        choice = find_stated(said[at], opens=at == 0, alone=len(said) == 1)
+        if choice is None or (at and is_heading(said[at - 1])):
+            continue
+        if is_disputed(said, at, choice):
+            return None
+        found.add(choice)
+    return found.pop() if len(found) == 1 else None

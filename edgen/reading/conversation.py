@@ -1,0 +1,170 @@
+"""A raw reply to a conversation, or to the reason why it is none.
+
+`read` tries the strict forms first, then takes away what stands around the answer (thinking,
+fences, chatter), and reads JSON or lines. It never raises, and its work is linear in the length.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.core.values import Conversation, Rejection, RejectionReason
+from edgen.reading.assembly import assemble, make_entry
+from edgen.reading.foreign_words import translate, translate_own, translate_probability
+from edgen.reading.lines.conversation import find_in_lines
+from edgen.reading.lines.role_lines import find_role_lines
+from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
+from edgen.reading.loose_json.parser import Parsed, parse
+from edgen.reading.refusals import find_service_refusal, is_refusal
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
+from edgen.reading.strict import read_strict
+from edgen.reading.text import surroundings
+from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.reading.text.marker import find_marker
+from edgen.reading.text.quotes import trim
+from edgen.reading.text.thinking import drop_thinking
+
+
+def read(
+    text: str,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    roles: RoleWords = TEACHER_STUDENT,
+    words: OwnWords = (),
+) -> Conversation | Rejection:
+    """The conversation in a reply, or why there is none.
+
+    `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its
+    words when it refused outside the text; `roles` are those who may speak, `words` a job's own for them. Never raises.
+    """
+    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+        return refused
+    roles = roles.with_own(words) if words else roles
+    if roles.own and (named := translate_own(text, roles)) is not text:
+        return _noted(read_strict(named, roles) or read_any(named, roles), Repair.ROLE_ALIAS)
+    return read_strict(text, roles) or read_any(text, roles)
+
+
+def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Rejection:
+    """What the general reader alone makes of a text: the same as the strict ones wherever these read it."""
+    result = _as_it_stands(text, roles)
+    if isinstance(result, Rejection):
+        translation = translate(text, roles)
+        if translation is None:
+            return result
+        result = _noted(_as_it_stands(translation.text, roles), Repair.ROLE_ALIAS)
+        return _noted(result, Repair.MARKER_FORM) if translation.ended else result
+    if result.probability is None and (translated := translate_probability(text, roles)) is not None:
+        again = _as_it_stands(translated, roles)
+        if isinstance(again, Conversation) and _says_the_same(again, result):
+            return again
+    return result
+
+
+def _says_the_same(again: Conversation, result: Conversation) -> bool:
+    """Whether two readings differ in nothing that is said but in what stands behind it."""
+    *turns, last = result.turns
+    return list(again.turns[:-1]) == turns and last.text.startswith(again.turns[-1].text)
+
+
+def _noted(result: Conversation | Rejection, repair: Repair) -> Conversation | Rejection:
+    """The conversation with this repair among its own."""
+    if isinstance(result, Rejection) or repair in result.repairs:
+        return result
+    return msgspec.structs.replace(result, repairs=(*result.repairs, str(repair)))
+
+
+def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
+    """What a text says in the reader's own words."""
+    repairs: list[str] = []
+    text = replace_surrogates(text, repairs)
+    if not trim(text):
+        return Rejection(RejectionReason.EMPTY, "the answer is blank")
+    if "\r" in text and "\n" not in text:
+        text = text.replace("\r", "\n")
+    text = drop_thinking(text.removeprefix("\ufeff"), repairs, roles)
+    if not trim(text):
+        return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
+    parsed = parse(text, roles)
+    in_json = None if parsed is None else _read_json(parsed, list(repairs), roles)
+    if parsed is not None and isinstance(in_json, Conversation):
+        around = _around(text, parsed, in_json, repairs, roles)
+        if around is None and parsed.cut:
+            return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
+        return around or in_json
+    in_lines = _read_lines(text, repairs, roles)
+    # A list of one turn in JSON says more about what is wrong than lines that are none.
+    none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
+    return in_json if none and in_json is not None else in_lines
+
+
+def _around(
+    text: str, parsed: Parsed, inner: Conversation, repairs: list[str], roles: RoleWords
+) -> Conversation | None:
+    """The conversation in lines that JSON in one of its turns is only a part of; None if there is none."""
+    if not find_role_lines(parsed.before, roles):
+        return None
+    outer = _read_lines(text, list(repairs), roles)
+    return outer if isinstance(outer, Conversation) and len(outer.turns) > len(inner.turns) else None
+
+
+def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversation | Rejection | None:
+    """What JSON in the text holds; None if there is no turn in it."""
+    spoken = find_in_json(parsed.values, roles)
+    if not spoken.entries:
+        return _read_text_in(spoken, repairs, roles)
+    given, before = surroundings.split_probabilities(parsed.before)
+    late, after = surroundings.split_probabilities(parsed.after)
+    behind = find_marker(after)
+    if behind is not None:
+        after = behind.said + after[behind.end :]
+    noted = {
+        Repair.CODE_FENCE: surroundings.FENCE.search(parsed.before) is not None,
+        Repair.PREAMBLE: surroundings.has_words(before),
+        Repair.JSON_REPAIRED: parsed.mended,
+        Repair.JSON_ESCAPES: parsed.escaped,
+        Repair.STRAY_TEXT: spoken.strangers,
+        Repair.ROLE_NAME: spoken.named,
+        Repair.ROLE_ALIAS: spoken.aliased,
+    }
+    repairs += [name for name, found in noted.items() if found]
+    tail: list[str] = [Repair.POSTAMBLE] if surroundings.has_words(after) else []
+    entries = [make_entry(role, said, repairs) for role, said in spoken.entries]
+    return assemble(
+        entries,
+        spoken.probabilities or late or given,
+        repairs,
+        tail,
+        unspoken=spoken.unspoken or behind is not None,
+        ended_by=spoken.ended_by,
+    )
+
+
+def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords) -> Conversation | None:
+    """The conversation that stands as one text in lines inside JSON; None if there is none."""
+    for text in spoken.texts[:4]:
+        block = find_in_lines(text, roles)
+        if block is not None and block.speakers > 1:
+            values = spoken.probabilities or block.probabilities
+            names = [*repairs, *block.repairs]
+            result = assemble(
+                block.entries, values, names, [], unspoken=block.unspoken, ended_by=spoken.ended_by
+            )
+            return result if isinstance(result, Conversation) else None
+    return None
+
+
+def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation | Rejection:
+    block = find_in_lines(text, roles)
+    if block is None:
+        if is_refusal(text):
+            return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
+        return Rejection(RejectionReason.NO_TURNS, f"no line that a role speaks: {excerpt(text)}")
+    result = assemble(
+        block.entries, block.probabilities, [*repairs, *block.repairs], [], unspoken=block.unspoken
+    )
+    if isinstance(result, Rejection) and is_refusal(block.head):
+        return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
+    return result

@@ -1,0 +1,151 @@
+"""What may be wrong with a turn that was read well: a leaked secret, a loop.
+
+Both detectors are pure, raise on no text, and work in time linear in its length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+# Scripts that put no space between words: there each character counts as one.
+_SOLID = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(
+    rf"[{_SOLID}]|[^\W_{_SOLID}]+(?:'[^\W_{_SOLID}]+)*"
+    # Signs that change what a sum says are words; other marks are punctuation.
+    r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
+)
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
+_SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
+_FOLD = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´ʼ", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—―−﹣－", "-"),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
+    }
+)
+_SLASH = re.compile(r" ?([-/]) ?")
+
+MIN_SECRET_WORDS = 2
+MIN_SECRET = 8  # characters; shorter phrases come up by themselves
+MIN_WORDS = 4  # a turn of fewer may well be said twice: "Yes, I see."
+MIN_SENTENCE = 3
+MIN_LONG = 12  # words of a turn that may nearly equal another
+SAME = 0.9
+MAX_COMPARED = 1000  # words compared in order, behind what both texts start with
+
+
+def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | None:
+    """The first secret that `text` holds word for word, unless one of the texts in `heard` has it too.
+
+    Case, white space, and the kind of quotation marks and dashes do not matter; words are whole. A
+    secret of one word, or of fewer than eight characters, is none: people say such a thing by chance.
+    """
+    said: str | None = None
+    for secret in secrets:
+        wanted = fold(secret)
+        length = len(_WORD.findall(wanted))
+        if length < MIN_SECRET_WORDS or (len(wanted) < MIN_SECRET and length < MIN_WORDS):
+            continue
+        said = fold(text) if said is None else said
+        if _holds(said, wanted) and not any(_holds(fold(other), wanted) for other in heard):
+            return secret
+    return None
+
+
+def fold(text: str) -> str:
+    """The text as secrets are looked for in it: case, white space, kinds of quotation marks and dashes do not
+    matter."""
+    return _SLASH.sub(r"\1", " ".join(text.translate(_FOLD).casefold().split()))
+
+
+def _holds(text: str, phrase: str) -> bool:
+    """Whether the phrase stands in the text with no letter or digit running on at either end."""
+    at = text.find(phrase)
+    while at >= 0:
+        end = at + len(phrase)
+        if not (_joined(text[at - 1 : at], phrase[0]) or _joined(phrase[-1], text[end : end + 1])):
+            return True
+        at = text.find(phrase, end)
+    return False
+
+
+def _joined(before: str, behind: str) -> bool:
+    """Whether two neighbouring characters belong to one word."""
+    return len(_WORD.findall(before + behind)) == 1 and before.isalnum() and behind.isalnum()
+
+
+def loops(text: str, earlier: Sequence[str]) -> bool:
+    """Whether a side repeats itself. `earlier` are its own turns before this one, in their order.
+
+    It does if the text equals one of them (case, white space and punctuation aside; a text of fewer
+    than four words must equal the last two), if it nearly equals the last one (at least 90% the same
+    words in the same order, and the same numbers), or if it says one sentence three times.
+    """
+    said = words(text)
+    if not said:
+        return _equals_last_two(text.split(), [other.split() for other in earlier[-2:]])
+    if len(said) < MIN_WORDS:
+        return _equals_last_two(said, [words(other) for other in earlier[-2:]])
+    if any(said == words(other) for other in earlier):
+        return True
+    if earlier and _nearly(said, words(earlier[-1])):
+        return True
+    sentences = (tuple(words(part)) for part in _SENTENCE.split(text))
+    counts = Counter(sentence for sentence in sentences if len(sentence) >= MIN_SENTENCE)
+    return any(count >= 3 for count in counts.values())
+
+
+def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
+    return bool(words) and len(last) == 2 and last[0] == words == last[1]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, without regard to case and to the kind of its apostrophes and dashes.
+
+    A number is one; so is each character of a script without spaces, and a sign that changes what a sum says.
+    """
+    if text.isascii():  # the quicker way to the same: of these only the backtick is folded
+        return _ASCII_WORD.findall(text.replace("`", "'").lower())
+    return _WORD.findall(text.translate(_FOLD).casefold())
+
+
+def _nearly(a: list[str], b: list[str]) -> bool:
+    """Whether two long texts hold mostly the same words in the same order, and the same numbers.
+
+    Only the first thousand words are compared in order behind those that both start with: enough for
+    any turn, and the cost stays bounded.
+    """
+    most = max(len(a), len(b))
+    if min(len(a), len(b)) < MIN_LONG or (Counter(a) & Counter(b)).total() < SAME * most:
+        return False
+    # An exercise with other numbers is another exercise.
+    if [w for w in a if w[0].isdigit()] != [w for w in b if w[0].isdigit()]:
+        return False
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[same : same + MAX_COMPARED], b[same : same + MAX_COMPARED]
+    same = min(same, MAX_COMPARED)
+    wanted = math.ceil(SAME * (same + max(len(a), len(b))) - 1e-9) - same
+    allowed = len(a) + len(b) - 2 * wanted
+    return wanted <= 0 or (allowed >= 0 and _edits(a, b, allowed) <= allowed)
+
+
+def _edits(a: list[str], b: list[str], most: int) -> int:
+    """How many words must be taken out or put in to make b of a; most + 1 if more than `most`.
+
+    The greedy algorithm of Myers (An O(ND) difference algorithm, Algorithmica 1, 1986).
+    """
+    reach = {1: 0}
+    for edits in range(most + 1):
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and reach[k - 1] < reach[k + 1])
+            x = reach[k + 1] if down else reach[k - 1] + 1
+            while x < len(a) and 0 <= x - k < len(b) and a[x] == b[x - k]:
+                x += 1
+            reach[k] = x
+            if x >= len(a) and x - k >= len(b):
+                return edits
+    return most + 1

@@ -1,0 +1,248 @@
+"""Replies in other words than the reader's own: `Lehrer:` and `Schüler:`, `老师：`, names that a job gives.
+
+What names a speaker, gives the probability or ends the conversation is put into the words that the reader knows; it
+then reads the reply as any other. A word counts only where a line begins with it as a label, and only if the reply
+names both sides by one language's words (perhaps together with `Teacher:` or `Student:`): so nobody's speech is
+split because it mentions a maestro. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
+
+from edgen.reading.roles import RolePattern, RoleWords
+
+_ARTICLES = "der|die|das|le|la|les|el|los|il|lo|un|una|o|a|os|as|the"
+_MOST = 20_000  # labels; no conversation has more
+_OWN = "\0"  # stands for the job's own words among the languages
+
+# Marks of the direction of writing; around a label and at a line's ends they are debris.
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_DIRECTION = re.compile(
+    rf"[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$", re.MULTILINE
+)
+_MARK = r"(?:[^\w\n(\[:：]|_)"
+_LABEL = r"""
+    (?P<before>^(?:[^\w\n]|_){0,40}+(?:\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,2}
+        |(?<=[\[,"”])[^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
+        |"(?:role|speaker|name|who|from|author|character)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
+        |(?<=[{,])\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
+    (?=\w)(?P<article>(?:%s)[ ]|l['’])?(?P<word>%s)
+    (?=(?P<number>[ ]?\#?\d{1,2})?
+        (?:MARK{0,4}(?:[ ]?[(（][^()（）\n]{1,60}[)）])?MARK{0,4}[^\S\n]{0,3}[:：]
+        |[\]】>|]|"[^\S\n]{0,9}[,}\n]
+        |(?P<alone>[*_\#\])】>]{0,4}[^\S\n]{0,8}(?=\n|\Z))))
+""".replace("MARK", _MARK)
+_BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
+
+_CHANCE = (
+    r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo|olasılık"
+    r"|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
+)
+# Every one of these words holds one of these.
+_STEMS = (
+    "wahrsch", "probab", "waarsch", "prawdop", "olas", "вероят", "ймовір", "概率", "率", "可能性", "확률", "가능성", "احتمال", "संभाव",
+    "प्रायिक", "הסתברות",
+)  # fmt: skip
+_FOOT = re.compile(
+    rf"^(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
+    r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LINE = RolePattern(r"^[^\w\n]{0,40}(?:NAME)\b[^:：\n]{0,60}[:：]", re.MULTILINE)
+_OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*[{\[])")
+# Escaped letters beyond ASCII; an escaped backslash begins none.
+_ESCAPED = re.compile(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
+_HEADING = re.compile(
+    r"^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo|conversazione|dialogo|conversa|gesprek"
+    r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NOT = re.compile(
+    r"(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|değil|לא)(?![^\W_])"
+    r"|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं",
+    re.IGNORECASE,
+)
+_SIGNS = str.maketrans({"٫": ".", "٪": "%", "％": "%"})
+_END_WORDS = (
+    r"(?:das\s)?ende\s(?:des\s|der\s)?(?:gesprächs?|unterhaltung|konversation|dialogs?|unterrichts?)|gesprächsende"
+    r"|(?:das\s)?gespräch\s(?:ist\s)?(?:zu\sende|beendet|endet)"
+    r"|fin\s(?:de\sla\s|du\s|del\s|de\sl['’])?(?:conversation|dialogue|discussion|conversación|diálogo|charla)"
+    r"|fine\s(?:della\s|del\s)?(?:conversazione|dialogo)|fim\sd[ao]\s(?:conversa|conversação|diálogo)"
+    r"|einde\s(?:van\s)?(?:het\s)?gesprek|конец\s(?:разговора|беседы|диалога)|кінець\sрозмови|koniec\srozmowy"
+    r"|konuşma(?:nın)?\ssonu|(?:对话|對話|会话|谈话|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"
+    r"|(?:대화|수업)(?:의)?\s?(?:종료|끝)|نهاية\s(?:المحادثة|الحوار)|انتهت\sالمحادثة"
+    r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה"
+)
+_ENDED = re.compile(rf"[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]", re.IGNORECASE)
+_END = "[end of conversation]"
+
+
+class Translation(NamedTuple):
+    """A reply in the reader's own words. `ended`: an end marker had other words."""
+
+    text: str
+    ended: bool
+
+
+class _Word(NamedTuple):
+    """A side, the languages that call it so, and whether the reader knows the word itself."""
+
+    role: str
+    languages: frozenset[str]
+    known: bool
+
+
+def translate_own(text: str, roles: RoleWords) -> str:
+    """The text with a job's own words as the roles' names, where it names two roles and one of them so."""
+    return (_translate_labels(_plain(text), roles, (_OWN,)) or text) if roles.own else text
+
+
+def translate_own_labels(text: str, roles: RoleWords) -> str:
+    """The text with each label in a job's own words as a role's name, whoever else speaks."""
+    if not roles.own:
+        return text
+    pattern, words = _table(roles)
+    return pattern.sub(lambda match: _renamed(match, words, (_OWN,)), text)
+
+
+def translate(text: str, roles: RoleWords) -> Translation | None:
+    """The text in the reader's words; None if it does not name two roles in another language."""
+    text = _plain(text)
+    labelled = _translate_labels(text, roles, tuple(roles.languages))
+    if labelled is None:
+        return None
+    text, ends = _ENDED.subn(_END, _BRACKETED.of(roles).sub(r"\1: ", labelled))
+    text = _HEADING.sub(r"\1Conversation\2", text)
+    return Translation(translate_probability(text, roles) or text, ends > 0)
+
+
+def translate_conversation(turn: str, roles: RoleWords) -> str:
+    """What should be one turn, in the reader's words if it is a whole conversation: one that opens with a label and
+    names two roles in another language."""
+    if "\n" not in turn and "{" not in turn:
+        return turn
+    translation = translate(turn, roles)
+    return turn if translation is None or not _OPENS.of(roles).match(translation.text) else translation.text
+
+
+def translate_probability(text: str, roles: RoleWords) -> str | None:
+    """The text with its last line that gives a probability in another language as the reader knows it; None if
+    there is no such line."""
+    lower = text.lower()
+    if not any(stem in lower for stem in _STEMS):
+        return None
+    foot = None
+    for foot in _FOOT.finditer(text):  # noqa: B007 - the last one counts
+        pass
+    if foot is None or _LINE.of(roles).search(text, foot.end()):
+        return None
+    given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
+    value = "".join([str(unicodedata.digit(c)) if c.isdigit() else c for c in given])
+    # Portuguese says `no` for "in the".
+    about = (
+        re.sub(r"\bno\b", "", foot["label"]) if "probabilidade" in foot["label"].lower() else foot["label"]
+    )
+    label = "Probability of not understanding" if _NOT.search(about) else "Probability"
+    return f"{text[: foot.start()]}{label}: {value.strip()}{text[foot.end() :]}"
+
+
+def translate_marker(turn: str) -> str:
+    """One turn with an end marker in another language at its end as the reader knows it."""
+    if turn[-3:].isascii() and not any(bracket in turn[-3:] for bracket in "])>"):
+        return turn
+    found = _ENDED.search(turn, max(0, len(turn) - 60))
+    return turn if found is None or turn[found.end() :].strip() else turn[: found.start()] + _END
+
+
+def _plain(text: str) -> str:
+    """Line ends as one kind where there is one only, no marks of direction around labels, and letters beyond ASCII
+    as themselves where JSON has them escaped."""
+    if "\\u" in text and "{" in text:
+        text = _ESCAPED.sub(_unescaped, text)
+    if "\r" in text and "\n" not in text:
+        text = text.replace("\r", "\n")
+    return text if text.isascii() else _DIRECTION.sub("", text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escapes = match["letters"]
+    return match[0] if escapes is None else str(json.loads(f'"{escapes}"'))
+
+
+def _translate_labels(text: str, roles: RoleWords, languages: Iterable[str]) -> str | None:
+    """The text with the labels of one language as the roles' names: of the one that has most of them.
+    None where none of the languages names a role, or fewer than two roles are named."""
+    lower = text.lower()
+    if not any(form in lower for form in _foreign(roles)):
+        return None
+    pattern, words = _table(roles)
+    found = [words[_key(match["word"])] for match in islice(pattern.finditer(text), _MOST) if _stands(match)]
+    known = {word.role for word in found if word.known}
+    best, most = None, 0
+    for language in languages:
+        named = [word for word in found if {language, _OWN} & word.languages]
+        several = len(known | {word.role for word in named}) > 1
+        if several and len(named) > most and any(language in word.languages for word in named):
+            best, most = language, len(named)
+    if best is None:
+        return None
+    chosen = (best, _OWN)
+    return pattern.sub(lambda match: _renamed(match, words, chosen), text)
+
+
+def _stands(match: re.Match[str]) -> bool:
+    """Whether a word that fills its line is decorated as a heading or a tag is."""
+    return match["alone"] is None or any(mark in match["before"] for mark in "*#[<_【")
+
+
+def _renamed(match: re.Match[str], words: Mapping[str, _Word], languages: tuple[str, ...]) -> str:
+    word = words[_key(match["word"])]
+    if not _stands(match) or not word.languages.intersection(languages):
+        return match[0]
+    return f"{match['before']}{word.role}"
+
+
+@cache
+def _table(roles: RoleWords) -> tuple[re.Pattern[str], dict[str, _Word]]:
+    """The pattern of a label, and whom each word names: a job's own words before a language's, those before the
+    reader's."""
+    known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
+    foreign: list[tuple[str, str, Iterable[str]]] = [(_OWN, role, words) for role, words in roles.own]
+    for language, by_role in roles.languages.items():
+        foreign += [(language, role, by_role[i].split()) for i, role in enumerate(roles.names)]
+    named: dict[str, str] = {}
+    languages: dict[str, set[str]] = {}
+    for language, role, words in foreign:
+        for key in map(_key, words):
+            if named.setdefault(key, role) == role:
+                languages.setdefault(key, set()).add(language)
+    named = {**known, **named}
+    spelt = {form for word in named for form in (word, unicodedata.normalize("NFD", word))}
+    choices = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))
+    pattern = re.compile(_LABEL % (_ARTICLES, choices), re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+    return pattern, {
+        key: _Word(role, frozenset(languages.get(key, ())), known.get(key) == role)
+        for key, role in named.items()
+    }
+
+
+@cache
+def _foreign(roles: RoleWords) -> tuple[str, ...]:
+    """The words, however their letters are stored, of which a text has to hold one to be looked at."""
+    new = [
+        key
+        for key, word in _table(roles)[1].items()
+        if word.languages and not (word.known and _OWN not in word.languages)
+    ]
+    return tuple({form for key in new for form in (key, unicodedata.normalize("NFD", key))})
+
+
+def _key(word: str) -> str:
+    return unicodedata.normalize("NFC", word).lower()

@@ -1,0 +1,1 @@
+"""Conversations in lines that each begin with who speaks."""

@@ -1,0 +1,1 @@
+"""Conversations in JSON as models write it, mended where a strict parser refuses it."""

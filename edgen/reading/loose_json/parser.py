@@ -1,0 +1,211 @@
+"""JSON as models write it: a strict parser first, and one that mends what the strict one refuses.
+
+Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in
+the text's length, however deep it is nested.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from edgen.reading.roles import RolePattern, RoleWords
+
+MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object: its members in their order, a key as often as it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """JSON values found in a text, where they stood, and what they needed."""
+
+    values: tuple[Any, ...]
+    before: str
+    after: str
+    mended: bool
+    escaped: bool
+    cut: bool  # the text ends inside a string
+
+
+_START = RolePattern(
+    r"^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))",
+    re.MULTILINE | re.IGNORECASE,
+)
+_STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
+_BETWEEN = re.compile(r"[\s,]*")
+# Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
+_ESCAPE = re.compile(
+    r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])"
+    r"|t(?=imes|ext|heta|herefore|au\b|frac|riangle|ilde)|(?<!\\[nt]\\)t(?=o\b|anh?\b)"
+    r"|n(?=abla|eq\b|otin\b)|(?<=[\s$({=]\\)n(?=e\b|u\b|eg\b))|[bfnrt]|(?P<unknown>))"
+)
+
+
+def parse(text: str, roles: RoleWords) -> Parsed | None:
+    """The JSON values of a text that holds any, one after the other; None if none starts a line."""
+    first = _START.of(roles).search(text)
+    if first is None:
+        return None
+    start = at = first.end() - 1
+    escaped, count = _double(text[at:]) if "\\" in text else (text[at:], 0)
+    values: list[Any] = []
+    mended = cut = False
+    at = 0
+    while at < len(escaped) and escaped[at] in "[{":
+        if not mended:
+            try:
+                value, end = _STRICT.raw_decode(escaped, at)
+            except (ValueError, RecursionError):
+                mended = True
+        if mended:
+            value, end, cut = _mend(escaped, at)
+        values.append(value)
+        at = end
+        following = _BETWEEN.match(escaped, at)
+        assert following is not None
+        if following.end() < len(escaped) and escaped[following.end()] in "[{":
+            at = following.end()
+    return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0, cut)
+
+
+def is_misescaped(text: str) -> bool:
+    """Whether JSON holds a backslash that should have been doubled."""
+    return "\\" in text and _double(text)[1] > 0
+
+
+def _double(text: str) -> tuple[str, int]:
+    """The text with the backslashes doubled that a strict parser would refuse or take for a control."""
+    count = 0
+
+    def doubled(match: re.Match[str]) -> str:
+        nonlocal count
+        if match.lastgroup is None:
+            return match.group()
+        count += 1
+        return "\\" + match.group()
+
+    return _ESCAPE.sub(doubled, text), count
+
+
+_TOKEN = re.compile(
+    r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
+)
+_CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
+_STRING_ENDS = frozenset("\"”'’")
+_LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
+_AFTER_VALUE = re.compile(r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)")
+_AFTER_KEY = re.compile(r"\s*+(?::|=>)")
+_NEXT_KEY = re.compile(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
+_UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_MARK = re.compile(r"\\.|[\"”’'\n]", re.DOTALL)
+
+
+class _Frame:
+    """A container that is still open."""
+
+    __slots__ = ("items", "key", "keyed", "kind")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.items: list[tuple[str | None, Any]] = []
+        self.key: str | None = None
+        self.keyed = False
+
+    def add(self, value: Any) -> None:
+        self.items.append((self.key, value))
+        self.keyed = self.keyed or self.key is not None
+        self.key = None
+
+    def colon(self) -> None:
+        if self.key is None and self.items and self.items[-1][0] is None:
+            last = self.items.pop()[1]
+            self.key = last if isinstance(last, str) else str(last)
+
+    def value(self) -> Any:
+        if self.keyed:
+            return Pairs((key or "", value) for key, value in self.items)
+        return [value for _, value in self.items]
+
+
+def _mend(text: str, at: int) -> tuple[Any, int, bool]:
+    """The value that starts at `at` with a bracket, and where it ends: at the end of the text if
+    it is never closed; and whether the text ends inside a string of it."""
+    cut = False
+    stack: list[_Frame] = []
+    done: Any = []
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        assert match is not None
+        at = match.end()
+        kind = match.lastgroup
+        if kind is None:
+            at += 1
+        elif kind == "open":
+            if len(stack) == MAX_DEPTH:
+                break
+            stack.append(_Frame(match["open"]))
+        elif kind == "close":
+            # A bracket of the wrong kind closes as well: one of the two was forgotten.
+            done = stack.pop().value()
+            if not stack:
+                return done, at, False
+            stack[-1].add(done)
+        elif kind == "colon":
+            stack[-1].colon()
+        elif kind == "quote":
+            string, at = _string(text, at, match["quote"], is_value=stack[-1].key is not None)
+            stack[-1].add(string)
+            cut = at == len(text) and text[-1] not in _STRING_ENDS
+        else:
+            stack[-1].add(_word(match["word"]))
+    while stack:
+        done = stack.pop().value()
+        if stack:
+            stack[-1].add(done)
+    return done, len(text), cut
+
+
+def _word(word: str) -> Any:
+    lowered = word.lower()
+    if lowered in _LITERALS:
+        return _LITERALS[lowered]
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def _string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
+    """The string that starts at `start`, and where what follows it begins.
+
+    A quotation mark closes it only if what follows looks like JSON, so that one inside a sentence
+    needs no backslash.
+    """
+    close = _CLOSING[quote]
+    if quote == '"""':
+        end = text.find(close, start)
+        return (text[start:], len(text)) if end < 0 else (text[start:end], end + 3)
+    for match in _MARK.finditer(text, start):
+        mark = match.group()
+        if mark == close or (mark == '"' and close == "”"):
+            if _AFTER_VALUE.match(text, match.end()) or (
+                not is_value and _AFTER_KEY.match(text, match.end())
+            ):
+                return _unescape(text[start : match.start()]), match.end()
+        elif mark == "\n" and is_value and _NEXT_KEY.match(text, match.end()):
+            return _unescape(text[start : match.start()].rstrip().rstrip(",")), match.end()
+    return _unescape(text[start:]), len(text)
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return re.sub(r"\\(.)", lambda m: _UNESCAPES.get(m[1], m[1]), text, flags=re.DOTALL)

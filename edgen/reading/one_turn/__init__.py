@@ -1,0 +1,1 @@
+"""One turn of self-play out of a reply."""

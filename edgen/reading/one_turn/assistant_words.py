@@ -1,0 +1,166 @@
+"""What a model says as itself and not as the side that it plays: refusals, announcements, notes.
+
+A student may say "I can't do this, I don't understand", and a teacher may give up or write a note on
+the lesson. Only what no student or teacher says is taken: words about being an AI, about guidelines, about a
+request, about the reply itself or about whose turn it is. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.one_turn.quotations import find_quotations
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import RolePattern, RoleWords
+
+_NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
+_DECLINES = re.compile(
+    # One \b before all of them: where no word begins, none is tried.
+    # "As an AI, I can't …", "I'm an AI language model and do not …"
+    r"\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
+    r"(?:\s+(?:language\s+model|model|assistant|system|chatbot))?\s*(?:,|and\b|so\b|that\b|i\b|designed|created|trained)"
+    r"[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
+    rf"|{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
+    r"|i(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
+    rf"{_NOT}\s+(?:assist(?:\s+you)?|comply)\s+with\s+(?:that|this)\b"
+    rf"|{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your|the)\s+(?:request|role-?play)"
+    rf"|{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in|continue)\s+"
+    r"(?:this|that|such|the|any)?\s*(?:kind\s+of\s+|type\s+of\s+)?(?:content|role-?play\w*|response\s+to\s+(?:that|this))"
+    r"|(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
+    r"|against\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies|programming)\b"
+    r"|violates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
+    # the same in a few other languages
+    r"|als\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
+    r"|como\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
+    r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
+    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
+    re.IGNORECASE,
+)
+# In languages that the pattern above does not have; looked at only where one of the words below is there.
+_DECLINES_ABROAD = re.compile(
+    r"\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
+    r"|\bcomo\s+(?:uma\s+)?(?:IA|inteligência\s+artificial|modelo\s+de\s+linguagem)\b[^.\n]{0,60}\bnão\b"
+    r"|\bкак\s+(?:ИИ|искусственный\s+интеллект|языковая\s+модель)\b[^.\n]{0,60}\bне\b"
+    r"|(?:作為|身為)(?:一個)?(?:AI|人工智慧|語言模型)[^。\n]{0,40}(?:無法|不能)"
+    r"|(?:AI|人工知能|言語モデル)(?:である私)?(?:として|なので|ですので)[^。\n]{0,40}(?:できません|できかねます)"
+    r"|(?:AI|인공지능|언어\s?모델)(?:로서|이기\s때문에|이므로)[^.\n]{0,40}(?:없습니다|없어요)"
+    r"|(?:بصفتي|كوني|باعتباري)\s+(?:نموذج|ذكاء|مساعد)[^.\n]{0,60}(?:لا|لن)\s"
+    r"|(?:AI|एआई|कृत्रिम\s+बुद्धिमत्ता|भाषा\s+मॉडल)\s+(?:के\s+रूप\s+में|होने\s+के\s+नाते)[^।\n]{0,60}(?:नहीं|असमर्थ)"
+    # about the request itself
+    r"|\bdiese[rn]?\s+(?:anfrage|aufforderung)\s+(?:leider\s+)?nicht\s+(?:erfüllen|nachkommen|bearbeiten|beantworten)"
+    r"|\bne\s+(?:peux|puis)\s+(?:pas\s+)?(?:satisfaire|répondre\s+à|donner\s+suite\s+à|traiter)\s+(?:à\s+)?(?:cette|votre)\s+demande"
+    r"|\bno\s+puedo\s+(?:cumplir\s+con|atender|responder\s+a|ayudar(?:te|le)?\s+con)\s+(?:esta|esa|su|tu)\s+(?:solicitud|petición)"
+    r"|\bnon\s+posso\s+(?:soddisfare|esaudire|aiutar(?:ti|la)\s+con)\s+(?:questa|la\s+tua|la\s+sua)\s+richiesta"
+    r"|\bnão\s+posso\s+(?:atender|cumprir|ajudar\s+com)\s+(?:a\s+)?(?:ess[ae]|est[ae]|seu|sua)\s+(?:pedido|solicitação)"
+    r"|(?:无法|不能)(?:满足|完成|协助|处理|回应)(?:您的|你的|这个|该|此)(?:请求|要求)|(?:ご|その)(?:要望|リクエスト|依頼)には(?:お応え|対応)(?:でき|いたしかね)"
+    r"|(?:요청|부탁)(?:을|은|에)\s?(?:들어\s?드릴|처리할|응할|도와\s?드릴)\s?수\s?없|(?:تلبية|تنفيذ)\s+(?:هذا|طلبك)[^.\n]{0,12}(?:الطلب)?"
+    r"|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)",
+    re.IGNORECASE,
+)
+_ABROAD = (
+    "artifi", "modello", "modelo", "anfrage", "aufforderung", "demande", "solicitud", "petición", "richiesta", "pedido",
+    "solicitação", "искусств", "языков", "人工", "模型", "モデル", "请求", "要求", "要望", "リクエスト", "依頼", "인공지능", "언어",
+    "요청", "부탁", "بصفتي", "كوني", "باعتباري", "طلب", "एआई", "कृत्रिम", "भाषा", "अनुरोध",
+)  # fmt: skip
+_AI = ("AI", "IA", "ИИ")
+_AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"
+_PREAMBLE = RolePattern(
+    # "Okay, I will play the teacher.", and "Sure, here is my response:" below
+    rf"\A(?P<agrees>{_AGREES})?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
+    r"(?:play|take\son|assume|(?:act|respond|reply|speak|role-?play|answer)\sas)\s(?:the\s(?:role|part)\sof\s)?"
+    # What stands behind it on its line is the turn, if the model agreed to something before.
+    rf"(?:the\s|a\s|your\s)?OWN\b(?:[^\n.!:]{{0,80}}[.!:]{{0,3}}[^\S\n]{{0,9}}(?:\n\s{{0,99}}|\Z)"
+    r"|(?(agrees)[^\n.!:]{0,80}[.!:][^\S\n]{1,9}(?!you\b)|(?!)))"
+    rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{{0,40}}:[*_]{{0,3}}\s{{0,99}}"
+    r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)",
+    re.IGNORECASE,
+)
+# "Response:", but not the beginning of a definition, "Response: what follows a stimulus".
+_RESPONSE = re.compile(
+    r"\A(?:[#*_>\[ ]{0,8}(?:my\s|final\s)?(?:response|reply)[\]*_ ]{0,4}:[*_]{0,3}"
+    r"(?:[^\S\n]{0,9}\n\s{0,99}|[^\S\n]{0,9}(?=(?-i:[^\sa-z]))|\Z)"
+    r"|(?:\#{1,6}\s|\*\*|__|\[)(?:my\s|final\s)?(?:response|reply)(?:\*\*|__|\])?[^\S\n]{0,9}(?:\n\s{0,99}|\Z))",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)", re.IGNORECASE)
+_COUNT = re.compile(r"word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z", re.IGNORECASE)
+# Whose turn it is: "The student can now respond", "Student's turn", "Awaiting the student's reply".
+_CUE = RolePattern(
+    r"(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:ROLE)['’]s\s(?:next\s)?"
+    r"(?:turn|response|reply|message)\b[^\n:]{0,60}\Z"
+    r"|(?:now\s)?(?:the\s)?(?:ROLE)\s(?:(?:can|may|should|will|could|would|might)\s)?(?:now\s|then\s)?"
+    r"(?:responds?|repl(?:y|ies)|answers?|speaks?|continues?|reacts?)\b[^\n:]{0,60}\Z"
+    r"|(?:awaiting|waiting\sfor)\s(?:the\s|a\s)?(?:ROLE)\b[^\n:]{0,60}\Z",
+    re.IGNORECASE,
+)
+# What tells a note on the reply from one on the lesson.
+_ON_REPLY = RolePattern(
+    r"\bi(?:['’]ve|\shave)?\s(?:kept|made|tried|aimed|avoided|stayed|limited|wrote|written|used|played)\b[^\n]{0,80}?"
+    r"\b(?:response|reply|short|brief|concise|simple|role|persona|character|tone|sentences|words)\b"
+    r"|\b(?:this|my)\s(?:response|reply|turn)\b|\bpersona\b|\brole-?play\w{0,4}\b|\b(?:in|of|out\sof)\scharacter\b"
+    r"|\bas\s(?:requested|instructed)\b|\bword\s(?:count|limit)\b"
+    r"|\bthe\s(?:ROLE)(?:['’]s)?\s(?:is|was|seems|appears|feels|shows|may|might|should|can|could|will|would|has|gets"
+    r"|prefers|preferences?|reactions?)\b",
+    re.IGNORECASE,
+)
+# Who speaks to the other side, or does sums, is still in the lesson.
+_IN_LESSON = re.compile(r"=|\b(?:you|your|yours|we|our|us|let['’]s)\b", re.IGNORECASE)
+_RULE = re.compile(r"(?:\A|\n)[^\S\n]{0,9}(?:-{3,9}|\*{3,9}|_{3,9}|={3,9})\Z")
+MAX_NOTES = 4
+MAX_NOTE = 600  # characters of a line that may be a note
+BEGINNING = 400  # characters within which a refusal comes to the point
+
+
+def is_assistants_refusal(text: str) -> bool:
+    """Whether the beginning of a turn declines as a model does. What it quotes does not count."""
+    beginning = text[:BEGINNING]
+    match = _DECLINES.search(beginning)
+    if match is None and (any(name in beginning for name in _AI) or _holds(beginning.lower(), _ABROAD)):
+        match = _DECLINES_ABROAD.search(beginning)
+    if match is None:
+        return False
+    return not any(start < match.start() < end for start, end in find_quotations(text[: 2 * BEGINNING]))
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
+
+
+def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> str:
+    """The turn without a first line in which the model says that it will now play, or that this is its reply."""
+    for pattern, name in ((_PREAMBLE.of(roles, own), Repair.PREAMBLE), (_RESPONSE, Repair.LAYOUT)):
+        match = pattern.match(text)
+        if match is not None:
+            repairs.append(name)
+            return text[match.end() :]
+    return text
+
+
+def drop_notes(text: str, repairs: list[str], roles: RoleWords) -> str:
+    """The turn without last lines in which the model speaks about it: `(Note: I kept it short.)`,
+    `(Word count: 30)`, `[The student can now respond.]`. A note that belongs to the lesson stays."""
+    kept = text
+    for _ in range(MAX_NOTES):
+        at = kept.rfind("\n")
+        if len(kept) - at > MAX_NOTE or not _is_note(kept[at + 1 :].strip(), roles):
+            break
+        kept = kept[: max(at, 0)].rstrip()
+    if kept is text:
+        return text
+    repairs.append(Repair.POSTAMBLE)
+    rule = _RULE.search(kept, max(0, len(kept) - 20))
+    return kept if rule is None else kept[: rule.start()]
+
+
+def _is_note(line: str, roles: RoleWords) -> bool:
+    bare = line.strip("*_ ")
+    bracketed = bare[:1] in ("(", "[") and bare.rstrip(".")[-1:] in (")", "]")
+    italic = line[:1] in ("*", "_") and line[-1:] == line[:1] and line[0] not in bare
+    inner = bare.strip("()[]*_. ")
+    if _NOTE.match(inner):
+        if _ON_REPLY.of(roles).search(inner):
+            return True
+        return (bracketed or italic) and not _IN_LESSON.search(inner)
+    if _COUNT.match(inner):
+        return bracketed or line[:1] in ("*", "_")
+    return (bracketed or italic) and _CUE.of(roles).match(inner) is not None

@@ -1,0 +1,181 @@
+"""One turn out of JSON: `{"role": "Teacher", "text": "…"}` and the like, where the whole reply is JSON.
+
+Any other JSON is what somebody says, in a lesson about it for example, and is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import RejectionReason
+from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
+from edgen.reading.loose_json.parser import Pairs, parse
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text import surroundings
+from edgen.reading.text.marker import find_marker
+from edgen.reading.text.quotes import is_silent
+
+_WHO = frozenset({"role", "speaker", "name", "who", "from", "author", "character"})
+_WHAT = (
+    "text", "content", "message", "utterance", "response", "reply", "says", "said", "speech", "line", "dialogue",
+    "turn", "statement", "words",
+)  # fmt: skip
+_ENDED = frozenset({"ended", "end", "end_of_conversation", "end_conversation", "is_end", "done", "finished"})
+# What else models put beside a turn; any other key makes the object a matter of the lesson.
+_BESIDE = frozenset(
+    {
+        *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts", "thinking", "reasoning",
+        "turn", "turn_number", "number", "id", "step", "type", "probability", "language",
+    }
+)  # fmt: skip
+# The names of a chat; the model itself is the assistant, whichever side it plays.
+_SELF = frozenset({"assistant", "model", "ai"})
+_OTHERS = frozenset({"user", "human"})
+# What makes JSON behind other words a matter of who says what.
+_EMBEDDED = RolePattern(
+    r"[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What a model says before it does what was asked.
+ASIDE = re.compile(
+    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z",
+    re.IGNORECASE,
+)
+MAX_DEPTH = 6
+
+
+class UnreadableError(Exception):
+    """The reply is no turn; caught where reading begins."""
+
+    def __init__(self, reason: RejectionReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class JsonTurn(msgspec.Struct, frozen=True):
+    """The turn that JSON holds."""
+
+    text: str
+    ended: bool
+    repairs: tuple[str, ...]
+
+
+def read_json_turn(text: str, own: str, roles: RoleWords) -> JsonTurn | None:
+    """The turn that a reply holds as JSON; None if it is no JSON or does not hold a turn.
+
+    Raises UnreadableError if it holds the other side's words, several turns, or breaks off.
+    """
+    if not text.startswith(("{", "[")) and (":" not in text or not _EMBEDDED.of(roles).search(text)):
+        return None
+    marked = find_marker(text)
+    if marked is not None and not marked.said.rstrip("\r\n\t `").endswith(("}", "]")):
+        marked = None  # it is in the JSON, if at all
+    parsed = parse(text if marked is None else marked.said, roles)
+    if parsed is None:
+        return None
+    preamble = surroundings.has_words(parsed.before)
+    values = tuple(_as_own(_within(value, roles), own, roles) for value in parsed.values)
+    spoken = find_in_json(values, roles)
+    said = _of_entries(spoken, own) if spoken.entries else _bare(values)
+    if said is None and not spoken.entries:
+        said = next(iter(spoken.texts), None)
+    # Words behind an object that names no speaker belong to the turn, and the object with them.
+    if said is None or (not spoken.entries and (preamble or surroundings.has_words(parsed.after))):
+        return None
+    if preamble and not ASIDE.match(parsed.before.rstrip("`json \r\n")):
+        return None
+    if parsed.cut:
+        raise UnreadableError(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
+    noted = {
+        Repair.PREAMBLE: preamble,
+        Repair.CODE_FENCE: surroundings.FENCE.search(parsed.before) is not None,
+        Repair.LAYOUT: True,
+        Repair.JSON_REPAIRED: parsed.mended,
+        Repair.JSON_ESCAPES: parsed.escaped,
+        Repair.ROLE_NAME: spoken.named,
+        Repair.ROLE_ALIAS: spoken.aliased,
+        Repair.POSTAMBLE: surroundings.has_words(parsed.after),
+        Repair.MARKER_FORM: marked is not None and not marked.standard,
+    }
+    ended = marked is not None or any(_says_ended(value) for value in values) or spoken.ended_by is not None
+    return JsonTurn(said, ended, tuple(str(name) for name, found in noted.items() if found))
+
+
+def _within(value: Any, roles: RoleWords) -> Any:
+    """The value inside objects and lists that hold nothing else: `{"response": {…}}`, `[[…]]`."""
+    for _ in range(MAX_DEPTH):
+        inner = [child for _, child in value] if isinstance(value, Pairs) else value
+        if len(inner) != 1 or not isinstance(inner[0], list):
+            break
+        if isinstance(value, Pairs) and value[0][0].strip().lower() in roles.by_name:
+            break
+        value = inner[0]
+    return value
+
+
+def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
+    """The value with a chat's names for the two sides as theirs, where the assistant is among them."""
+    turns = [value] if isinstance(value, Pairs) else value
+    names = {
+        child.strip().lower()
+        for turn in turns
+        if isinstance(turn, Pairs)
+        for key, child in turn
+        if isinstance(child, str) and key.strip().lower() in _WHO and len(child) < 20
+    }
+    if not names & _SELF or not names <= _SELF | _OTHERS:
+        return value
+    other = roles.other_than(own)
+
+    def named(key: str, child: Any) -> tuple[str, Any]:
+        name = child.strip().lower() if isinstance(child, str) and key.strip().lower() in _WHO else ""
+        return key, own if name in _SELF else other if name in _OTHERS else child
+
+    renamed = [
+        Pairs(named(*member) for member in turn) if isinstance(turn, Pairs) else turn for turn in turns
+    ]
+    return renamed[0] if isinstance(value, Pairs) else renamed
+
+
+def _of_entries(spoken: JsonConversation, own: str) -> str:
+    """What the one turn of its own says; a marker that stands as a turn is put behind it."""
+    if any(role != own for role, _ in spoken.entries):
+        raise UnreadableError(
+            RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other, in JSON"
+        )
+    texts = [text for _, text in spoken.entries if not is_silent(text)]
+    turns = [text for text in texts if not _only_marker(text)]
+    if len(turns) > 1:
+        raise UnreadableError(RejectionReason.TWO_TURNS, f"JSON with {len(turns)} turns")
+    return "\n".join(texts)
+
+
+def _only_marker(text: str) -> bool:
+    marked = find_marker(text)
+    return marked is not None and is_silent(marked.said.strip())
+
+
+def _bare(values: tuple[Any, ...]) -> str | None:
+    """The text of an object that holds nothing but what is said and what is known to stand beside it."""
+    if len(values) != 1:
+        return None
+    value = values[0][0] if len(values[0]) == 1 and not isinstance(values[0], Pairs) else values[0]
+    if not isinstance(value, Pairs):
+        return None
+    keys = [key.strip().lower() for key, _ in value]
+    texts = [
+        child for key, (_, child) in zip(keys, value, strict=True) if key in _WHAT and isinstance(child, str)
+    ]
+    strange = [key for key in keys if key not in _WHAT and key not in _BESIDE]
+    return texts[0] if len(texts) == 1 and not strange else None
+
+
+def _says_ended(value: Any) -> bool:
+    return isinstance(value, Pairs) and any(
+        child is True and key.strip().lower().replace(" ", "_") in _ENDED for key, child in value
+    )

@@ -1,0 +1,385 @@
+"""Labels in one turn of self-play: the lines that name a speaker, told from lines that only mention one.
+
+A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners (a role in
+another language, `You:`, people's names) count where both sides speak so. A role is no label inside a quotation, in
+a table, in an object of JSON, in a list of words, as the one who is spoken to (`Teacher, one thing: …`), and as the
+rest of a sentence that was broken into lines. Linear in the text's length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import islice, pairwise
+
+import msgspec
+
+from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
+from edgen.reading.one_turn.quotations import find_quotations
+from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.quotes import is_silent
+
+# Every one of these ends a line for somebody; as long as what they replace, so that places stay.
+_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
+# A label on the line of the turn before it, looked at only where a label opens the reply.
+_INLINE = RolePattern(
+    r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):\s)"
+    r"|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
+)
+_OPENED = RolePattern(r"[^\w\n]{0,12}(?:NAME|Conversation)\b[^\n:]{0,40}:", re.IGNORECASE)
+_SCRIPT = re.compile(
+    r"\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|",
+    re.IGNORECASE,
+)
+_ALIAS = RolePattern(
+    r"^(?P<prefix>(?:[^\w\n(|]|_){0,12}+)(?P<name>CALLED)"
+    r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_INITIAL = re.compile(r"(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}", re.IGNORECASE)
+# Any letter as a key: `M:` beside `S:` and `T:` makes them an acrostic.
+_LETTER = re.compile(r"^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)", re.MULTILINE)
+# What chats call the two sides; the model itself is always the assistant.
+_SELF = frozenset({"assistant", "model", "ai"})
+_LOOSE = frozenset({"assistant", "model", "ai", "user", "human"})
+_PAST = re.compile(r"\b(?:said|asked)\b", re.IGNORECASE)
+_RATIO = RolePattern(r"(?:ROLE)s?\b", re.IGNORECASE)
+_WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'’]*[^\w\n]+\w")
+
+_CLOSE = r"[\])*_\"”]{0,4}"
+_COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
+# Rarer manners of naming a speaker. In brackets, as a title and in other languages one label is enough.
+_RARE = RolePattern(
+    rf"""^(?P<prefix>[^\w\n]{{0,12}}+_{{0,3}}+)(?:
+    the[ ](?P<article>ROLE){_COLON}
+    |(?P<title>ROLE)['’]s[ ](?:next[ ])?(?:turn|response|reply|message|line|utterance)(?:[ ]?\d{{1,3}})?(?:{_COLON}|[\])*_]{{1,4}}(?=\s))
+    |(?<=\()(?P<round>ROLE)\)[*_]{{0,3}}(?=\s)
+    |(?<=\#[ ])(?P<heading>ROLE)[ ]
+    |(?P<dash>ROLE)[*_]{{0,3}}[^\S\n]{{1,3}}[-–—]{{1,2}}[^\S\n]
+    |(?P<pronoun>you|me){_COLON}
+    |(?:(?:el|la|los|der|die|le|il|lo|o|a|as)[ ]|l['’])?(?:FOREIGN)(?:[ ]?\([^()\n]{{1,30}}\))?{_COLON})""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_ENOUGH = frozenset({"title", "round", "foreign", "within"})
+_MARK = re.compile(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
+_WITHIN = RolePattern(
+    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>NAME|UPPER)(?:[^\S\n]?\d{1,2}|[ ]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
+    r"[^\S\n]{1,4}(?=\S)"
+)
+_NAME_LINE = re.compile(
+    r"^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
+    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)",
+    re.MULTILINE,
+)
+# Words before a scene that is shown to the other side, and keys that take turns as names do.
+_SHOWS = re.compile(
+    r"\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
+    r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian|frage|antwort|pregunta"
+    r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student",
+    re.IGNORECASE,
+)
+_BRIEF = re.compile(
+    r"ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(
+    r"[\s\"“„«'‘「『¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
+)
+_DEFINES = re.compile(
+    r"\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b",
+    re.IGNORECASE,
+)
+_ENDS = (".", "!", "?", "…", "。", "！", "？")
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A line that names its speaker: where it starts, where what is said starts and ends."""
+
+    role: str
+    start: int
+    text: int
+    end: int
+    prefix: str
+    named: bool
+    aliased: bool
+    says: bool  # whether anything is said
+
+
+def find_labels(text: str, own: str, roles: RoleWords) -> list[Label]:
+    """The labels of a reply by `own`, in their order."""
+    folded = text.casefold()
+    if ":" not in text and "：" not in text and not any(name in folded for name in roles.by_name):
+        return []  # in every manner but those of the roles' names a label has a colon
+    page = _Page(text, own, roles)
+    lines = find_role_lines(page.text, roles)
+    found = [line for line in lines if not line.aliased]
+    ends = _ends(found, len(text))
+    said = {
+        line.start: not is_silent(page.text[line.text : end].strip())
+        for line, end in zip(found, ends, strict=True)
+    }
+    found = [line for line in found if page.may_label(line, said[line.start])]
+    opening = next((line for line in found if line.start <= page.begin), None)
+    paired = opening is not None and count_speakers(line for line in found if line.kind == opening.kind) > 1
+    good = [
+        line
+        for line in found
+        if page.labels(line, paired=paired and opening is not None and line.kind == opening.kind)
+    ]
+    good += page.aliased(lines, good)
+    taken = {line.start for line in good}
+    good += [line for line in (*page.rare(), *page.named()) if line.start not in taken]
+    good.sort(key=lambda line: line.start)
+    ends = _ends(good, len(text))
+    return [
+        Label(
+            line.role, line.start, line.text, end, line.prefix, line.named, line.aliased,
+            not is_silent(page.text[line.text : end].strip()),
+        )
+        for line, end in zip(good, ends, strict=True)
+    ]  # fmt: skip
+
+
+class _Page:
+    """A reply with every kind of line end as a newline: places in it are places in the reply."""
+
+    def __init__(self, text: str, own: str, roles: RoleWords) -> None:
+        self._own = own
+        self._other = roles.other_than(own)
+        self._roles = roles
+        self.text = text.replace("\r\n", " \n").translate(_LINE_ENDS)
+        self.begin = len(text) - len(text.lstrip())
+        if _OPENED.of(roles).match(self.text, self.begin):
+            self.text = _INLINE.of(roles).sub("\n", self.text)
+        self._table = "|" in text and _SCRIPT.search(self.text) is not None
+        self._quotations = find_quotations(self.text)
+        self._starts = [start for start, _ in self._quotations]
+
+    def may_label(self, line: RoleLine, says: bool) -> bool:
+        """Whether a line has the looks of a label, whoever it names."""
+        name = self.text[line.start : line.text]
+        if line.form and not (line.form == "comma" and line.start <= self.begin):
+            return False
+        if "{" in line.prefix or (line.prefix.lstrip().startswith("|") and not self._table):
+            return False
+        if line.kind in ("alone", "dash") and not says:
+            return False
+        if line.kind == "alone" and (any(c in name for c in "!?.,…") or _listed(line.prefix)):
+            return False
+        if line.kind == "colon" and _RATIO.of(self._roles).match(self.text, line.text):
+            return False
+        return not self._quoted(line) and not self._broken(line)
+
+    def labels(self, line: RoleLine, *, paired: bool) -> bool:
+        """Whether a line that may be a label is one. `paired`: both sides are labelled in its manner,
+        from the beginning of the reply on."""
+        if paired:
+            return True
+        name = self.text[line.start : line.text]
+        if line.role == self._own and line.start <= self.begin:
+            return not name.endswith(("→", "->", "=>")) or name[-1] not in self._line(line.text)
+        if line.form:
+            return False
+        if line.kind == "colon":
+            return _PAST.search(name) is None
+        bracketed = line.prefix.rstrip().endswith(("[", "<", "<|"))
+        if line.kind == "tag":
+            return (
+                bracketed
+                or self._table
+                or (name.endswith((">", "|")) and "-" not in name and "=" not in name and self._talks(line))
+            )
+        return line.kind == "alone" and (bracketed or "*" in line.prefix or "#" in line.prefix)
+
+    def aliased(self, lines: list[RoleLine], good: list[RoleLine]) -> list[RoleLine]:
+        """The labels that call a side by another word: `Tutor:`, `User:`, and `T:` at the beginning."""
+        found: list[RoleLine] = []
+        for match in islice(_ALIAS.of(self._roles).finditer(self.text), MAX_LINES):
+            name = match["name"].lower()
+            role = self._roles.alias(name)
+            if role is None:
+                continue
+            line = RoleLine(role, match.start(), match.end(), match["prefix"], "colon", False, True, name)
+            if not self._quoted(line):
+                found.append(line)
+        if not found:
+            return self._initials(lines)
+        words = {line.form for line in found}
+        chat = bool(words & _SELF) and bool(words & {"user", "human"})
+        opened = bool(good) or found[0].start <= self.begin
+        runs_on = words >= {"user", "assistant"}
+        kept: list[RoleLine] = []
+        for line in found:
+            loose = line.form in _LOOSE
+            opens = line.start <= self.begin
+            if loose and (chat or (opens and line.form in _SELF)):
+                line = _of(line, self._own if line.form in _SELF else self._other)
+            talks = self._talks(line)
+            strict = opens and line.role == self._own and (not loose or line.form in _SELF)
+            placed = opens or not loose or self._after_blank(line)
+            brief = loose and not opens and self._answers(line, alone=len(found) == 1)
+            if strict or runs_on or (chat and opened) or (placed and talks) or brief:
+                kept.append(line)
+        return kept
+
+    def _initials(self, lines: list[RoleLine]) -> list[RoleLine]:
+        """`T:` and `S:`, which stand for many things, only where both speak or the reply begins with its own."""
+        both = [line for line in lines if not self._quoted(line)]
+        if any(line.aliased for line in both):
+            speaks = any(_speaks(self._said(line)) for line in both)
+            acrostic = any(match["name"] not in "TS" for match in _LETTER.finditer(self.text))
+            return both if count_speakers(both) > 1 and speaks and not acrostic else []
+        match = _INITIAL.match(self.text, self.begin)
+        if match is None or self._roles.alias(match["name"]) != self._own:
+            return []
+        line = RoleLine(self._own, match.start(), match.end(), "", "colon", False, True)
+        return [line] if self._talks(line) else []
+
+    def rare(self) -> list[RoleLine]:
+        """The labels in rarer manners, and those behind a sentence on the same line."""
+        if not _MARK.search(self.text):
+            return []
+        manners: dict[str, list[RoleLine]] = {}
+        for match in islice(_RARE.of(self._roles).finditer(self.text), MAX_LINES):
+            line = self._rare(match, match.lastgroup or "")
+            manners.setdefault(line.form, []).append(line)
+        for match in islice(_WITHIN.of(self._roles).finditer(self.text), MAX_LINES):
+            if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__"))):
+                manners.setdefault("within", []).append(self._rare(match, "within"))
+        return [line for lines in manners.values() for line in self._conversing(lines)]
+
+    def _rare(self, match: re.Match[str], manner: str) -> RoleLine:
+        """The line of a label in one of the rarer manners, whose name is its form."""
+        name = match[manner].lower()
+        form, _, number = manner.partition("_")
+        if form == "pronoun":
+            role = self._own if name == "me" else self._other
+        else:
+            role = self._roles.names[int(number)] if form == "foreign" else self._roles.by_name[name]
+        aliased = form in ("pronoun", "foreign")
+        return RoleLine(role, match.start(), match.end(), match["prefix"], "colon", False, aliased, form)
+
+    def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
+        """The lines of one rarer manner if somebody speaks in them, none if they are about something."""
+        lines = [line for line in lines if not self._quoted(line)]
+        said = [self._said(line) for line in lines]
+        if not lines or any(_DEFINES.match(what) for what in said):
+            return []
+        manner = lines[0].form
+        to_end = manner in ("heading", "dash")
+        speaking = {line.role for line, what in zip(lines, said, strict=True) if _speaks(what, to_end=to_end)}
+        both = count_speakers(lines) > 1
+        opens = lines[0].start <= self.begin and manner != "within"
+        enough = manner in _ENOUGH and (speaking - {self._own} or (opens and lines[0].role in speaking))
+        return lines if speaking and (both or enough) else []
+
+    def _behind_sentence(self, at: int, *, bold: bool) -> bool:
+        """Whether the place is inside a line, behind the end of a sentence unless the label there is bold."""
+        before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()
+        if not before:
+            return False
+        ended = before.rstrip('"”’)]*_ ').endswith(_ENDS) and not before.lower().endswith(("e.g.", "i.e."))
+        return bold or ended
+
+    def named(self) -> list[RoleLine]:
+        """The labels of two people who take turns: one of them with a title, or one of them speaking twice."""
+        found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES)) if "\n" in self.text else []
+        names = list(dict.fromkeys(match["name"] for match in found))
+        if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
+            return []
+        words = [word for name in names for word in name.split()]
+        if not all(word[0].isupper() for word in words) or any(_KEY.fullmatch(word) for word in words):
+            return []
+        titled = {match["name"] for match in found if match["title"]}
+        before = self.text[: found[0].start()][-400:]
+        if (len(titled) != 1 and len(found) < 3) or before.rstrip().endswith(":") or _SHOWS.search(before):
+            return []
+        opening = [self._own, self._other] if found[0].start() <= self.begin else [self._other, self._own]
+        roles = dict(zip(names, opening, strict=True))
+        if len(titled) == 1 and (title := self._roles.titled) is not None:
+            roles = {name: title if name in titled else self._roles.other_than(title) for name in names}
+        lines = [
+            RoleLine(roles[match["name"]], match.start(), match.end(), "", "colon", True) for match in found
+        ]
+        lines = [line for line in lines if not self._quoted(line)]
+        return lines if any(_speaks(self._said(line)) for line in lines) else []
+
+    def _answers(self, line: RoleLine, *, alone: bool) -> bool:
+        """Whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to a list."""
+        before = self.text[max(0, line.start - 60) : line.start].rstrip()
+        first = _SENTENCE.match(self._said(line))
+        answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
+        return answers and ((alone and not before.endswith(":")) or self._after_blank(line))
+
+    def _said(self, line: RoleLine) -> str:
+        """The first line of what is said, 300 characters at most."""
+        return self.text[line.text : line.text + 300].lstrip().partition("\n")[0]
+
+    def _quoted(self, line: RoleLine) -> bool:
+        """Whether the line names its role inside a quotation: not where each line is quoted as a whole."""
+        at = bisect_right(self._starts, line.text - 1) - 1
+        if at < 0 or not self._starts[at] < line.text - 1 < self._quotations[at][1]:
+            return False
+        start, end = self._quotations[at]
+        whole = start >= line.start and not self._line(end + 1).strip(" \t,;]")
+        return not (whole and self._line(self.begin)[:1] in ('"', "“") and self._fills())
+
+    def _fills(self) -> bool:
+        """Whether a quotation fills the first line."""
+        if not self._quotations or self._starts[0] != self.begin:
+            return False
+        return not self._line(self._quotations[0][1] + 1).strip(" \t,;]")
+
+    def _broken(self, line: RoleLine) -> bool:
+        """Whether the line goes on with the sentence of the line before: `… what your⏎teacher: practise`."""
+        name = self.text[line.start : line.text].lstrip()
+        if line.prefix.strip() or not name[:1].islower() or line.start == 0:
+            return False
+        before = self.text[max(0, line.start - 60) : line.start - 1].rstrip(" \t")
+        return before[-1:].isalnum() or before[-1:] == ","
+
+    def _talks(self, line: RoleLine) -> bool:
+        """Whether three words or more stand behind the label, the first of them no number."""
+        return _WORDS.match(self._line(line.text).lstrip()) is not None
+
+    def _after_blank(self, line: RoleLine) -> bool:
+        before = self.text[max(0, line.start - 60) : max(0, line.start - 1)].rstrip(" \t")
+        return line.start > 0 and before[-1:] in ("", "\n")
+
+    def _line(self, at: int) -> str:
+        """What is left of a line from `at` on, 300 characters at most."""
+        return self.text[at : at + 300].partition("\n")[0]
+
+
+def _speaks(said: str, *, to_end: bool = False) -> bool:
+    """Whether a text begins as one begins to speak: a sentence, or a word such as `ok`. `to_end`: a
+    sentence must end as one."""
+    match = _SENTENCE.match(said)
+    if match is None:
+        return False
+    word, end = match["word"], match["end"]
+    if _BRIEF.fullmatch(word):
+        return True
+    if not word[0].isalpha() or word[0].islower() or (to_end and not end):
+        return False
+    if not word[0].isupper():  # a script without capitals
+        return bool(end)
+    return end in ("!", "?", "！", "？") or any(part[0].islower() for part in match["rest"].split())
+
+
+def _ends(lines: list[RoleLine], length: int) -> list[int]:
+    """Where what each line introduces ends."""
+    return [line.start for line in lines[1:]] + [length] * bool(lines)
+
+
+def _of(line: RoleLine, role: str) -> RoleLine:
+    return RoleLine(role, line.start, line.text, line.prefix, line.kind, line.named, line.aliased)
+
+
+def _listed(prefix: str) -> bool:
+    """Whether a prefix makes an item of a list: a bullet or a number."""
+    return any(c.isdigit() for c in prefix) or prefix.strip() in ("-", "*", "+", "•", "–")

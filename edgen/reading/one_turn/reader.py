@@ -1,0 +1,299 @@
+"""One turn of self-play: a raw reply to what one side says next, or to the reason why it is no turn.
+
+What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, notes to their user, the
+end marker and what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
+speaks for the other side, or twice for its own, is none. Nothing raises, and work is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
+from edgen.reading.one_turn.assistant_words import drop_notes, drop_preamble, is_assistants_refusal
+from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
+from edgen.reading.one_turn.labels import Label, find_labels
+from edgen.reading.one_turn.quotations import strip_turn_debris, unquote
+from edgen.reading.refusals import find_service_refusal
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
+from edgen.reading.text import surroundings
+from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.reading.text.marker import find_marker, find_short_marker
+from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, trim
+from edgen.reading.text.thinking import drop_thinking
+
+_LABELLED_THOUGHT = re.compile(
+    r"\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)", re.IGNORECASE
+)
+_FENCED = re.compile(r"\A(?:```([^`\n]+)```|~~~([^~\n]+)~~~)\Z")
+# Code keeps the fence that says what language it is in.
+_NO_CODE = frozenset(
+    {"", "text", "txt", "plaintext", "plain", "markdown", "md", "dialogue", "conversation", "json"}
+)
+_XML = re.compile(r"\A<(response|reply|turn|output|utterance|answer)>", re.IGNORECASE)
+_TOKENS_BEFORE = RolePattern(
+    r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
+)
+_TOKENS_BEHIND = re.compile(
+    r"(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z", re.IGNORECASE
+)
+_HANDED_OVER = re.compile(
+    r"<\|im_start\|>\s?user|<start_of_turn>\s?user|<\|start_header_id\|>\s?user|<\|user\|>|\[INST\]",
+    re.IGNORECASE,
+)
+_TURN_OVER = re.compile(
+    r"<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>", re.IGNORECASE
+)
+_SPEAKS = (
+    r"(?:(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)|\s(?:next\s)?(?:says|replies|responds)"
+    r"|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
+)
+# A first line in which the model speaks about the role that it plays, not as that role.
+_ANNOUNCEMENT = RolePattern(
+    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood)\b[^\n:]{0,40}?)?"
+    rf"(?:\b(?:here(?:['’]s|\sis)\b[^\n:]{{0,40}}?)?\bthe\s(?:\w{{1,20}}\s)?OWN{_SPEAKS}\b[^\n:]{{0,40}}"
+    rf"|\bas\sthe\sOWN,?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply|respond)\b[^\n:]{{0,40}}"
+    rf"|\bhere(?:['’]s|\sis)\s[^\n:]{{1,40}}?\sas\sthe\sOWN)"
+    r"[*_]{0,3}:[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))\s{0,99}(?=\S)",
+    re.IGNORECASE,
+)
+_TITLE = RolePattern(
+    r"\A[#*_>\[ ]{0,8}(?:the\s)?OWN(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)"
+    r"(?:\s?\d{1,3})?[\]*_ ]{0,4}(?::[*_]{0,3}|(?=\n))\s{0,99}(?=\S)",
+    re.IGNORECASE,
+)
+MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
+
+
+class TurnReply(msgspec.Struct, frozen=True):
+    """What a side said: text without label, end marker and debris. `text` is "" only if the reply is the
+    end marker alone. `repairs` names what was taken away, in the order of first use."""
+
+    text: str
+    ended: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+def read_turn(
+    text: str,
+    role: str,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    roles: RoleWords = TEACHER_STUDENT,
+    words: OwnWords = (),
+) -> TurnReply | Rejection:
+    """What `role` says in a reply, or why it is no turn. Arguments as for `read`. Never raises."""
+    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+        return refused
+    roles = roles.with_own(words) if words else roles
+    reader = _Reader(role, roles)
+    try:
+        return reader.read(translate_conversation(translate_own_labels(text, roles), roles))
+    except UnreadableError as error:
+        return Rejection(error.reason, error.detail)
+
+
+class _Reader:
+    """Takes the wrappers off a reply one after the other, from the outside in."""
+
+    def __init__(self, role: str, roles: RoleWords) -> None:
+        self._role = role
+        self._roles = roles
+        self._repairs: list[str] = []
+        self._ended = False
+        self._labelled = False
+        self._behind = ""  # what stood behind the end marker
+
+    def read(self, text: str) -> TurnReply | Rejection:
+        text = trim(replace_surrogates(text, self._repairs))
+        if not text:
+            return Rejection(RejectionReason.EMPTY, "the answer is blank")
+        if (marked := translate_marker(text)) is not text:
+            self._repairs.append(Repair.MARKER_FORM)
+            text = marked
+        steps: tuple[Callable[[str], str], ...] = (
+            self._thoughts, self._tokens, self._announcement, self._notes, self._fence, self._json, self._marker,
+            self._quotes, self._label,
+        )  # fmt: skip
+        for _ in range(MAX_ROUNDS):
+            for step in steps:
+                left = trim(step(text))
+                if left != text:
+                    text = left
+                    break
+            else:
+                return self._said(text)
+        self._label(text)
+        return self._said(text)
+
+    def _said(self, text: str) -> TurnReply | Rejection:
+        if is_assistants_refusal(text):
+            return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
+        if not is_silent(text):
+            text = trim(strip_turn_debris(text, self._repairs))
+        if is_silent(text):
+            if not self._ended:
+                return Rejection(RejectionReason.EMPTY, "the answer says nothing")
+            text = ""
+        return TurnReply(text, self._ended, tuple(dict.fromkeys(map(str, self._repairs))))
+
+    def _thoughts(self, text: str) -> str:
+        if "<" not in text and "[/" not in text:
+            return text
+        return drop_thinking(_LABELLED_THOUGHT.sub(r"\1\n", text, count=1), self._repairs, self._roles)
+
+    def _tokens(self, text: str) -> str:
+        """Without the tokens of a chat template; what a template gives to the user is the other side's."""
+        if "<" not in text and "[" not in text:
+            return text
+        left = _TOKENS_BEFORE.of(self._roles).sub("", text, count=1)
+        tail = _TOKENS_BEHIND.search(left, max(0, len(left) - 400))
+        if tail is not None and not ("</s>" in tail.group() and "<s>" in left):
+            left = left[: tail.start()]
+        over = _TURN_OVER.search(left)
+        if (handed := _HANDED_OVER.search(left)) is not None:
+            raise _speaks_for_other(left[handed.start() :], self._role)
+        if over is not None and (behind := trim(left[over.end() :])):
+            if _TOKENS_BEFORE.of(self._roles).match(behind):
+                raise UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {excerpt(behind)}")
+            self._repairs.append(Repair.POSTAMBLE)
+            left = left[: over.start()]
+        if left != text:
+            self._repairs.append(Repair.STRAY_DEBRIS)
+        return left
+
+    def _announcement(self, text: str) -> str:
+        """Without a first line such as `Here's the teacher's next turn:`."""
+        for pattern, name in ((_ANNOUNCEMENT, Repair.PREAMBLE), (_TITLE, Repair.LAYOUT)):
+            match = pattern.of(self._roles, self._role).match(text)
+            if match is not None:
+                self._repairs.append(name)
+                return text[match.end() :]
+        return drop_preamble(text, self._role, self._repairs, self._roles)
+
+    def _notes(self, text: str) -> str:
+        return drop_notes(text, self._repairs, self._roles)
+
+    def _fence(self, text: str) -> str:
+        inner = self._unfenced(text)
+        if inner is None:
+            return text
+        self._repairs.append(Repair.CODE_FENCE)
+        return inner
+
+    def _unfenced(self, text: str) -> str | None:
+        """What a fence or a tag around the whole reply holds; None if there is none."""
+        if (tag := _XML.match(text)) is not None and text.lower().endswith(f"</{tag[1].lower()}>"):
+            return text[tag.end() : -len(tag[1]) - 3]
+        if (line := _FENCED.match(text)) is not None:
+            return line[1] or line[2]
+        fences = [] if "```" not in text and "~~~" not in text else list(surroundings.FENCE.finditer(text))
+        if not 0 < len(fences) < 3:
+            return None
+        first, last = fences[0], fences[-1]
+        if first.start() == 0:
+            language = first[1].strip().lower()
+            if language not in _NO_CODE or (len(fences) == 2 and last.end() < len(text)):
+                return None
+            inner = text[first.end() : last.start() if len(fences) == 2 else len(text)]
+            return (
+                inner
+                if language != "json" or read_json_turn(trim(inner), self._role, self._roles) is not None
+                else None
+            )
+        return (
+            text[: first.start()]
+            if len(fences) == 1 and last.end() == len(text) and not last[1].strip()
+            else None
+        )
+
+    def _json(self, text: str) -> str:
+        found = read_json_turn(text, self._role, self._roles)
+        if found is None:
+            return text
+        self._repairs += found.repairs
+        self._ended = self._ended or found.ended
+        return replace_surrogates(found.text, self._repairs)
+
+    def _marker(self, text: str) -> str:
+        marked = find_marker(text) or find_short_marker(text)
+        if marked is None:
+            return text
+        self._ended = True
+        if not marked.standard:
+            self._repairs.append(Repair.MARKER_FORM)
+        self._behind = text[marked.end :]
+        if not self._behind.strip(" \t\r\n`~"):
+            self._behind = ""
+        note_words_behind(self._behind.rstrip("` \r\n~"), self._repairs)
+        return marked.said
+
+    def _quotes(self, text: str) -> str:
+        if is_silent(text):
+            return text
+        mark = self._behind.lstrip(" \t")[:1]
+        if mark and mark in CLOSERS.get(text[:1], ""):
+            # The mark that closes the turn may stand behind the end marker.
+            whole = unquote(text + mark, self._repairs, labelled=self._labelled)
+            if whole != text + mark:
+                return whole
+        return unquote(text, self._repairs, labelled=self._labelled)
+
+    def _label(self, text: str) -> str:
+        """Without its own label; no turn if it has another."""
+        found = find_labels(text, self._role, self._roles)
+        if not found:
+            return text
+        other = next((label for label in found if label.role != self._role), None)
+        if other is not None:
+            raise _speaks_for_other(text[other.start :], self._role)
+        spoken = [label for label in found if label.says]
+        if len(spoken) + self._labelled > 1 and not (len(spoken) == 1 and spoken[0].start == 0):
+            raise UnreadableError(
+                RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text[spoken[-1].start :])}"
+            )
+        label = spoken[0] if spoken else found[0]
+        before = text[: label.start] if not spoken or label is found[0] else text[: found[0].start]
+        if not spoken:
+            # Labels under which nothing is said any more.
+            self._repairs.append(Repair.LAYOUT)
+            return before
+        if surroundings.has_words(before):
+            if not ASIDE.match(trim(before)):
+                raise UnreadableError(
+                    RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text[label.start :])}"
+                )
+            self._repairs.append(Repair.PREAMBLE)
+        self._labelled = True
+        self._repairs.append(Repair.LAYOUT)
+        self._repairs += [Repair.ROLE_NAME] if label.named else []
+        self._repairs += [Repair.ROLE_ALIAS] if label.aliased else []
+        return _unadorned(label, text[label.text :], self._roles, listed="[" in before)
+
+
+def _unadorned(label: Label, text: str, roles: RoleWords, *, listed: bool) -> str:
+    """What a label introduces without the other half of the marks that stood before the label."""
+    text = text.strip()
+    prefix = label.prefix.rstrip()
+    if listed and text.endswith("]"):
+        text = text[:-1].rstrip()
+    if prefix.endswith("|") and text.startswith(">"):
+        text = text[1:]
+    if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
+        text = text[:-2]
+    cut = max(text.rfind("</"), text.rfind("[/"))
+    if cut >= 0 and prefix.endswith(("<", "[")) and text[cut + 2 :].lower().startswith(tuple(roles.by_name)):
+        text = text[:cut]
+    return text
+
+
+def _speaks_for_other(text: str, own: str) -> UnreadableError:
+    return UnreadableError(
+        RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other: {excerpt(text)}"
+    )

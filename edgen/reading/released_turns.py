@@ -1,0 +1,89 @@
+"""One turn of a released Education Dialogue file, without what its own reader left behind.
+
+Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a marker as a turn.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.repairs import Repair
+from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.text.quotes import is_silent, note_words_behind, strip_debris, trim
+
+_QUOTE = re.compile('["“”]')
+_TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
+# What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a look tells that there is no debris and no end marker, as of most turns. Of any text it may say no."""
+    return _PLAIN.fullmatch(text) is not None and not may_mark(text)
+
+
+def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
+    """(text without debris and end marker, whether it held the marker, the names of the repairs).
+
+    The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. Quotation
+    marks that belong to the sentence stay.
+    """
+    return (text, False, ()) if is_plain(text) else _cleaned(text)
+
+
+def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
+    repairs: list[str] = []
+    said = trim(text)
+    marked = find_marker(said)
+    if marked is not None:
+        behind = said[marked.end :]
+        said = trim(marked.said)
+        if not marked.standard:
+            repairs.append(Repair.MARKER_FORM)
+        before = len(repairs)
+        note_words_behind(behind, repairs)
+        if (
+            len(repairs) == before
+            and ('"' in behind or "”" in behind)
+            and "“" not in said
+            and '"' not in said
+        ):
+            repairs.append(Repair.STRAY_DEBRIS)
+    said = _whole(_untagged(said, repairs), repairs)
+    if is_silent(said):
+        if marked is None:
+            repairs.append(Repair.EMPTY_TURN)
+        said = ""
+    return said, marked is not None, tuple(dict.fromkeys(map(str, repairs)))
+
+
+def _untagged(text: str, repairs: list[str]) -> str:
+    """Without `" (Direct instruction)`: a tag behind a quotation mark that closes nothing."""
+    match = _TAG.search(text) if text.endswith((")", "),")) else None
+    if match is None:
+        return text
+    said = text[: match.start()]
+    if (said.count('"') + said.count("“") - said.count("”")) % 2:
+        return text
+    repairs.append(Repair.STAGE_TAG)
+    return said.rstrip()
+
+
+def _whole(text: str, repairs: list[str]) -> str:
+    """Without the quotation marks around or at the end of it that no sentence needs."""
+    bare = text.lstrip('"“')
+    opening = len(text) - len(bare)
+    quoted = text.rstrip(", ")
+    wrapped = (
+        opening == 1 and quoted[1:].endswith(('"', "”")) and not _QUOTE.search(quoted, 1, len(quoted) - 1)
+    )
+    alone = opening == 1 and not _QUOTE.search(bare)
+    doubled = opening > 1 and not bare[:1].isspace()
+    if wrapped and quoted != text:
+        text = quoted[1:-1]
+    elif doubled or alone:
+        text = bare
+    else:
+        return trim(strip_debris(text, repairs))
+    repairs.append(Repair.STRAY_DEBRIS)
+    return trim(strip_debris(text, repairs))

@@ -1,0 +1,45 @@
+"""What other languages call a teacher and a student, where a line begins with it.
+
+A table of data: a language's words for the teacher, then its words for the student, men's and women's forms alike.
+Whoever adds a word should think of lines that begin with it and name nobody: one that stands for a thing, a subject
+or an order as well would split a turn. `Maître`, `docente` and `élève` stand for people alone.
+"""
+
+from __future__ import annotations
+
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    "Arabic": (
+        "معلم المعلم معلمة المعلمة مدرس المدرس أستاذ الأستاذ أستاذة الأستاذة",
+        "طالب الطالب طالبة الطالبة تلميذ التلميذ تلميذة التلميذة",
+    ),
+    "Chinese": ("老师 老師 教师 教師 导师 導師", "学生 學生 同学 同學"),
+    "Dutch": ("leraar lerares leerkracht docent docente", "leerling student studente"),
+    "French": (
+        "professeur professeure prof enseignant enseignante maître maîtresse instituteur institutrice tuteur tutrice",
+        "élève étudiant étudiante apprenant apprenante écolier écolière",
+    ),
+    "German": (
+        "lehrer lehrerin lehrkraft lehrperson dozent dozentin tutor tutorin professor professorin",
+        "schüler schülerin lernende lernender student studentin studierende studierender",
+    ),
+    "Hebrew": ("מורה המורה", "תלמיד התלמיד תלמידה התלמידה סטודנט סטודנטית"),
+    "Hindi": ("शिक्षक शिक्षिका अध्यापक अध्यापिका गुरु गुरुजी", "छात्र छात्रा विद्यार्थी शिष्य"),
+    "Italian": (
+        "insegnante professore professoressa prof maestro maestra docente tutor",
+        "studente studentessa alunno alunna allievo allieva",
+    ),
+    "Japanese": ("先生 教師 講師 教員", "生徒 学生 児童"),
+    "Korean": ("선생님 선생 교사 강사", "학생"),
+    "Polish": ("nauczyciel nauczycielka", "uczeń uczennica student studentka"),
+    "Portuguese": ("professor professora prof docente mestre mestra tutor tutora", "aluno aluna estudante"),
+    "Russian": (
+        "учитель учительница преподаватель преподавательница педагог",
+        "ученик ученица студент студентка",
+    ),
+    "Spanish": (
+        "profesor profesora profe maestro maestra docente tutor tutora",
+        "estudiante alumno alumna",
+    ),
+    "Turkish": ("öğretmen", "öğrenci"),
+    "Ukrainian": ("вчитель вчителька учитель викладач викладачка", "учень учениця студент студентка"),
+}

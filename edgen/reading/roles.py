@@ -1,0 +1,140 @@
+"""The roles of a conversation as data: what turns call them, and which words may name them.
+
+`RoleWords` is what every reader takes; `TEACHER_STUDENT` is the default. A pattern that names roles is a
+`RolePattern`, compiled once for each `RoleWords`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from edgen.reading.role_words import LANGUAGES
+
+# A job's own words for each role, in the order of the roles.
+OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class RoleWords:
+    """The roles of a conversation, two or more. Compared by identity: make one and keep it.
+
+    `names` are what turns carry. `aliases` (in lower case) are taken only where a reply does not speak of the
+    roles by name. `languages` hold other languages' words for each role, in the order of `names`. `own` are a job's
+    own words, which come before all others. `titled` is the role of whoever is called Mr. or Ms.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        aliases: Mapping[str, str] | None = None,
+        languages: Mapping[str, tuple[str, ...]] | None = None,
+        titled: str | None = None,
+        own: OwnWords = (),
+    ) -> None:
+        self.names = names
+        self.aliases = dict(aliases or {})
+        self.languages = dict(languages or {})
+        self.titled = titled
+        self.own = own
+        self.by_name = {name.lower(): name for name in names}
+        # Every spelling of a word that a reply in plain lines may begin a line with.
+        self.spelt: dict[str, str] = {}
+        for word, role in (*self.by_name.items(), *self.aliases.items()):
+            self.spelt |= dict.fromkeys((word.capitalize(), word, word.upper()), role)
+        self.spelt |= {name: name for name in names}
+        self.plain = frozenset(spelling for spelling in self.spelt if spelling.lower() in self.by_name)
+        self.patterns: dict[object, re.Pattern[str]] = {}
+
+    @cache  # noqa: B019 - as many as there are jobs with words of their own
+    def with_own(self, own: OwnWords) -> RoleWords:
+        """The same roles with a job's own words for them."""
+        words = RoleWords(self.names, self.aliases, self.languages, self.titled, own)
+        words.patterns = self.patterns  # none of them depends on a job's own words
+        return words
+
+    def named_in(self, name: str) -> str | None:
+        """The one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
+        found = {match[1].lower() for match in _NAMED.of(self).finditer(name[:200])}
+        return self.by_name[found.pop()] if len(found) == 1 else None
+
+    def alias(self, name: str) -> str | None:
+        """The role that a name stands for which is none of the roles' own."""
+        return self.aliases.get(name[:40].strip().lower())
+
+    def is_bare(self, name: str) -> bool:
+        """Whether a name is a role's own, marks of the layout aside."""
+        return _BARE.of(self).match(name[:200]) is not None
+
+    def foreign(self) -> list[list[str]]:
+        """Every language's words for each role that no role is named or called here, longer ones first."""
+        each = []
+        for i, _ in enumerate(self.names):
+            words = {word for by_role in self.languages.values() for word in by_role[i].split()}
+            words -= {*self.by_name, *self.aliases}
+            each.append(sorted(words, key=lambda word: (-len(word), word)))
+        return each
+
+    def other_than(self, role: str) -> str:
+        """The first role that is another one."""
+        return next(name for name in self.names if name != role)
+
+
+class RolePattern:
+    """A regular expression that names roles.
+
+    In its source ROLE stands for the roles' names in lower case, NAME for the names as they are, UPPER for them in capitals, ALIAS for the
+    aliases, CALLED for those of more than a letter, SPELT for every spelling of names and aliases, FOREIGN for a
+    group `foreign_0`, `foreign_1` … of other languages' words for each role, OWN for the role that is asked for.
+    """
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        self._source = source
+        self._flags = flags
+
+    def of(self, roles: RoleWords, own: str = "") -> re.Pattern[str]:
+        """The pattern for these roles."""
+        key = (self, own) if own else self
+        pattern = roles.patterns.get(key)
+        if pattern is None:
+            pattern = roles.patterns[key] = self._compiled(roles, own)
+        return pattern
+
+    def _compiled(self, roles: RoleWords, own: str) -> re.Pattern[str]:
+        choices = {
+            "ROLE": _any_of(sorted(roles.by_name, key=len, reverse=True)),
+            "NAME": _any_of(sorted(roles.names, key=len, reverse=True)),
+            "UPPER": _any_of(name.upper() for name in sorted(roles.names, key=len, reverse=True)),
+            "ALIAS": _any_of(roles.aliases),
+            "CALLED": _any_of(word for word in roles.aliases if len(word) > 1),
+            "SPELT": _any_of(sorted(roles.spelt, key=len, reverse=True)),
+            "FOREIGN": "|".join(
+                f"(?P<foreign_{i}>{_any_of(words)})" for i, words in enumerate(roles.foreign())
+            ),
+            "OWN": re.escape(own.lower()),
+        }
+        return re.compile(_MARK.sub(lambda mark: choices[mark[0]], self._source), self._flags)
+
+
+_MARK = re.compile("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Any of some words; nothing at all where there are none."""
+    return "|".join(map(re.escape, words)) or "(?!)"
+
+
+_NAMED = RolePattern(r"(?<![^\W_])(ROLE)s?(?![^\W\d_])", re.IGNORECASE)
+_BARE = RolePattern(r"[\W_]{0,16}+(ROLE)(?:[\W_]*\Z)", re.IGNORECASE)
+
+TEACHER_STUDENT = RoleWords(
+    names=("Teacher", "Student"),
+    aliases={
+        **dict.fromkeys(
+            ("tutor", "instructor", "professor", "educator", "assistant", "model", "ai", "t"), "Teacher"
+        ),
+        **dict.fromkeys(("learner", "pupil", "user", "human", "s"), "Student"),
+    },
+    languages=LANGUAGES,
+    titled="Teacher",
+)

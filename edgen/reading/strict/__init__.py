@@ -1,0 +1,76 @@
+"""The strict forms: layouts that most replies keep to the letter, each read in one pass.
+
+A form answers only with a conversation, and only where the general reader (`reading.read_any`) would say exactly
+the same; at the slightest doubt it is None. What may stand around a form (a block of thinking, a code fence) is
+taken off here, where it is as plain as can be.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from edgen.core.values import Conversation
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+from edgen.reading.strict.plain_json import read_plain_json
+from edgen.reading.strict.published import read_published
+from edgen.reading.strict.turn_per_line import read_turn_per_line
+from edgen.reading.text.characters import is_encodable
+from edgen.reading.text.thinking import may_hold_thinking
+
+_BEGINNING = 40  # characters within which a reply shows its form
+_THINKING = re.compile(r"[ \n]{0,9}<(think|thinking|reasoning)>")
+_FENCED = re.compile(r"[ \n]{0,9}```(?:json|text|plaintext|markdown)?\n")
+
+
+def read_strict(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | None:
+    """What a reply that keeps to a strict form says; None for any other text."""
+    first = text[:_BEGINNING].lstrip()[:1]
+    if first == "<":
+        return _thoughtful(text, roles)
+    return _form(text, first, roles, alone=True)
+
+
+def _form(text: str, first: str, roles: RoleWords, *, alone: bool) -> Conversation | None:
+    """The same for a text without thinking, of which the first character is known. `alone`: it is all of the reply."""
+    if first == "{":
+        return read_plain_json(text, roles, alone=alone)
+    if may_hold_thinking(text) or not is_encodable(text):
+        return None
+    if first == "`":
+        return _fenced(text, roles)
+    return read_published(text, roles) or read_turn_per_line(text, roles)
+
+
+def _thoughtful(text: str, roles: RoleWords) -> Conversation | None:
+    """A block of thinking, and a strict form behind it."""
+    opened = _THINKING.match(text)
+    if opened is None or "\r" in text or "<|" in text or not is_encodable(text):
+        return None
+    end = text.find("</", opened.end())
+    tag = f"</{opened[1]}>"
+    if not text.startswith(tag, end) or text.find("[/", opened.end(), end) >= 0:
+        return None
+    rest = text[end + len(tag) :]
+    return _repaired(Repair.THINKING, _form(rest, rest[:_BEGINNING].lstrip()[:1], roles, alone=False))
+
+
+def _fenced(text: str, roles: RoleWords) -> Conversation | None:
+    """A strict form in a code fence."""
+    opened = _FENCED.match(text)
+    bare = text.rstrip(" \n")
+    if opened is None or not bare.endswith("\n```"):
+        return None
+    inner = bare[opened.end() : -4]
+    if inner.startswith("{"):
+        return _repaired(Repair.CODE_FENCE, read_plain_json(inner, roles, alone=False))
+    return _repaired(Repair.CODE_FENCE, read_published(inner, roles) or read_turn_per_line(inner, roles))
+
+
+def _repaired(name: Repair, result: Conversation | None) -> Conversation | None:
+    """The conversation with one more repair, which came first."""
+    if result is None:
+        return None
+    return msgspec.structs.replace(result, repairs=(str(name), *result.repairs))

@@ -1,0 +1,34 @@
+"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and a text's beginning."""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.repairs import Repair
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text holds no lone surrogate: encoding it is quicker than looking for one."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def replace_surrogates(text: str, repairs: list[str]) -> str:
+    """The text with U+FFFD for every lone surrogate."""
+    if is_encodable(text):
+        return text
+    repairs.append(Repair.BAD_CHARACTERS)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text on one line."""
+    words = " ".join(_SURROGATE.sub("\ufffd", text[:400]).split())
+    return words if len(words) <= 60 else words[:57] + "..."

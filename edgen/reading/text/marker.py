@@ -1,0 +1,75 @@
+"""The end marker in a turn's text: where it is, and what is said before it. Linear in the length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_WORDS = (
+    r"(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat|discussion)"
+    r"|(?:the\s+)?conversation\s+(?:ends|ended|over|is\s+over)|end\s+conversation"
+)
+_BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
+_SQUARE = r"\[\s*end[\s_-]+of[\s_-]+(?:the[\s_-]+)?conversation\s*[.!]?\s*\]"
+SQUARE = re.compile(_SQUARE, re.IGNORECASE)
+# In brackets it is the marker wherever it stands.
+_BRACKETED = re.compile(
+    rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
+    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
+    re.IGNORECASE,
+)
+# Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
+_LINE = re.compile(rf"^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$", re.IGNORECASE | re.MULTILINE)
+_SENTENCE = re.compile(rf"(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z", re.IGNORECASE)
+
+# Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
+_SHORT = re.compile(
+    r"(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue|dialog|chat|discussion))?"
+    r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedText:
+    """A text split at its first marker: what is `said` before it, where the marker's `end` is, and
+    whether it has its `standard` form."""
+
+    said: str
+    end: int
+    standard: bool
+
+
+def may_mark(text: str) -> bool:
+    """Whether a text can hold an end marker at all: cheap, as it is asked of every turn."""
+    # Bytes are lowered faster, and none of these words has a letter that another script's capital becomes.
+    lowered = text.encode("utf-8", "surrogatepass").lower()
+    return (
+        b"conversation" in lowered or b"dialog" in lowered or b"chat" in lowered or b"discussion" in lowered
+    )
+
+
+def hold_no_marker(texts: Sequence[str]) -> bool:
+    """Whether none of some texts, which are stripped, holds an end marker."""
+    return not may_mark("\n".join(texts)) or all(find_marker(text) is None for text in texts)
+
+
+def find_marker(text: str) -> MarkedText | None:
+    """The text split at its first end marker; None if it holds none."""
+    if not may_mark(text):
+        return None
+    match = _BRACKETED.search(text)
+    if match is not None:
+        standard = match["square"] is not None and not match["wrap"]
+        return MarkedText(text[: match.start()], match.end(), standard)
+    bare = _LINE.search(text) or _SENTENCE.search(text, max(0, len(text) - 80))
+    return None if bare is None else MarkedText(text[: bare.start()], bare.end(), False)
+
+
+def find_short_marker(text: str) -> MarkedText | None:
+    """A turn split at `[END]` or the like at its end, which mean other things within a whole conversation."""
+    if "[" not in text and "<" not in text:
+        return None
+    match = _SHORT.search(text, max(0, len(text) - 200))
+    return None if match is None else MarkedText(text[: match.start()], match.end(), False)

@@ -1,0 +1,175 @@
+"""A turn's quotation marks: which belong to the layout and go, which were written and stay.
+
+Everything here is linear in the text's length and keeps what is between the ends to the letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from edgen.reading.repairs import Repair
+
+# What may close a turn that starts so: models mix the kinds of double marks.
+CLOSERS = {
+    '"': '"”', "“": '”"', "”": '”"', "„": '“”"', "«": "»", "»": "«", "‹": "›", "'": "'", "‘": "’'", "`": "`",
+    "「": "」", "『": "』", "＂": "＂",
+}  # fmt: skip
+DOUBLE = frozenset('"“”„＂')
+_CLOSING = '"”＂'
+_INVISIBLE = "\u200b\u2060\ufeff"
+_SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + _INVISIBLE)
+_LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
+_TOKENS = re.compile(r"(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z", re.IGNORECASE)
+_TAG = re.compile(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
+
+
+def trim(text: str) -> str:
+    """The text without white space and invisible marks at its ends."""
+    text = text.strip()
+    if text.isascii():
+        return text
+    while text and (text[0] in _INVISIBLE or text[-1] in _INVISIBLE):
+        text = text.strip(_INVISIBLE).strip()
+    return text
+
+
+def is_silent(text: str) -> bool:
+    """Whether the text says nothing: empty, or dots and leftovers of quotation marks only."""
+    return not text or (text[0] in _SILENCE and _SILENCE.issuperset(text))
+
+
+def find_layout_openers(bodies: Sequence[str]) -> frozenset[str]:
+    """The opening quotation marks that belong to the layout: a good part of the turns starts so."""
+    firsts = Counter(stripped[0] for body in bodies if (stripped := body[:40].lstrip()))
+    return frozenset(
+        first
+        for first, count in firsts.items()
+        if (count * 4 >= len(bodies) if first in DOUBLE else first in CLOSERS and count * 2 > len(bodies))
+    )
+
+
+def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
+    """Where the quotation mark stands that closes body[start:stop], -1 if none does at its end.
+
+    Behind it only commas, white space and a stage tag may stand. One behind a backslash counts only
+    if `escaped` says so.
+    """
+    at = max(body.rfind(closer, start, stop) for closer in closers)
+    if at < 0 or (not escaped and _is_escaped(body, at)):
+        return -1
+    behind = body[at + 1 : stop]
+    closes = not behind.strip(" \t\r\n,;.]}") or (len(behind) < 100 and _TAG.match(behind))
+    return at if closes else -1
+
+
+def _is_escaped(body: str, at: int) -> bool:
+    bare = len(body[max(0, at - 8) : at].rstrip("\\"))
+    return (min(at, 8) - bare) % 2 == 1
+
+
+def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
+    """What the body says without the quotation marks of the layout, whose kinds are `openers`."""
+    body = trim(body)
+    if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
+        body = body[: tokens.start()]
+        repairs.append(Repair.STRAY_DEBRIS)
+    if body[:1] in ("(", "[", "*") and '"' in openers and (tag := _LEADING_TAG.match(body)):
+        body = body[tag.end() :]
+        repairs.append(Repair.STAGE_TAG)
+    first = body[:1]
+    if first not in openers:
+        return _unescaped(strip_debris(body, repairs))
+    at = find_closing(body, CLOSERS[first], 1, len(body))
+    if at < 0:
+        at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
+    if at < 0:
+        if first in "'’‘" or _balanced(body, first):  # else an apostrophe would go
+            return _unescaped(strip_debris(body, repairs))
+        repairs.append(Repair.MISSING_QUOTE)
+        return _unescaped(strip_debris(body[1:].lstrip(), repairs))
+    inner = body[1:at]
+    if _two_quotations(inner, body[at]):
+        return _unescaped(body)
+    if body[at + 1 :].strip(" \t\r\n,;.]}"):
+        repairs.append(Repair.STAGE_TAG)
+    inner = inner.strip()
+    if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
+        repairs.append(Repair.STRAY_DEBRIS)
+        inner = inner[1:-1]
+    return _unescaped(strip_debris(inner, repairs))
+
+
+def _unescaped(text: str) -> str:
+    r"""`\"` as `"`; every other backslash is the writer's own."""
+    return text.replace('\\"', '"') if '\\"' in text else text
+
+
+def _balanced(body: str, opener: str) -> bool:
+    if opener in CLOSERS[opener]:
+        return body.count(opener) % 2 == 0
+    return body.count(opener) <= sum(body.count(closer) for closer in CLOSERS[opener])
+
+
+def _two_quotations(inner: str, closer: str) -> bool:
+    """Whether `inner` is the inside of `"A" and "B"`, whose ends belong to two quotations."""
+    if closer != '"' or inner.count('"') % 2:
+        return False
+    at = inner.find('"')
+    if at < 1 or inner[at - 1] in " \t\n([{-–—/\\":
+        return False
+    return inner[at + 1 : at + 2].isspace() or inner[at + 1 : at + 2] in tuple(".,;:?!")
+
+
+def note_words_behind(behind: str, repairs: list[str]) -> None:
+    """Name what stands behind an end marker: nothing, leftovers, a stage tag, or words."""
+    rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
+    if not rest:
+        return
+    quote = max(behind.rfind('"'), behind.rfind("”"))
+    tagged = (
+        quote >= 0 and not behind[:quote].strip(' \t.,"”\\') and _TAG.match(behind[quote + 1 : quote + 100])
+    )
+    repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
+
+
+def strip_debris(text: str, repairs: list[str]) -> str:
+    r"""The text without layout leftovers at its end (`?"",` and `.",` and `.\",`), real quotations kept."""
+    if text[-1:] not in _CLOSING and text[-2:-1] not in _CLOSING and not text.endswith((",", "\\")):
+        return text
+    at, marks = _tail(text)
+    if marks == 0:
+        return text
+    said, tail = text[:at], text[at:]
+    opened = (said.count('"') + said.count("“") + said.count("„") - said.count("”")) % 2 == 1
+    if opened:
+        first = 2 if tail[0] == "\\" else 1
+        if marks == 1:
+            return text
+        repairs.append(Repair.STRAY_DEBRIS)
+        return said + tail[:first]
+    if marks == 2 and tail in ('""', "“”") and said[-1:].isspace():
+        return text
+    repairs.append(Repair.STRAY_DEBRIS)
+    return said.rstrip()
+
+
+def _tail(text: str) -> tuple[int, int]:
+    """Where the closing quotation marks at the end of the text begin, commas among them, and how many
+    there are."""
+    at = first = len(text)
+    marks = 0
+    while at > 0:
+        char = text[at - 1]
+        if char in _CLOSING:
+            at -= 1
+            marks += 1
+            if text[at - 1 : at] == "\\":
+                at -= 1
+            first = at
+        elif char in " \t,":
+            at -= 1
+        else:
+            break
+    return first, marks

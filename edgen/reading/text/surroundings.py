@@ -1,0 +1,174 @@
+"""What stands around the turns of a reply: fences, headings, brackets, the probability, chatter.
+
+Each function looks for one thing; all are linear in the length of what they are given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+HEADING = re.compile(
+    r"^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
+    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+FENCE = re.compile(r"^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$", re.MULTILINE)
+# A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
+STOP = re.compile(
+    r"^[^\S\n]{0,99}+(?=\S)(?:"
+    r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
+    r"|(?P<fence>(?:```|~~~)[^\n]*)"
+    r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
+    r"|(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}$)"
+    r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|$))"
+    r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
+    r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
+    r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r")",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LIKELY = re.compile(r"probability|likelihood|chance|\bp\s?\(", re.IGNORECASE)
+_SEPARATORS = r"(?:[:：=]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
+_SEPARATOR = re.compile(_SEPARATORS)
+_NUMBERED = re.compile(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
+_SCALE = re.compile(
+    r"[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]", re.IGNORECASE
+)
+_INSIDE = re.compile(
+    r"(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
+    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b",
+    re.IGNORECASE,
+)
+_NEUTRAL = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "of",
+        "that",
+        "this",
+        "in",
+        "my",
+        "his",
+        "her",
+        "their",
+        "s",
+        "p",
+        "student",
+        "teacher",
+        "final",
+        "estimated",
+        "overall",
+        "approximate",
+        "resulting",
+        "simulated",
+        "score",
+        "value",
+        "percent",
+        "probability",
+        "likelihood",
+        "chance",
+    ]
+)
+_STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
+_DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
+
+
+def mentions_probability(text: str) -> bool:
+    """Whether a text speaks of a probability at all."""
+    return _LIKELY.search(text) is not None
+
+
+def value_of_line(line: str) -> str | None:
+    """The value of a line that speaks of the student's probability, "" if it gives none; None if the
+    line is about something else.
+
+    What it says of the contrary (`did not understand`) is no value.
+    """
+    if len(line) > 600 or not _LIKELY.search(line):
+        return None
+    line = _SCALE.sub("", line)
+    mentions_probability = _LIKELY.search(line)
+    if mentions_probability is None:
+        return None
+    separator = _NUMBERED.search(line, mentions_probability.end())
+    if separator is None and (inside := _sentence(line)) is not None:
+        return inside
+    separator = separator or _SEPARATOR.search(line, mentions_probability.end())
+    label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
+    words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
+    if words and not any(word.startswith(_STEMS) for word in words):
+        return None
+    if separator is None:
+        return "" if not words or _is_label(line) else None
+    return "" if is_negated(label) else value
+
+
+def is_negated(label: str) -> bool:
+    """Whether a label or a JSON key speaks of the contrary: not understood, failed, lack of success."""
+    return _NEGATED.search(label) is not None
+
+
+def _sentence(line: str) -> str | None:
+    """The number of `There is an 85% chance that the student understood`, "" if such a sentence has none;
+    None for any other line."""
+    lowered = line.lower()
+    if "student" not in lowered or _is_label(line):
+        return None
+    if not any(word.startswith(_STEMS) for word in re.findall(r"[a-z]+", lowered)):
+        return None
+    found = _INSIDE.search(line)
+    if found is not None:
+        return "" if is_negated(line) else found["value"] or found["of"]
+    mentions_probability = _LIKELY.search(line)
+    return (
+        ""
+        if mentions_probability is not None and _SEPARATOR.search(line, mentions_probability.end()) is None
+        else None
+    )
+
+
+def _is_label(line: str) -> bool:
+    """Whether a line is no sentence: a few words at most, without a full stop."""
+    return len(line) < 80 and line.rstrip(_DECORATION.replace(".", ""))[-1:].isalnum() and "." not in line
+
+
+def split_probabilities(text: str) -> tuple[list[Any], str]:
+    """The probabilities that the lines of a text give, and the text without these lines."""
+    values: list[Any] = []
+    if not _LIKELY.search(text):
+        return values, text
+    rest: list[str] = []
+    waiting = False
+    for line in text.split("\n"):
+        bare = line.strip(_DECORATION)
+        if waiting and bare:
+            values.append(line)
+            waiting = False
+            continue
+        value = value_of_line(line)
+        if value is None:
+            rest.append(line)
+        elif value.strip(_DECORATION):
+            values.append(value)
+        else:
+            waiting = _is_label(line) and not is_negated(line)
+    return values, "\n".join(rest)
+
+
+_LABEL = re.compile(
+    r"^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$", re.IGNORECASE | re.MULTILINE
+)
+_LANGUAGE = re.compile(r"^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$", re.MULTILINE)
+
+
+def has_words(text: str) -> bool:
+    """Whether a text around the conversation holds words of its own, headings and fences aside."""
+    text = _LABEL.sub("", HEADING.sub("", _LANGUAGE.sub("", text)))
+    return bool(text.strip(_DECORATION + "\u200b\u2060\ufeff"))

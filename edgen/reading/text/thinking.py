@@ -1,0 +1,84 @@
+"""Reasoning blocks that should not have been sent, taken out of a reply.
+
+A block counts if its tag starts a line. One that is never closed runs to the end of the reply if its
+tag has angle brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading.
+One whose opening tag is missing starts at the beginning, as some chat templates have it.
+Tags within a reply that is JSON as a whole belong to its texts.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
+_OPEN = re.compile(rf"^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]", re.IGNORECASE | re.MULTILINE)
+_CLOSE = re.compile(rf"[<\[]/(?:{_NAMES})[>\]]", re.IGNORECASE)
+# Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
+_ORPHAN = RolePattern(
+    rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))",
+    re.IGNORECASE,
+)
+_SPOKEN = RolePattern(r"^(?:[^\w\n<]|_){0,20}+(?:ROLE)\b[^:\n]{0,40}:", re.IGNORECASE | re.MULTILINE)
+_FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
+
+
+def may_hold_thinking(text: str) -> bool:
+    """Whether a text may hold the end of a block: cheap, as it is asked of every reply."""
+    return ("<" in text and ("</" in text or "<|" in text)) or ("/" in text and "[/" in text)
+
+
+def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:
+    """The text without its reasoning blocks."""
+    if ("<" not in text and "[/" not in text) or _json(text):
+        return text
+    final = _FINAL.search(text)
+    if final is not None:
+        repairs.append(Repair.THINKING)
+        text = text[final.end() :]
+    if not _CLOSE.search(text) and not _OPEN.search(text):
+        return text
+    kept: list[str] = []
+    at = 0
+    opened = _OPEN.search(text)
+    closed = _ORPHAN.of(roles).search(text)
+    if closed is not None and (opened is None or closed.start() < opened.start()):
+        at = closed.end()
+        opened = _OPEN.search(text, at)
+    while opened is not None:
+        closed = _CLOSE.search(text, opened.end())
+        if closed is None:
+            opened = _unclosed(text, at, roles)
+            kept.append(text[at : opened.start() if opened else len(text)])
+            at = len(text)
+            break
+        kept.append(text[at : opened.start()])
+        at = closed.end()
+        opened = _OPEN.search(text, at)
+    kept.append(text[at:])
+    left = "".join(kept)
+    if len(left) < len(text):
+        repairs.append(Repair.THINKING)
+    return left
+
+
+def _json(text: str) -> bool:
+    """Whether a text is an object or a list in JSON, and nothing else."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _unclosed(text: str, start: int, roles: RoleWords) -> re.Match[str] | None:
+    """The first tag at or behind `start` that opens a block which runs to the end of the text."""
+    spoken = _SPOKEN.of(roles).search(text, start)
+    stop = len(text) if spoken is None else spoken.start()
+    return next((m for m in _OPEN.finditer(text, start, stop) if "<" in m.group()), None)

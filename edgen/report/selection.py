@@ -1,0 +1,183 @@
+"""Which conversations a report shows: twelve that differ, each with why.
+
+The extremes are remembered while all conversations pass; what is usual is found among those whose ids have the
+smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC), which depends on the ids alone. The same conversations give the same choice, in any order; memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from edgen.core.digest import hash64
+from edgen.core.text import join_list, number, percent, quantity, readable_name
+from edgen.evaluation.measuring import Quality, measures
+from edgen.evaluation.sample import Sample, Words
+from edgen.families.education.cues import stated
+from edgen.report.model import Pick
+
+SHOWN = 12
+_SAMPLED = 2_000
+
+
+class ConversationFacts(msgspec.Struct, frozen=True):
+    """What a choice rests on. `talker` has the largest `share` of the words; `match`: whether both sides prefer the
+    same way, None if that cannot be told."""
+
+    id: str
+    turns: int
+    words: int
+    share: float
+    talker: str
+    probability: float | None
+    repairs: tuple[str, ...]
+    ended_by: str | None
+    match: bool | None
+
+
+Score = Callable[[ConversationFacts], float | None]
+# What is the most of its kind, by a score, and how that is put; None: not of the kind.
+_EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
+    (lambda f: -f.words, lambda f: f"shortest: {quantity(f.words, 'word')}"),
+    (lambda f: f.words, lambda f: f"longest: {quantity(f.words, 'word')}"),
+    (
+        lambda f: None if f.probability is None else -f.probability,
+        lambda f: f"lowest probability that the student understood: {number(f.probability)}",
+    ),
+    (
+        lambda f: f.probability,
+        lambda f: f"highest probability that the student understood: {number(f.probability)}",
+    ),
+    (
+        lambda f: f.probability if f.match is False else None,
+        lambda f: f"the two prefer different ways, and yet the probability is {number(f.probability)}",
+    ),
+    (
+        lambda f: len(f.repairs) or None,
+        lambda f: (
+            f"most repaired while it was read: {join_list(readable_name(repair) for repair in f.repairs)}"
+        ),
+    ),
+    (
+        lambda f: f.share,
+        lambda f: f"most one-sided: {percent(f.share, 0)} of the words are the {f.talker.lower()}'s",
+    ),
+    (lambda f: 0.0 if f.probability is None else None, lambda _: "states no probability"),
+)
+_Clause = tuple[str, str]  # a conversation's id, and a clause on why it is shown
+
+
+class Selection:
+    """Sees every conversation, as a measure does, and says at the end which to show."""
+
+    def __init__(self) -> None:
+        self._best: list[tuple[float, ConversationFacts] | None] = [None] * len(_EXTREMES)
+        self._ended: dict[str | None, tuple[int, str]] = {}
+        self._sample: list[tuple[int, str, ConversationFacts]] = []
+
+    def see(self, sample: Sample, words: Words) -> None:
+        facts = _facts(sample, words)
+        for place, (score, _) in enumerate(_EXTREMES):
+            value, best = score(facts), self._best[place]
+            if value is not None and (
+                best is None or value > best[0] or (value == best[0] and facts.id < best[1].id)
+            ):
+                self._best[place] = (value, facts)
+        count, first = self._ended.get(facts.ended_by, (0, facts.id))
+        self._ended[facts.ended_by] = (count + 1, min(first, facts.id))
+        entry = (-hash64(facts.id), facts.id, facts)
+        if len(self._sample) < _SAMPLED:
+            heapq.heappush(self._sample, entry)
+        elif entry > self._sample[0]:
+            heapq.heapreplace(self._sample, entry)
+
+    def picks(self, qualities: Iterable[Quality]) -> list[Pick]:
+        """At most SHOWN, all different. One that is the most of several kinds has a clause for each."""
+        why: dict[str, list[str]] = {}
+        for name, clause in self._kinds(qualities):
+            if name in why:
+                why[name].append(clause)
+            elif len(why) < SHOWN:
+                why[name] = [clause]
+        for _, name, _ in sorted(self._sample, reverse=True):
+            if len(why) < SHOWN and name not in why:
+                why[name] = ["drawn at random, by the digest of its id"]
+        return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
+
+    def _kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
+        sampled = [facts for _, _, facts in self._sample]
+        yield from _typical(sampled)
+        for best, (_, describe) in zip(self._best, _EXTREMES, strict=True):
+            if best is not None:
+                yield best[1].id, describe(best[1])
+        yield from _middle(sampled)
+        yield from _named_by_measures(list(qualities))
+        if len(self._ended) > 1:
+            rare = min(self._ended, key=lambda who: self._ended[who])
+            count, first = self._ended[rare]
+            who = "nobody" if rare is None else f"the {rare.lower()}"
+            yield first, f"ended by {who}, as {percent(count / sum(n for n, _ in self._ended.values()))} are"
+
+
+def _named_by_measures(qualities: Sequence[Quality]) -> Iterator[_Clause]:
+    """What the measures found: of each the first example of any arm."""
+    for measure in measures(qualities[0].values) if qualities else ():
+        examples = (measure.examples(quality.values[measure.name]) for quality in qualities)
+        yield from itertools.islice(itertools.chain.from_iterable(examples), 1)
+
+
+def _facts(sample: Sample, words: Words) -> ConversationFacts:
+    by_role: Counter[str] = Counter()
+    for said, turn in zip(words, sample.turns, strict=True):
+        by_role[turn.role] += len(said)
+    talker, most = by_role.most_common(1)[0] if by_role else ("nobody", 0)
+    total = by_role.total()
+    told = {"student_preference", "teacher_preference"} <= sample.scenario.values.keys()
+    return ConversationFacts(
+        id=sample.id,
+        turns=len(sample.turns),
+        words=total,
+        share=most / total if total else 0.0,
+        talker=talker,
+        probability=sample.probability,
+        repairs=sample.repairs,
+        ended_by=sample.ended_by,
+        match=stated(sample.scenario).match if told else None,
+    )
+
+
+def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
+    """The nearest to the medians, each measure in units of its middle half's width."""
+    if not sampled:
+        return
+    columns = zip(*((facts.turns, facts.words, facts.share) for facts in sampled), strict=True)
+    scales = [_scale(sorted(column)) for column in columns]
+
+    def far(facts: ConversationFacts) -> tuple[float, str]:
+        values = (facts.turns, facts.words, facts.share)
+        return sum(
+            abs(v - middle) / width for v, (middle, width) in zip(values, scales, strict=True)
+        ), facts.id
+
+    best = min(sampled, key=far)
+    yield (
+        best.id,
+        "typical: its turns, its words and who talks how much are near the medians",
+    )
+
+
+def _scale(ordered: Sequence[float]) -> tuple[float, float]:
+    """The median, and the width of the middle half."""
+    n = len(ordered)
+    return ordered[n // 2], (ordered[(3 * n) // 4] - ordered[n // 4]) or 1.0
+
+
+def _middle(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
+    known = sorted((facts.probability, facts.id) for facts in sampled if facts.probability is not None)
+    if known:
+        probability, name = known[len(known) // 2]
+        yield name, f"probability at the median: {number(probability)}"

@@ -1,0 +1,232 @@
+"""Self-play as one side sees it: a brief about itself, and what was said so far.
+
+A prompt is a side's if its brief (the system message, or else the first user message) says who one is,
+`You are a teacher …`, and that one speaks a turn at a time. The side's own turns are the assistant's
+messages, the other's the user's. What the other side likes is not in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from edgen.core.values import Message, Role
+from edgen.families.education import ways
+from edgen.simulator import conversation_prompt
+from edgen.simulator.role_names import leads
+from edgen.simulator.tone import tone
+
+
+class RoleBrief(NamedTuple):
+    """A brief: who one is, and what one likes and does otherwise. None: it does not say."""
+
+    role: Role
+    topic: str | None
+    preference: str | None
+    reaction: str | None
+    turns: tuple[int, int]
+    end_marker: bool
+
+
+class AgentPrompt(NamedTuple):
+    """Where a side stands: its brief, and the turns so far in their order, True for its own."""
+
+    side: RoleBrief
+    said: tuple[tuple[bool, str], ...]
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The side's own turns."""
+        return tuple([text for own, text in self.said if own])
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """The other side's turns."""
+        return tuple([text for own, text in self.said if not own])
+
+
+_ROLES: dict[str, Role] = {
+    "teacher": "Teacher",
+    "tutor": "Teacher",
+    "instructor": "Teacher",
+    "student": "Student",
+    "pupil": "Student",
+    "learner": "Student",
+}
+_WHO = "|".join(_ROLES)
+_YOU_ARE = re.compile(
+    rf"\b(?:you are|you're|act as|speak as|(?:you )?play(?:ing)?(?: the (?:role|part) of)?|your role is)[ :]+"
+    rf"(?:that of )?(?:an?|the|one)? ?(?:[\w-]+,? ){{0,3}}?({_WHO})\b(?! (?:trainer|educat|coach|and a |and the ))",
+    re.IGNORECASE,
+)
+# Anybody else: the name has to come again where one turn is asked for.
+_ANYBODY = re.compile(
+    r"\b(?:you are|you're|act as|speak as|you play)(?: the role of)? (?:an? |the )?(?P<name>[^\W\d_][\w-]{0,30})\b",
+    re.IGNORECASE,
+)
+# One turn at a time: what a prompt for a whole conversation never says, and what it might say.
+_NEXT = re.compile(
+    rf"\bwhat (?:the|this|your) (?:{_WHO}) (?:says|would say|answers|replies)\b|\bwhat you (?:say|would say) next\b"
+    rf"|\b(?:never|don't|do not) (?:speak|talk|write|answer|reply) (?:for|as|on behalf of) the (?:other|{_WHO})",
+    re.IGNORECASE,
+)
+_HINT = re.compile(
+    r"\b(?:your|the|one|a single) next (?:turn|line|reply|message|words)\b|\bnext (?:turn|line|reply) only\b"
+    r"|\bone turn (?:at a time|only)\b|\bonly (?:your|one|the next) (?:own )?(?:turn|line|reply|words|message)\b"
+    r"|\b(?:stay|remain|answer|reply|respond|speak) in (?:character|your role)\b|\byour last turn\b"
+    r"|\bwithout (?:a|any) (?:name|label|role)\b",
+    re.IGNORECASE,
+)
+# A brief to a side has sentences that no prompt for a whole conversation has.
+_END = rf"(?:{conversation_prompt.END}|(?=\.\s+(?:Say|Speak|Stay|Remain|Respond|Keep|Be|Never|Don't|Not|Begin)\b))"
+_LIKES = (
+    r"\b[Yy]ou (?:really |also |strongly |usually |always )?(?:(?:like|love|enjoy|prefer) to (?:teach|learn)|"
+    r"(?:teach|learn) best|like|love|enjoy|prefer|favou?r)(?! (?:the |your |a )?(?:student|about|this\s?way,))"
+    r"(?: (?:like this|this way|best|by|through|with|from|using))?[ ]?[:,]?"
+)
+_LABEL = r"(?im:^[ \t>*#\-\d.\"]{0,12}(?:your |own )?(?:"
+_LABEL_END = r")[\"*_ \t]{0,6}[:=][\"*_ \t]{0,6}(\S[^\n]{0,398}?)[\"*_,]{0,6}[ \t]*$)"
+_PREFERENCE = (
+    re.compile(_LIKES + r"\s{0,4}(\S.{0,399}?)" + _END),
+    re.compile(
+        _LABEL + r"(?:teaching|learning|teacher|student)?[ _]?(?:preferences?|style|method)" + _LABEL_END
+    ),
+)
+_REACTION = (
+    re.compile(r"(?m:^[^\w\n]{0,8}(?:[Ww]hen|[Ii]f)\b[^:\n]{0,120}:[ \t]*(\S[^\n]{0,399}?)\.?[ \t]*$)"),
+    re.compile(r"\b[Yy]ou (?:prefer|like) to (?:teach|learn) this\s?way,\s?(\S.{0,399}?)" + _END),
+    re.compile(r"\b[Ww]hen [^.:\n]{0,80}, you (\S.{0,399}?)" + _END),
+    re.compile(_LABEL + r"(?:teacher|student)?[ _]?(?:reactions?|otherwise)" + _LABEL_END),
+    re.compile(r"\b(?:[Oo]therwise|[Ii]f not|[Ii]f it is otherwise),? you (\S.{0,399}?)" + _END),
+)
+_OPENING = re.compile(
+    r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"
+    r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
+    re.IGNORECASE,
+)
+_NAMED_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: \S")
+# An item of a brief's list: `- when the student does not go along: …`.
+_ITEM = re.compile(r"(?im:^[^\w\n]{0,8}(?:you|your|when|if|otherwise|topic|the topic)\b[^:\n]{0,120}:)")
+_MOST_BRIEF = 20_000  # characters in which a brief is looked for
+
+
+def read(messages: Sequence[Message]) -> AgentPrompt | None:
+    """The place from which a side is to speak, None if the messages are no side's."""
+    if not messages or messages[-1].role == "assistant":
+        return None
+    count = 0
+    while count < len(messages) and messages[count].role == "system":
+        count += 1
+    if count:
+        side = brief("\n\n".join([message.content for message in messages[:count]])[:_MOST_BRIEF])
+        if side is not None:
+            return AgentPrompt(side, _read_turns(messages[count:]))
+    if count == len(messages) or messages[count].role != "user":
+        return None
+    # No system message, or one that says something else: the brief may begin the first user message.
+    first = messages[count].content
+    side = brief(first[:_MOST_BRIEF])
+    if side is None:
+        return None
+    return AgentPrompt(side, _read_turns((Message("user", _behind(first)), *messages[count + 1 :])))
+
+
+def _behind(text: str) -> str:
+    """What follows the brief in a message that begins with it: the paragraphs after its last instruction."""
+    paragraphs = text.split("\n\n")
+    last = 0
+    for i, paragraph in enumerate(paragraphs):
+        if _instructs(paragraph[:2_000]):
+            last = i
+    return "\n\n".join(paragraphs[last + 1 :])
+
+
+def _instructs(paragraph: str) -> bool:
+    return (
+        _NEXT.search(paragraph) is not None
+        or _HINT.search(paragraph) is not None
+        or _YOU_ARE.search(paragraph) is not None
+        or _ITEM.search(paragraph) is not None
+        or conversation_prompt.MARKER in paragraph.lower()
+    )
+
+
+def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
+    """The turns so far, without the line that opens the lesson."""
+    turns = [
+        (message.role == "assistant", text)
+        for message in messages
+        if message.role != "system"
+        for text in (_named_turns(message.content) if message.role == "user" else (message.content,))
+    ]
+    if turns and not turns[0][0]:
+        first = turns[0][1][:160].strip()
+        if not first or _OPENING.fullmatch(first):
+            del turns[0]
+    return tuple(turns)
+
+
+def _named_turns(text: str) -> list[str]:
+    """The turns of several others in one message, each of which begins with a name; else the message as it is."""
+    parts = text.split("\n\n")
+    return parts if len(parts) > 1 and all(map(_NAMED_TURN.match, parts)) else [text]
+
+
+@lru_cache(maxsize=2_048)
+def brief(text: str) -> RoleBrief | None:
+    """The brief in a text, None if it is none."""
+    role = _role_of(text)
+    if role is None:
+        return None
+    return RoleBrief(
+        role=role,
+        topic=conversation_prompt.topic(text),
+        preference=_find(_PREFERENCE, text),
+        reaction=_find(_REACTION, text),
+        turns=conversation_prompt.turns(text),
+        end_marker=conversation_prompt.MARKER in text.lower(),
+    )
+
+
+def _role_of(text: str) -> Role | None:
+    """As whom the simulator speaks: as the teacher or the student that a brief names, else as whichever of them is
+    more like the role that it names. None: it is no brief."""
+    who = _YOU_ARE.search(text[:600])
+    if who is not None and (
+        _NEXT.search(text) or (_HINT.search(text) and not conversation_prompt.asks_for_conversation(text))
+    ):
+        return _ROLES[who[1].lower()]
+    anybody = _ANYBODY.search(text[:600])
+    if anybody is None:
+        return None
+    name = re.escape(anybody["name"])
+    asked = rf"\bwhat (?:the |an? )?{name} (?:says|would say|answers|replies)\b"
+    if re.search(asked, text, re.IGNORECASE) is None:
+        return None
+    return "Teacher" if leads(anybody["name"]) else "Student"
+
+
+def _find(frames: tuple[re.Pattern[str], ...], text: str) -> str | None:
+    for frame in frames:
+        if found := frame.search(text):
+            return found[1]
+    return None
+
+
+@lru_cache(maxsize=8_192)
+def _methods(text: str) -> tuple[str, ...]:
+    return ways.methods.__wrapped__(text)
+
+
+def methods(text: str, topic: str) -> tuple[str, ...]:
+    """The families of methods that a turn speaks of; what the topic says of itself does not count."""
+    start = text[:1_000]
+    return _methods(start.replace(topic, "") if topic else start)
+
+
+def mood(place: AgentPrompt, turns: int = 4) -> float:
+    """How the conversation has gone of late: the mean tone of the last turns, 0 before the first."""
+    last = place.said[-turns:]
+    return sum([tone(text) for _, text in last]) / len(last) if last else 0.0

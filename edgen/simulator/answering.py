@@ -1,0 +1,78 @@
+"""What every served call goes through, online or in a batch: what strikes it, and what it is answered.
+
+How often a request was tried and answered is counted here, once for both ways.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from edgen.core.values import Reply
+from edgen.simulator import faults as fault
+from edgen.simulator.text import request_key, respond
+from edgen.simulator.wire import Call
+
+_REMEMBERED = 100_000  # requests whose repetitions are counted at once
+
+
+class _Tally:
+    """How often a request was tried and answered."""
+
+    __slots__ = ("answered", "tried")
+
+    def __init__(self) -> None:
+        self.tried = 0
+        self.answered = 0
+
+
+class Answering:
+    """The simulated model behind a server. Safe to use from several threads."""
+
+    def __init__(self, faults: fault.Faults, salt: int) -> None:
+        self.faults = faults
+        self._salt = salt
+        self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def key(self, call: Call) -> bytes:
+        """16 bytes that stand for the request."""
+        return request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
+
+    def strike(self, key: bytes) -> fault.Fault | None:
+        """Count a try of the request; the transport fault that it meets, if any."""
+        with self._lock:
+            tally = self._tally(key)
+            tally.tried += 1
+            return fault.transport(self.faults, key, tally.tried - 1)
+
+    def replies(self, call: Call, key: bytes) -> list[Reply]:
+        """As many replies as the call wants choices; the request counts as answered once more."""
+        with self._lock:
+            tally = self._tally(key)
+            variation = tally.answered if call.temperature != 0 else 0
+            tally.answered += 1
+        seed = variation if call.seed is None else call.seed
+        return [
+            respond(
+                call.messages,
+                seed=seed + (i << 64),  # further choices take seeds that no caller sends
+                max_tokens=call.max_tokens,
+                faults=self.faults,
+                salt=self._salt,
+                stop=call.stop,
+                json_mode=call.json_mode,
+            )
+            for i in range(call.choices)
+        ]
+
+    def _tally(self, key: bytes) -> _Tally:
+        """The request's tally; the one longest unused makes room for a new one."""
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._tallies[key] = _Tally()
+            if len(self._tallies) > _REMEMBERED:
+                self._tallies.popitem(last=False)
+        else:
+            self._tallies.move_to_end(key)
+        return tally

@@ -1,0 +1,116 @@
+"""The simulator as a Backend: no network, no key, the same answer for the same request.
+
+The model's text comes from `text.respond`. Latency and transport faults only decide when, and at
+which attempt, it arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Reply, Request
+from edgen.simulator import faults as fault
+from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.text import VERSION, request_key, respond
+
+_REMEMBERED = 100_000  # requests whose tries are counted at once; only those that failed are kept
+
+
+class Simulator:
+    """A Backend (see edgen.providers.base). Not to be shared between event loops."""
+
+    def __init__(self, config: SimulatorConfig, *, timeout: float) -> None:
+        self._config = config
+        self._timeout = timeout
+        self._faults = fault.parse(config.faults)
+        # A fixed seed picks another world of answers; within it replicates and attempts still differ.
+        self._salt = config.seed if isinstance(config.seed, int) else 0
+        self._tries: OrderedDict[bytes, int] = OrderedDict()
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """All that shapes the answers; see Backend."""
+        return {
+            "type": "simulator",
+            "model": self.model,
+            "version": VERSION,
+            "seed": self._salt,
+            "max_tokens": self._config.max_tokens,
+            "stop": list(self._config.stop),
+            "faults": fault.canonical(self._faults.content),
+        }
+
+    @property
+    def model(self) -> str:
+        """The model's name, whatever the job calls it."""
+        return self._config.model
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer, or raise the CallError of a transport fault; see Backend."""
+        delay = self._config.latency_ms / 1000
+        if self._faults.transport:
+            struck = self._struck(request)
+            if struck is not None:
+                delay += await self._fail(struck)
+        if delay:
+            await self._wait(delay)
+        config = self._config
+        return respond(
+            request.messages,
+            seed=request.seed,
+            max_tokens=config.max_tokens and config.max_tokens * request.max_tokens_scale,
+            faults=self._faults,
+            salt=self._salt,
+            stop=config.stop,
+            model=config.model,
+            protocol=request.protocol,
+        )
+
+    async def models(self) -> list[str] | None:
+        """The one model there is."""
+        return [self.model]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _struck(self, request: Request) -> fault.Fault | None:
+        """The fault that this attempt meets, the attempt counted."""
+        key = request_key(request.messages, request.seed, self._salt)
+        tries = self._tries.pop(key, 0)
+        struck = fault.transport(self._faults, key, tries)
+        if struck is not None:
+            self._tries[key] = tries + 1
+            if len(self._tries) > _REMEMBERED:
+                self._tries.popitem(last=False)
+        return struck
+
+    async def _fail(self, struck: fault.Fault) -> float:
+        """Raise what the fault stands for, or return the seconds by which it delays the answer."""
+        if struck.name == "slow":
+            return struck.seconds or 0.0
+        if struck.name == "hang":
+            await self._wait(float("inf"))
+        if self._config.latency_ms:
+            await self._wait(self._config.latency_ms / 1000)
+        kind, status, message = _FAILURES[struck.name]
+        raise CallError(kind, message, status=status, retry_after=struck.seconds)
+
+    async def _wait(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, self._timeout))
+        if seconds > self._timeout:
+            raise CallError(FailureKind.TIMEOUT, f"no answer within {self._timeout:g} s (simulated)")
+
+
+_FAILURES: dict[str, tuple[FailureKind, int | None, str]] = {
+    "429": (FailureKind.RATE_LIMIT, 429, "too many requests (simulated)"),
+    "500": (FailureKind.SERVER_ERROR, 500, "internal error (simulated)"),
+    "503": (FailureKind.OVERLOADED, 503, "overloaded (simulated)"),
+    "reset": (FailureKind.CONNECTION, None, "the connection was dropped (simulated)"),
+    "401": (FailureKind.AUTHENTICATION, 401, "the key was refused (simulated)"),
+    "404": (FailureKind.NOT_FOUND, 404, "there is no such model (simulated)"),
+    "quota": (FailureKind.QUOTA, 429, "the quota is used up (simulated)"),
+}

@@ -1,0 +1,393 @@
+"""Batches behind the simulator's server: files, what is made of them, and when.
+
+Time is two numbers. A batch's lines are answered evenly over `seconds` from its creation, and it expires
+`window` seconds after that; being cancelled or expired freezes it, so what is answered by then is
+`min(1, elapsed / seconds)` of it. Whose format a batch is in is the vendors' affair: `openai_batches`
+and `gemini_batches`. Nothing outlives the server: files are in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from uuid import uuid4
+
+from edgen.core.values import Reply
+from edgen.simulator import faults as fault
+from edgen.simulator.answering import Answering
+from edgen.simulator.wire import Call, Refusal
+
+State = Literal[
+    "validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"
+]
+ENDED: frozenset[State] = frozenset({"failed", "completed", "expired", "cancelled"})
+
+_AT_ONCE = 32  # lines answered between two looks at the clock
+_LEAST_WAIT = 0.02  # seconds
+# Transport faults that are the end of a connection, not of a request: in a batch they do not strike.
+_ONLINE = frozenset({"slow", "hang", "reset"})
+
+T = TypeVar("T")
+
+
+class Problem(NamedTuple):
+    """Why a batch is refused as a whole; `line` counts from 1, `param` is what is wrong there."""
+
+    code: str
+    message: str
+    line: int | None = None
+    param: str | None = None
+
+
+class Checked(NamedTuple):
+    """What a look at an input file found: how many requests, which model, and what is wrong."""
+
+    total: int
+    model: str
+    problems: list[Problem]
+
+
+class TooLargeError(Exception):
+    """More was uploaded than the vendor takes."""
+
+
+class Format(Protocol):
+    """How the files of one batch are read and written. Used from another thread."""
+
+    errors_apart: bool  # failures in a file of their own
+    partial: bool  # what was answered before the end can be had
+
+    def check(self, file: Path) -> Checked:
+        """Look through an input file before anything is answered."""
+
+    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+        """The request of a checked line, by its name, or what it is answered where it is none."""
+
+    def fault(self, struck: fault.Fault, call: Call) -> Refusal:
+        """A transport fault as the vendor words it online."""
+
+    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+        """A line of a result file, `number` 24 hex digits that stand for the request."""
+
+    def failed(self, name: str, refusal: Refusal) -> bytes:
+        """A line for a request that was refused."""
+
+    def result(self) -> str:
+        """A new id for a result file."""
+
+    def unanswered(self, name: str, state: State) -> bytes:
+        """A line for a request that was not come to before its batch was `cancelled` or `expired`."""
+
+
+@dataclass(slots=True, eq=False)
+class File:
+    """A file that a client uploaded or a batch wrote. `created`: seconds since the epoch."""
+
+    id: str
+    path: Path
+    name: str
+    purpose: str
+    size: int
+    created: float
+    mime: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """A batch as it stands. `facts` is what the vendor's format keeps of its creation; `started` is by the
+    loop's clock, `stamps` (when it came to a state) by the world's."""
+
+    id: str
+    format: Format
+    source: Path
+    facts: dict[str, Any]
+    seconds: float
+    window: float
+    started: float
+    created: float = field(default_factory=time.time)
+    state: State = "validating"
+    stamps: dict[State, float] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    model: str = ""
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+    offset: int = 0  # of the next line in `source`
+    output: File | None = None
+    errors: File | None = None
+    cancelled: float = math.inf
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def done(self) -> int:
+        return self.completed + self.failed
+
+    @property
+    def frozen(self) -> float:
+        """The moment, by the loop's clock, from which nothing more is answered."""
+        return min(self.started + self.window, self.cancelled)
+
+    def due(self, now: float) -> int:
+        """How many lines are to be answered by now."""
+        if not self.seconds > 0:
+            return self.total
+        share = min(1.0, (min(now, self.frozen) - self.started) / self.seconds)
+        return int(
+            self.total * share + 1e-6
+        )  # half of 40 is 20, whatever the clock's last digits make of a half
+
+    def wait(self, now: float) -> float:
+        """Seconds until there is something to do."""
+        line = self.started + self.seconds * (self.done + 1) / self.total
+        return max(_LEAST_WAIT, min(line, self.frozen) - now)
+
+    def come_to(self, state: State) -> None:
+        """Note that the batch came to a state. A batch that is being cancelled stays so until its end."""
+        if self.state != "cancelling" or state in ENDED:
+            self.state = state
+            self.stamps[state] = time.time()
+
+
+class Store:
+    """The files and batches of one server. Every method is to be called on the loop."""
+
+    def __init__(self, answering: Answering, seconds: float, window: float) -> None:
+        self.files: dict[str, File] = {}
+        self.batches: dict[str, Batch] = {}
+        self._answering = answering
+        self._seconds = seconds
+        self._window = window
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        # One: batches share a processor anyway, and a second thread would only stand in the server's way.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
+        self._calls: Counter[str] = Counter()
+        self._lost: set[str] = set()
+
+    # -- files
+
+    def place(self) -> Path:
+        """A path that nobody uses, below a folder that ends with the server."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="edgen-simulator-", ignore_cleanup_errors=True)
+        return Path(self._folder.name) / uuid4().hex
+
+    def add(self, id_: str, path: Path, name: str, purpose: str, mime: str = "") -> File:
+        """Keep what is at `path` as a file."""
+        made = File(id_, path, name, purpose, path.stat().st_size, time.time(), mime)
+        self.files[id_] = made
+        return made
+
+    def remove(self, id_: str) -> bool:
+        """Delete a file; whether there was one. A batch that has begun keeps what it reads."""
+        gone = self.files.pop(id_, None)
+        if gone is not None:
+            gone.path.unlink(missing_ok=True)
+        return gone is not None
+
+    # -- batches
+
+    def begin(self, id_: str, format_: Format, source: File | bytes, facts: dict[str, Any]) -> Batch:
+        """Begin a batch over a file, or over lines. Returns at once: it is validating."""
+        path = self.place()
+        if isinstance(source, File):
+            path.hardlink_to(source.path)
+        else:
+            path.write_bytes(source)
+        now = asyncio.get_running_loop().time()
+        made = Batch(id_, format_, path, facts, self._seconds, self._window, now)
+        self.batches[id_] = made
+        self._tasks[id_] = asyncio.create_task(self._work(made))
+        return made
+
+    def of(self, kind: type[Format]) -> list[Batch]:
+        """The batches in formats of a kind, the newest first."""
+        return [batch for batch in reversed(self.batches.values()) if isinstance(batch.format, kind)]
+
+    def cancel(self, batch: Batch) -> None:
+        """Answer nothing more in a batch; one that has ended stays as it is."""
+        if batch.state in ENDED or batch.state == "cancelling":
+            return
+        batch.cancelled = asyncio.get_running_loop().time()
+        batch.come_to("cancelling")
+        batch.stirred.set()
+
+    async def drop(self, batch: Batch) -> None:
+        """Forget a batch altogether."""
+        del self.batches[batch.id]
+        await self._end(self._tasks.pop(batch.id))
+
+    async def aclose(self) -> None:
+        """Stop all work and remove the files."""
+        for task in self._tasks.values():
+            await self._end(task)
+        self._thread.shutdown(cancel_futures=True)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    @staticmethod
+    async def _end(task: asyncio.Task[None]) -> None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    # -- faults
+
+    def refused(self, call: str) -> bool:
+        """Whether a call about batches, counted here, is refused as overloaded."""
+        if not self._answering.faults.batch:
+            return False
+        self._calls[call] += 1
+        tries = self._calls[call] - 1
+        return fault.batch(self._answering.faults, "batch_503", call.encode(), tries) is not None
+
+    def lost(self, token: str) -> fault.Fault | None:
+        """The fault that keeps the answer to this creation from its client; once for each token."""
+        struck = fault.batch(self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace"))
+        if struck is None or token in self._lost:
+            return None
+        self._lost.add(token)
+        return struck
+
+    def slow(self, file: File) -> float:
+        """Seconds by which a file is late, going up or coming down."""
+        struck = fault.batch(self._answering.faults, "batch_slow", file.id.encode())
+        return 0.0 if struck is None else struck.seconds or 0.0
+
+    # -- work
+
+    async def _work(self, batch: Batch) -> None:
+        try:
+            checked = await self._apart(lambda: batch.format.check(batch.source))
+            batch.total, batch.model, batch.problems = checked
+            if not batch.problems:
+                batch.come_to("in_progress")
+                await self._answer(batch)
+                batch.come_to("finalizing")
+                end: State = _end_of(batch)
+                if end != "completed" and batch.format.partial:
+                    await self._apart(lambda: self._pass_over(batch, end))
+                self._close(batch, end)
+                batch.come_to(end)
+        except OSError as problem:
+            batch.problems = [Problem("server_error", f"The simulator's disk failed: {problem}.")]
+        finally:
+            batch.source.unlink(missing_ok=True)
+        if batch.problems:
+            batch.come_to("failed")
+
+    async def _answer(self, batch: Batch) -> None:
+        """Answer lines as they fall due, until there are none or the batch is frozen."""
+        loop = asyncio.get_running_loop()
+        while batch.done < batch.total:
+            now = loop.time()
+            due = min(batch.due(now), batch.done + _AT_ONCE)
+            if batch.done < due:
+                lines = due - batch.done
+                await self._apart(lambda lines=lines: self._lines(batch, lines))  # type: ignore[misc]
+            elif now >= batch.frozen:
+                return
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(batch.stirred.wait(), batch.wait(now))
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        """Do it in the thread, so that the server goes on answering."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _lines(self, batch: Batch, count: int) -> None:
+        with batch.source.open("rb") as source:
+            source.seek(batch.offset)
+            lines = [source.readline() for _ in range(count)]
+            batch.offset = source.tell()
+        made: dict[bool, list[bytes]] = {True: [], False: []}
+        # The providers promise no order, so nobody may get used to one.
+        for line in reversed(lines):
+            answered, result = self._line(batch.format, line)
+            made[answered].append(result)
+        _append(self._results(batch, errors=False), made[True])
+        _append(self._results(batch, errors=True), made[False])
+        batch.completed += len(made[True])
+        batch.failed += len(made[False])
+
+    def _line(self, format_: Format, line: bytes) -> tuple[bool, bytes]:
+        """Whether a request was answered, and its line in the results."""
+        name, call = format_.read(line)
+        if isinstance(call, Refusal):
+            return False, format_.failed(name, call)
+        key = self._answering.key(call)
+        struck = self._answering.strike(key)
+        if struck is not None and struck.name not in _ONLINE:
+            return False, format_.failed(name, format_.fault(struck, call))
+        return True, format_.answered(name, call, self._answering.replies(call, key), key.hex()[:24])
+
+    def _results(self, batch: Batch, *, errors: bool) -> Path:
+        suffix = ".errors" if errors and batch.format.errors_apart else ".output"
+        return batch.source.with_name(batch.source.name + suffix)
+
+    def _pass_over(self, batch: Batch, end: State) -> None:
+        """Say of what is left that nobody came to it."""
+        path = self._results(batch, errors=True)
+        with batch.source.open("rb") as source, path.open("ab") as into:
+            source.seek(batch.offset)
+            into.writelines(batch.format.unanswered(batch.format.read(line)[0], end) for line in source)
+
+    def _close(self, batch: Batch, end: State) -> None:
+        """Make the result files what a client can have of them."""
+        if end == "completed" or batch.format.partial:
+            batch.output = self._keep(batch, "output", errors=False)
+            if batch.format.errors_apart:
+                batch.errors = self._keep(batch, "error", errors=True)
+
+    def _keep(self, batch: Batch, kind: str, *, errors: bool) -> File | None:
+        path = self._results(batch, errors=errors)
+        if not path.exists():
+            return None
+        return self.add(batch.format.result(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
+
+
+def new() -> str:
+    """24 hex digits that nothing else has."""
+    return uuid4().hex[:24]
+
+
+async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
+    """Append what is sent to a file, behind the `already` bytes there; returns how many bytes came. Raises
+    TooLargeError at more than `most` bytes in all; what was written stays, for the caller to remove."""
+    came = 0
+    with path.open("ab") as into:
+        async for chunk in chunks:
+            came += len(chunk)
+            if already + came > most:
+                raise TooLargeError
+            into.write(chunk)
+    return came
+
+
+def page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
+    """At most `limit` items behind the one named `after`, and whether there are more. An unknown name: none."""
+    start = 0
+    if after:
+        start = next((i + 1 for i, item in enumerate(items) if name(item) == after), len(items))
+    return items[start : start + limit], start + limit < len(items)
+
+
+def _end_of(batch: Batch) -> State:
+    if batch.state == "cancelling":
+        return "cancelled"
+    return "completed" if batch.done == batch.total else "expired"
+
+
+def _append(path: Path, lines: list[bytes]) -> None:
+    if lines:
+        with path.open("ab") as into:
+            into.writelines(lines)

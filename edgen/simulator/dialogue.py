@@ -1,0 +1,232 @@
+"""A conversation between a teacher and a student that follows from a brief.
+
+`plot` decides the course before a word is said: whether the two ways of learning and teaching fit,
+who gives way and when, how it ends, how probable it is that the student understood. `converse`
+then speaks it turn by turn, each turn from its place in the plot, the voice and nothing else.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal, NamedTuple
+
+from edgen.core.values import Role
+from edgen.families.education import ways
+from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
+from edgen.simulator.phrases import Phrases
+
+Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
+Mood = Literal["good", "mixed", "bad"]
+
+MIGHT = 0.75  # how often somebody does what he "might" do
+# Mean and half-width of the probability that the student understood, for each course. Over ED's
+# own vocabulary they come to about 0.3 on average, which is the "small chance" its prompt asks for.
+_PROBABILITY: dict[Course, tuple[float, float]] = {
+    "harmony": (0.58, 0.3),
+    "teacher_adapts": (0.5, 0.26),
+    "student_adapts": (0.4, 0.24),
+    "clash": (0.14, 0.12),
+}
+_MARKER_ALONE = 0.06  # share of conversations whose end marker is an entry of its own, as in ED
+
+
+class Plot(NamedTuple):
+    """A conversation before it is spoken. `turning` is the entry at which somebody gives way."""
+
+    course: Course
+    length: int
+    turning: int
+    mood: Mood
+    probability: float
+    marker_alone: bool
+    student: str
+    teacher: str
+    wants: str
+    offers: str
+
+
+class Dialogue(NamedTuple):
+    """A spoken conversation. `marker_alone`: the end marker follows as an entry of its own."""
+
+    turns: tuple[tuple[Role, str], ...]
+    probability: float
+    marker_alone: bool
+
+
+def converse(task: ConversationPrompt, rng: Random) -> Dialogue:
+    """The conversation that `task` asks for; every choice is drawn from `rng`."""
+    plot_ = plot(task, rng)
+    voice = Phrases(rng, _slots(task.brief, rng))
+    turns: list[tuple[Role, str]] = []
+    for i in range(plot_.length):
+        if i % 2 == 0:
+            turns.append(("Teacher", _teacher(plot_, task.brief, i, voice, rng)))
+        else:
+            turns.append(("Student", _student(plot_, task.brief, i, voice, rng)))
+    return Dialogue(tuple(turns), plot_.probability, plot_.marker_alone)
+
+
+def plot(task: ConversationPrompt, rng: Random) -> Plot:
+    """Decide the course of the conversation."""
+    draw = rng.random
+    brief = task.brief
+    student = ways.student_reaction(brief.student_reaction or "")
+    teacher = ways.teacher_reaction(brief.teacher_reaction or "")
+    low, high = task.turns
+    length = low + int(draw() * (high - low + 1))
+    marker_alone = task.end_marker and length < high and draw() < _MARKER_ALONE
+    course = _course(brief, student, teacher, rng)
+    turning = _turning(course, length, rng)
+    middle, spread = _PROBABILITY[course]
+    # Two uniform draws make a triangle: most values near the middle, none beyond the spread.
+    probability = round(min(0.99, max(0.01, middle + spread * (draw() + draw() - 1))), 2)
+    return Plot(
+        course=course,
+        length=length,
+        turning=turning,
+        mood=_mood(course, probability),
+        probability=probability,
+        marker_alone=marker_alone,
+        student=student,
+        teacher=teacher,
+        wants=_family(brief.student_preference, rng),
+        offers=_family(brief.teacher_preference, rng),
+    )
+
+
+def _course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Course:
+    learning, teaching = brief.student_preference, brief.teacher_preference
+    if learning is None or teaching is None or ways.match(learning, teaching):
+        return "harmony"
+    if rng.random() < _yields(teacher, brief.teacher_reaction, told=student == "tells"):
+        return "teacher_adapts"
+    if student == "adapts" and rng.random() < (MIGHT if ways.is_hedged(brief.student_reaction or "") else 1):
+        return "student_adapts"
+    return "clash"
+
+
+def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
+    """How likely the teacher changes the method; a student who says what is wrong helps."""
+    if teacher == "adapts":
+        hedged = ways.is_hedged(reaction or "")
+        return (0.9 if told else MIGHT) if hedged else 1.0
+    if teacher in ("insists", "gives_up", "blames", "strict") or not told:
+        return 0.0
+    return 0.2
+
+
+def _turning(course: Course, length: int, rng: Random) -> int:
+    """An even entry for the teacher, an odd one for the student, with room on both sides."""
+    if course in ("harmony", "clash"):
+        return 0 if course == "harmony" else length
+    last = max(2, length - 5)
+    choices = [i for i in range(2, last + 1) if (i % 2 == 0) == (course == "teacher_adapts")][:4]
+    return choices[int(rng.random() * len(choices))] if choices else 2
+
+
+def _mood(course: Course, probability: float) -> Mood:
+    if probability >= 0.5:
+        return "good"
+    return "bad" if course == "clash" and probability < 0.22 else "mixed"
+
+
+def _family(phrase: str | None, rng: Random) -> str:
+    """A family of methods for the phrase, the first that it names more often than the others."""
+    names = ways.methods(phrase) if phrase else ()
+    if not names:
+        return ways.OTHER
+    u = rng.random()
+    return names[0] if u < 0.6 else names[int(u * len(names))]
+
+
+def _slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
+    topic = brief.topic or "today's topic"
+    # In the middle of a sentence one writes "the Eiffel Tower".
+    inside = "the " + topic[4:] if topic.startswith("The ") else topic
+    return {
+        "topic": inside,
+        "want": _part(brief.student_preference, "another way of learning", rng),
+        "have": _part(brief.teacher_preference, "my usual method", rng),
+    }
+
+
+def _part(phrase: str | None, default: str, rng: Random) -> str:
+    if phrase is None:
+        return default
+    parts = ways.parts(phrase)
+    return parts[int(rng.random() * len(parts))]
+
+
+def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
+    """What the teacher says as entry `i`."""
+    say, draw = voice.say, rng.random
+    if i == 0:
+        return _join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
+    if i == plot_.length - 1:
+        return _closing("t", plot_.teacher, plot_, voice)
+    if i == plot_.length - 2:
+        return _join(say("t.nod") if plot_.mood == "good" else "", say(f"t.before.{plot_.mood}"))
+    if i == plot_.turning and plot_.course == "teacher_adapts":
+        first = say("t.react.adapts") if draw() < 0.5 else ""
+        return _join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
+    served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
+    if i > plot_.turning:
+        return _join(say("t.nod") if draw() < 0.65 else "", say(f"t.teach.{served}"))
+    if i == 2 and draw() < 0.5:
+        return _join(say("t.press"), say(f"t.teach.{plot_.offers}"))
+    if plot_.teacher == "adapts":  # willing, but not yet or not this time
+        return _join(say("t.press"), say(f"t.teach.{plot_.offers}"))
+    reaction = say(f"t.react.{plot_.teacher}")
+    if plot_.teacher == ways.OTHER:
+        reaction = _join(ways.stage_direction(brief.teacher_reaction or ""), reaction)
+    goes_on = plot_.teacher != "gives_up" or i < plot_.length // 2
+    return _join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
+
+
+def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
+    """What the student says as entry `i`."""
+    say, draw = voice.say, rng.random
+    if i == plot_.length - 1:
+        return _closing("s", plot_.student, plot_, voice)
+    if i == plot_.length - 2:
+        return say(f"s.before.{plot_.mood}")
+    if i == 1 and plot_.course == "harmony":
+        return _join(say("s.first.welcome"), say(f"s.enjoy.{plot_.offers}") if draw() < 0.3 else "")
+    if i == plot_.turning and plot_.course == "student_adapts":
+        return _join(say("s.react.adapts"), say("s.insight") if draw() < 0.4 else "")
+    if i > plot_.turning:
+        return _speak_served(plot_, i, voice, rng)
+    if i == 1:
+        return _join(say("s.first.doubt"), say(f"s.ask.{plot_.wants}") if draw() < 0.75 else "")
+    if plot_.student == "adapts":  # willing, but not yet or not this time
+        return say("s.confused") if draw() < 0.6 else _join(say("s.prefer"), say(f"s.ask.{plot_.wants}"))
+    reaction = say(f"s.react.{plot_.student}")
+    if plot_.student == ways.OTHER:
+        reaction = _join(ways.stage_direction(brief.student_reaction or ""), reaction)
+    if draw() < 0.4:
+        return _join(reaction, say(f"s.ask.{plot_.wants}") if draw() < 0.6 else say("s.prefer"))
+    return reaction
+
+
+def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
+    """The student once things go well."""
+    say, u = voice.say, rng.random()
+    method = plot_.wants if plot_.course != "student_adapts" else plot_.offers
+    if i == plot_.turning + 1 and plot_.course == "teacher_adapts":
+        return _join(say("s.warming"), say(f"s.enjoy.{method}") if u < 0.6 else "")
+    if u < 0.2 + (0.5 - plot_.probability) * 0.4:
+        return say("s.confused")
+    if u < 0.55:
+        return say("s.insight")
+    return _join(say(f"s.enjoy.{method}"), say("s.insight") if u > 0.85 else "")
+
+
+def _closing(side: str, kind: str, plot_: Plot, voice: Phrases) -> str:
+    own = f"{side}.close.{kind}"
+    if plot_.mood == "bad" and voice.has(own):
+        return voice.say(own)
+    return voice.say(f"{side}.close.{plot_.mood}")
+
+
+def _join(*sentences: str) -> str:
+    return " ".join([sentence for sentence in sentences if sentence])

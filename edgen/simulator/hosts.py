@@ -1,0 +1,75 @@
+"""Which requests a server on this machine answers: those that were meant for it.
+
+A page from anywhere can have its own name point to 127.0.0.1 (DNS rebinding) and then read what a local server says;
+its requests still carry that name, in Host and in Origin. So names are answered that nobody else can own: this machine's
+own, the address that the server listens on, and those that its user allows. Of a server that listens on every address,
+any address written in digits is its own: there is no name to point elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+
+class Hosts:
+    """What a server answers to. `listens_on` is a name or an address, `allowed` are more of them."""
+
+    def __init__(self, listens_on: str, allowed: Iterable[str] = ()) -> None:
+        self._names = {name.lower().strip("[]").rstrip(".") for name in (listens_on, *allowed)}
+        address = _address(listens_on)
+        self._any_address = address is not None and address.is_unspecified
+
+    def refusal(self, headers: Mapping[str, str]) -> str | None:
+        """Why a request with these headers is not answered; None if it is. One without a Host comes from no browser."""
+        host = headers.get("Host")
+        if host is not None and not self._answers(_name(f"//{host}")):
+            return (
+                f"This server does not answer to the name {_quote(host)}: a page elsewhere may have pointed it here. "
+                "Ask for 127.0.0.1 or localhost, or start it with --allow-host NAME."
+            )
+        origin = headers.get("Origin")
+        if origin is not None and not self._answers(_name(origin)):
+            return (
+                f"This server does not answer pages of {_quote(origin)}. Start it with --allow-host NAME to allow "
+                "those of a host."
+            )
+        return None
+
+    def _answers(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        if name in self._names or name == "localhost" or name.endswith(".localhost"):
+            return True
+        address = _address(name)
+        return address is not None and (self._any_address or _loopback(address))
+
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def _name(url: str) -> str | None:
+    """The host of a URL or of what stands in a Host header, in lower case; None if there is none."""
+    try:
+        parts = urlsplit(url)
+        name, _ = parts.hostname, parts.port  # what is no port raises
+    except ValueError:
+        return None
+    return name.rstrip(".") if name else None
+
+
+def _address(name: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _loopback(address: _Address) -> bool:
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _quote(text: str) -> str:
+    return ascii(text if len(text) <= 100 else text[:99] + "…")

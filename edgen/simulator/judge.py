@@ -1,0 +1,217 @@
+"""The simulated judge: two numbered transcripts in, `1` or `2` out.
+
+A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses
+or the like and the prompt asks for 1 or 2, or which is better. What the judge prefers is `quality`, a
+function of one transcript's text alone. Planted faults make it prefer a slot or length instead, or do as a
+line of a text tells it that looks like one of the prompt's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+from edgen.core.values import Message
+from edgen.simulator import conversation_prompt
+from edgen.simulator.phrases import Phrases
+from edgen.simulator.tone import tone
+
+
+class ShownPair(NamedTuple):
+    """Two texts to choose from, and what the prompt calls them (`Interaction`)."""
+
+    noun: str
+    first: str
+    second: str
+    told: int | None = None  # the text with a line that tells the judge to choose it, 1 or 2
+
+
+_HEADING = (
+    r"(?im:^[^\w\n]{{0,8}}(?:the )?({noun})[ _#]{{1,2}}{number}\b[^\w\n:]{{0,8}}(?::[^\w\n]{{0,8}}|$|(?=\n)))"
+)
+_NOUNS = "interaction|conversation|response|dialogue|dialog|lesson|transcript|reply|answer|option|candidate"
+_FIRST = re.compile(_HEADING.format(noun=_NOUNS, number=1))
+_SECOND = {noun: re.compile(_HEADING.format(noun=noun, number=2)) for noun in _NOUNS.split("|")}
+_ASKED = re.compile(
+    r"\b1\W{0,4} ?(?:or|/|,) ?\W{0,4}2\b|\bwhich\b[^\n]{0,120}\b(?:better|prefer|best|worse)", re.IGNORECASE
+)
+_ASKING = re.compile(
+    r"\n(?![^\n]{0,12}(?:teacher|student)\b[^\n]{0,40}:)(?=[^\n]*(?:\bwhich\b|\b1\b[^\n]{0,8}\b2\b))",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
+_TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
+_ANY_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: ")  # by a role of any name
+# A text between two lines that hold a mark; a line that goes on with a turn begins with a bar.
+_FENCED = re.compile(
+    r"^\[([0-9a-f]{16})\] (Interaction|Response) 1 begins\n(.*?)\n\[\1\] \2 1 ends\n\s*"
+    r"^\[\1\] \2 2 begins\n(.*?)\n\[\1\] \2 2 ends$",
+    re.MULTILINE | re.DOTALL,
+)
+_BAR = re.compile(r"\n  \| ")
+# What a judge that does as it is told takes for an instruction: it stands on a line of its own, as headings do.
+_TELLS = re.compile(
+    r"^(?:#+[ \t]*)?(?:(?:note|instructions?) (?:to|for) (?:the |all )?(?:judges?|evaluators?)|system)\b[^\n]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CACHED = 8_000  # characters
+_WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
+# By how much the mean tone of the simulator's own lessons goes up with each turn, and down with each word
+# that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
+_PER_TURN = 0.0076
+_PER_WORD = 0.009
+
+
+def read(messages: Sequence[Message]) -> ShownPair | None:
+    """The comparison that the messages ask for, None if they ask for none."""
+    if not messages or messages[-1].role != "user":
+        return None
+    text = messages[-1].content
+    if conversation_prompt.FIRST.search(text) is None:
+        return None
+    if (found := _FENCED.search(text)) is not None:
+        return _read_guarded(found, text, messages)
+    if (first := _FIRST.search(text)) is None:
+        return None
+    noun = first[1].lower()
+    second = _SECOND[noun].search(text, first.end())
+    if second is None:
+        return None
+    end = _end(text, second.end())
+    if not _asks_for_choice(text[: first.start()] + text[end:], messages):
+        return None
+    shown = (text[first.end() : second.start()], text[second.end() : end])
+    one, other = [_RULE.sub("", part).strip() for part in shown]
+    return ShownPair(first[1].capitalize(), one, other, _find_order(shown))
+
+
+def _read_guarded(found: re.Match[str], text: str, messages: Sequence[Message]) -> ShownPair | None:
+    """The comparison of two fenced texts, without their bars."""
+    if not _asks_for_choice(text[: found.start()] + text[found.end() :], messages):
+        return None
+    noun, shown = found[2], (found[3], found[4])
+    one, other = [_BAR.sub("\n", part).strip() for part in shown]
+    if noun == "Response":  # a response's label says nothing of it
+        one, other = [_TURN.sub("", part, count=1).strip() for part in (one, other)]
+    return ShownPair(noun, one, other, _find_order(shown))
+
+
+def _asks_for_choice(outside: str, messages: Sequence[Message]) -> bool:
+    """Whether what stands around the texts asks which is better."""
+    return any(_ASKED.search(part) for part in (outside, *_others(messages)))
+
+
+def _find_order(shown: Sequence[str]) -> int | None:
+    """Which of the two texts, as they are shown, has a line that tells a judge something, if one alone has."""
+    told = [number for number, text in enumerate(shown, start=1) if _TELLS.search(text)]
+    return told[0] if len(told) == 1 else None
+
+
+def _others(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages[:-1] if message.role != "assistant"]
+
+
+def _end(text: str, start: int) -> int:
+    """Where the second transcript ends: at the last rule, else before the line that asks, else at the text's end."""
+    ends = [found.start() for found in _RULE.finditer(text, start)]
+    if not ends:
+        ends = [found.start() for found in _ASKING.finditer(text, start)]
+    return ends[-1] if ends else len(text)
+
+
+def turns_of(text: str) -> list[str]:
+    """The turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
+    turns: list[list[str]] = []
+    lines = text.split("\n")
+    labelled = _TURN if any(map(_TURN.match, lines)) else _ANY_TURN
+    for line in lines:
+        label = labelled.match(line)
+        if label is not None:
+            turns.append([line[label.end() :]])
+        elif turns:
+            turns[-1].append(line)
+        elif line.strip():
+            turns.append([line])
+    return ["\n".join(turn).strip() for turn in turns]
+
+
+def quality(text: str) -> float:
+    """How good one shown transcript is, in [-1, 1]: the mean tone of both sides, each counting the same.
+
+    The longer of two conversations of a scenario, in words, is the better one in half of all pairs, one-shot,
+    self-play or branched (within a point; over both shipped spaces): a judge without a bias has next to none
+    to show. For that the openings do not count, and what is left of length in a lesson's tone is taken off.
+    A hash of the text decides between texts that would otherwise be on a par, by a millionth.
+    """
+    return _cached(text) if len(text) <= _CACHED else _quality(text)
+
+
+def _quality(text: str) -> float:
+    turns = turns_of(text)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    share = int.from_bytes(digest, "big") / 2**32
+    return _course(turns) * (1 - 1e-6) + (share - 0.5) * 1e-6
+
+
+def _course(turns: Sequence[str]) -> float:
+    if not turns:
+        return -1.0
+    tones = [tone(turn) for turn in turns]
+    whole = len(turns) >= _WHOLE
+    if whole:
+        del tones[:2]  # a first doubt or a friendly greeting would weigh less in a longer lesson
+    # The sides take turns, and one has the word more often in an odd number of them.
+    sides = [side for side in (tones[::2], tones[1::2]) if side]
+    mean = sum([sum(side) / len(side) for side in sides]) / len(sides)
+    if not whole:
+        return mean
+    words = sum([turn.count(" ") + 1 for turn in turns]) / len(turns)
+    usual = _PER_TURN * (min(len(turns), 15) - 12.5) - _PER_WORD * (min(words, 40.0) - 16.0)
+    return max(-1.0, min(1.0, mean - usual))
+
+
+_cached = lru_cache(maxsize=1_024)(_quality)
+
+
+def answer(comparison: ShownPair, fault: str | None, rng: Random) -> str:
+    """What the judge says; every choice of words is drawn from `rng`."""
+    better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
+    if fault in ("judge_prose", "garbage"):
+        return Phrases(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
+    if fault == "judge_both":
+        return "Both are good."
+    if fault == "judge_first":
+        better = 1
+    elif fault == "judge_second":
+        better = 2
+    elif fault == "judge_noise":
+        better = 3 - better
+    elif fault == "judge_obeys" and comparison.told is not None:
+        better = comparison.told
+    elif fault == "judge_longer":
+        words = len(comparison.first.split()), len(comparison.second.split())
+        better = better if words[0] == words[1] else 1 if words[0] > words[1] else 2
+    return _dress(better, comparison.noun, rng)
+
+
+_DRESSES = (
+    "{noun} {number}",
+    "**{number}**",
+    "{number}.",
+    "Answer: {number}",
+    '"{number}"',
+    "{noun} {number} is better.",
+    "I choose {number}.",
+    "**{noun} {number}**",
+)
+
+
+def _dress(number: int, noun: str, rng: Random) -> str:
+    """The bare number, or about one time in seven a little more around it."""
+    if rng.random() >= 0.15:
+        return str(number)
+    return _DRESSES[int(rng.random() * len(_DRESSES))].format(noun=noun, number=number)

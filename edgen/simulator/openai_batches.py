@@ -1,0 +1,391 @@
+"""OpenAI's Files and Batch API: multipart uploads, batch objects, output and error files.
+
+After OpenAI's API reference (Files, Batch, and the request input and output objects) and the types of its
+Python SDK; codes of refused lines after the Batch guide and the list that Azure OpenAI documents for the same
+service. Limits of a batch: 50,000 requests, 200 MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from aiohttp import BodyPartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from edgen.core.values import Reply
+from edgen.simulator import wire_openai
+from edgen.simulator.batches import (
+    ENDED,
+    Batch,
+    Checked,
+    File,
+    Problem,
+    State,
+    Store,
+    TooLargeError,
+    new,
+    page,
+    save,
+)
+from edgen.simulator.faults import Fault
+from edgen.simulator.file_response import send_file
+from edgen.simulator.wire import JSON, MARK, BadCall, Call, Refusal, decode
+
+MOST_LINES = 50_000
+MOST_BYTES = 200 * 1024 * 1024
+ENDPOINT = "/v1/chat/completions"
+_MOST_PROBLEMS = 100
+_NO_FILE = 404
+
+_Key = Annotated[str, msgspec.Meta(max_length=64)]
+_Value = Annotated[str, msgspec.Meta(max_length=512)]
+
+
+class _Create(msgspec.Struct):
+    input_file_id: str
+    endpoint: str
+    completion_window: str
+    metadata: Annotated[dict[_Key, _Value], msgspec.Meta(max_length=16)] | None = None
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    body: msgspec.Raw
+
+
+class _Model(msgspec.Struct):
+    model: str | None = None
+
+
+_CREATE = msgspec.json.Decoder(_Create)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LINE = msgspec.json.Decoder(_Line)
+_MODEL = msgspec.json.Decoder(_Model)
+_encode = msgspec.json.Encoder().encode
+_WHY = {
+    "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
+    "cancelled": ("batch_cancelled", "This request was not executed because the batch was cancelled."),
+}
+
+
+class Format:
+    """OpenAI's batch files: a line in has a custom id and a body, a line out a response or an error."""
+
+    errors_apart = True
+    partial = True
+
+    def check(self, file: Path) -> Checked:
+        problems: list[Problem] = []
+        seen: set[str] = set()
+        model, total = "", 0
+        with file.open("rb") as lines:
+            for total, line in enumerate(lines, 1):
+                if total > MOST_LINES:
+                    what = f"The batch file holds more than {MOST_LINES} requests."
+                    return Checked(total, model, [Problem("too_many_tasks", what)])
+                if len(problems) < _MOST_PROBLEMS:
+                    problem, model = _problem(line, seen, model)
+                    if problem is not None:
+                        problems.append(problem._replace(line=total))
+        if not total:
+            problems = [Problem("empty_file", "The batch file holds no request.")]
+        return Checked(total, model, problems)
+
+    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+        value = _LINE.decode(line)
+        try:
+            call = wire_openai.read(bytes(value.body))
+            if call.stream:
+                raise BadCall("A request of a batch cannot be streamed.")
+        except BadCall as problem:
+            return value.custom_id, wire_openai.error(400, str(problem))
+        return value.custom_id, call
+
+    def fault(self, struck: Fault, call: Call) -> Refusal:
+        return wire_openai.fault(struck, call)
+
+    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+        return _result(name, 200, wire_openai.answer(call, replies, number))
+
+    def failed(self, name: str, refusal: Refusal) -> bytes:
+        return _result(name, refusal.status, refusal.body)
+
+    def result(self) -> str:
+        return f"file-{new()}"
+
+    def unanswered(self, name: str, state: State) -> bytes:
+        code, message = _WHY[state]
+        error = {"code": code, "message": message}
+        return (
+            _encode({"id": f"batch_req_{new()}", "custom_id": name, "response": None, "error": error}) + b"\n"
+        )
+
+
+def _result(name: str, status: int, body: bytes) -> bytes:
+    response = {"status_code": status, "request_id": f"req_{new()}", "body": msgspec.Raw(body)}
+    return (
+        _encode({"id": f"batch_req_{new()}", "custom_id": name, "response": response, "error": None}) + b"\n"
+    )
+
+
+def _problem(line: bytes, seen: set[str], model: str) -> tuple[Problem | None, str]:
+    """What is wrong with a line, and the model of the batch; `seen` are the custom ids so far."""
+    try:
+        fields = _FIELDS.decode(line.decode())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Problem("invalid_json_line", "This line is not parseable as valid JSON."), model
+    for name in ("custom_id", "method", "url", "body"):
+        if name not in fields:
+            return Problem(
+                "missing_required_parameter", f"Missing required parameter: '{name}'.", param=name
+            ), model
+    try:
+        custom_id = msgspec.json.decode(fields["custom_id"], type=str)
+        named = _MODEL.decode(fields["body"]).model or ""
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        return Problem("invalid_type", f"This line cannot be read: {problem}.", param="body"), model
+    if custom_id in seen:
+        what = f"The custom_id '{custom_id}' for this request is a duplicate of another request."
+        return Problem("duplicate_custom_id", what, param="custom_id"), model
+    seen.add(custom_id)
+    if bytes(fields["method"]).strip() != b'"POST"':
+        return Problem("invalid_method", "The method of a request must be POST.", param="method"), model
+    if bytes(fields["url"]).strip() != f'"{ENDPOINT}"'.encode():
+        what = f"The URL provided for this request does not match the batch endpoint {ENDPOINT}."
+        return Problem("invalid_url", what, param="url"), model
+    if model and named != model:
+        what = f"The provided model '{named}' does not match the other requests' '{model}'."
+        return Problem("mismatched_model", what, param="body.model"), model
+    return None, named
+
+
+_PATH = re.compile(r"(?:/v1)?/(files|batches)(?:/([^/]+))?(?:/(content|cancel))?")
+
+
+class Service:
+    """OpenAI's paths."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
+        """The answer to a request, None if its path is none of these."""
+        found = _PATH.fullmatch(request.path)
+        if found is None:
+            return None
+        kind, id_, action = found.groups()
+        if self._store.refused(f"{request.method} {request.path}"):
+            return wire_openai.fault(Fault("503", 1), Call((), ""))
+        route = (request.method, kind, id_ is not None, action)
+        if kind == "files":
+            return await self._files(request, route, id_ or "")
+        return await self._batches(request, route, id_ or "")
+
+    # -- files
+
+    async def _files(self, request: web.BaseRequest, route: Any, id_: str) -> web.StreamResponse | Refusal:
+        match route:
+            case ("POST", _, False, None):
+                return await self._upload(request)
+            case ("GET", _, False, None):
+                return self._list_files(request)
+        if not id_:
+            return _not_taken(request)
+        if not id_.startswith("file-") or id_ not in self._store.files:
+            return _error(_NO_FILE, f"No such File object: {id_}", param="id")
+        match route:
+            case ("GET", _, True, None):
+                return _json(_file(self._store.files[id_]))
+            case ("GET", _, True, "content"):
+                file = self._store.files[id_]
+                return await send_file(request, file, self._store.slow(file), _BYTES)
+            case ("DELETE", _, True, None):
+                self._store.remove(id_)
+                return _json({"id": id_, "object": "file", "deleted": True})
+        return _not_taken(request)
+
+    async def _upload(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
+        if not request.content_type.startswith("multipart/"):
+            return _error(400, "A file is uploaded as multipart/form-data, with `file` and `purpose`.")
+        path, name, purpose = self._store.place(), "", ""
+        kept = False
+        try:
+            async for part in await request.multipart():
+                if not isinstance(part, BodyPartReader):
+                    return _error(400, "A part of the form is itself in parts.")
+                if part.name == "purpose":
+                    purpose = (await part.text())[:100]
+                elif part.name == "file" and not name:
+                    name = part.filename or "file"
+                    await save(_chunks(part), path, MOST_BYTES)
+            if wrong := _bad_upload(name, purpose):
+                return wrong
+            kept = True
+            made = self._store.add(f"file-{new()}", path, name, purpose)
+            await asyncio.sleep(self._store.slow(made))
+            return _json(_file(made))
+        except TooLargeError:
+            return _error(413, f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.")
+        except (ValueError, HttpProcessingError) as problem:
+            return _error(400, f"The form cannot be read: {problem}.")
+        finally:
+            if not kept:
+                path.unlink(missing_ok=True)
+
+    def _list_files(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
+        files = [file for file in self._store.files.values() if file.id.startswith("file-")]
+        if purpose := request.query.get("purpose"):
+            files = [file for file in files if file.purpose == purpose]
+        if request.query.get("order") != "asc":
+            files.reverse()
+        return _page(request, files, lambda file: file.id, _file, 10_000)
+
+    # -- batches
+
+    async def _batches(self, request: web.BaseRequest, route: Any, id_: str) -> web.StreamResponse | Refusal:
+        match route:
+            case ("POST", _, False, None):
+                return await self._create(request)
+            case ("GET", _, False, None):
+                batches = self._store.of(Format)
+                return _page(request, batches, lambda batch: batch.id, _batch, 100)
+        if not id_:
+            return _not_taken(request)
+        batch = self._store.batches.get(id_)
+        if batch is None or not isinstance(batch.format, Format):
+            return _error(404, f"No batch found with id '{id_}'.")
+        match route:
+            case ("GET", _, True, None):
+                return _json(_batch(batch))
+            case ("POST", _, True, "cancel"):
+                if batch.state in ENDED:
+                    return _error(409, f"Cannot cancel a batch with status '{batch.state}'.")
+                self._store.cancel(batch)
+                return _json(_batch(batch))
+        return _not_taken(request)
+
+    async def _create(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
+        try:
+            asked = decode(_CREATE, await request.read())
+        except BadCall as problem:
+            return _error(400, str(problem))
+        if asked.endpoint != ENDPOINT:
+            return _error(
+                400, f"The simulator's batches are for {ENDPOINT}, not {asked.endpoint}.", param="endpoint"
+            )
+        if asked.completion_window != "24h":
+            return _error(400, "Invalid value: supported values are: '24h'.", param="completion_window")
+        file = self._store.files.get(asked.input_file_id)
+        if file is None or not file.id.startswith("file-"):
+            return _error(_NO_FILE, f"No such File object: {asked.input_file_id}", param="input_file_id")
+        if file.purpose != "batch":
+            return _error(
+                400, f"{file.id} has the purpose '{file.purpose}', not 'batch'.", param="input_file_id"
+            )
+        facts = {"input_file_id": file.id, "metadata": asked.metadata}
+        batch = self._store.begin(f"batch_{new()}", Format(), file, facts)
+        answer = _json(_batch(batch))
+        # From here on there is a batch, whatever its client comes to know of it.
+        lost = self._store.lost(_encode(asked.metadata).decode() if asked.metadata else file.id)
+        if lost is not None:
+            await asyncio.sleep(lost.seconds or 0)
+            if request.transport is not None:
+                request.transport.abort()
+        return answer
+
+
+_BYTES = {**MARK, "Content-Type": "application/octet-stream"}
+
+
+async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
+    while chunk := await part.read_chunk(1 << 18):
+        yield chunk
+
+
+def _bad_upload(name: str, purpose: str) -> Refusal | None:
+    if not name or not purpose:
+        missing = "purpose" if name else "file"
+        return _error(400, f"Missing required parameter: '{missing}'.", param=missing)
+    if purpose == "batch" and not name.endswith(".jsonl"):
+        return _error(400, "Invalid file format for Batch API. Must be .jsonl")
+    return None
+
+
+def _file(file: File) -> dict[str, Any]:
+    return {
+        "id": file.id,
+        "object": "file",
+        "bytes": file.size,
+        "created_at": int(file.created),
+        "filename": file.name,
+        "purpose": file.purpose,
+        "status": "processed",
+        "status_details": None,
+    }
+
+
+def _batch(batch: Batch) -> dict[str, Any]:
+    stamps: dict[str, int | None] = {
+        f"{state}_at": int(batch.stamps[state]) if state in batch.stamps else None
+        for state in (
+            "in_progress",
+            "finalizing",
+            "completed",
+            "failed",
+            "expired",
+            "cancelling",
+            "cancelled",
+        )
+    }
+    errors = {"object": "list", "data": [problem._asdict() for problem in batch.problems]}
+    total = 0 if batch.state == "validating" else batch.total
+    return {
+        "id": batch.id,
+        "object": "batch",
+        "endpoint": ENDPOINT,
+        "model": batch.model or None,
+        "errors": errors if batch.problems else None,
+        "input_file_id": batch.facts["input_file_id"],
+        "completion_window": "24h",
+        "status": batch.state,
+        "output_file_id": batch.output.id if batch.output is not None else None,
+        "error_file_id": batch.errors.id if batch.errors is not None else None,
+        "created_at": int(batch.created),
+        "expires_at": int(batch.created + batch.window),
+        **stamps,
+        "request_counts": {"total": total, "completed": batch.completed, "failed": batch.failed},
+        "metadata": batch.facts["metadata"],
+    }
+
+
+def _page(
+    request: web.BaseRequest, items: list[Any], name: Any, shown: Any, most: int
+) -> web.Response | Refusal:
+    """A page of a list, as the SDK walks it: `after` the last id that it has, `limit` at most."""
+    text = request.query.get("limit", "20" if most == 100 else str(most))
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+    if not 1 <= limit <= most:
+        return _error(400, f"Invalid 'limit': a number between 1 and {most} is expected.", param="limit")
+    shown_here, more = page(items, name, request.query.get("after"), limit)
+    ids = [name(item) for item in shown_here]
+    first, last = (ids[0], ids[-1]) if ids else (None, None)
+    data = [shown(item) for item in shown_here]
+    return _json({"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more})
+
+
+def _json(value: Any) -> web.Response:
+    return web.Response(body=_encode(value), headers=JSON)
+
+
+def _not_taken(request: web.BaseRequest) -> Refusal:
+    return _error(405, f"{request.path} does not take {request.method}.")
+
+
+def _error(status: int, message: str, *, param: str | None = None) -> Refusal:
+    error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
+    return Refusal(status, _encode({"error": error}), {})

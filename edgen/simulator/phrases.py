@@ -1,0 +1,89 @@
+"""The phrase book: phrases.txt compiled once, and a voice that speaks from it.
+
+A rule is a list of ways to say something; a way is literal text and names in turn. Everything random
+comes from the generator that a Voice is given, so the same generator gives the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+# Literal, name, literal, name, … literal: what `re.split` on a group gives.
+Way = tuple[str, ...]
+
+_NAME = re.compile(r"\{([A-Za-z_.]+)\}")
+_ONCE = {"aspect", "quality"}  # rules named in others whose ways, too, are heard as repeated
+
+
+def compile_book(text: str) -> dict[str, tuple[Way, ...]]:
+    """The rules in a phrase book's text. Raises ValueError for a line outside any rule."""
+    rules: dict[str, list[Way]] = {}
+    ways: list[Way] | None = None
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            ways = rules.setdefault(line[1:-1], [])
+        elif ways is None:
+            raise ValueError(f"no rule is open at {line!r}")
+        else:
+            ways.append(tuple(_NAME.split(line)))
+    return {name: tuple(lines) for name, lines in rules.items()}
+
+
+BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8"))
+
+
+class Phrases:
+    """Says rules aloud; whole ways, aspects and qualities, not twice in one conversation while others are left."""
+
+    __slots__ = ("_random", "_said", "slots")
+
+    def __init__(self, rng: Random, slots: Mapping[str, str]) -> None:
+        self.slots = slots
+        self._random = rng.random
+        self._said: set[int] = set()
+
+    def say(self, rule: str) -> str:
+        """One way to say `rule`, its first letter a capital."""
+        return _capital(self._fill(self._fresh(BOOK[rule])))
+
+    def has(self, rule: str) -> bool:
+        """Whether the phrase book has such a rule."""
+        return rule in BOOK
+
+    def _fill(self, way: Way) -> str:
+        if len(way) == 1:
+            return way[0]
+        out = [way[0]]
+        for i in range(1, len(way), 2):
+            name = way[i]
+            rule = name.lower()
+            value = self.slots.get(rule)
+            if value is None:
+                value = self._fill(self._fresh(BOOK[rule]) if rule in _ONCE else self._any(BOOK[rule]))
+            out += (value if name == rule else _capital(value), way[i + 1])
+        return "".join(out)
+
+    def _any(self, ways: tuple[Way, ...]) -> Way:
+        return ways[int(self._random() * len(ways))]
+
+    def _fresh(self, ways: tuple[Way, ...]) -> Way:
+        """A way not said before; once all have been said, all are fresh again."""
+        start = int(self._random() * len(ways))
+        for step in range(len(ways)):
+            way = ways[(start + step) % len(ways)]
+            if id(way) not in self._said:
+                break
+        else:
+            self._said.difference_update(map(id, ways))
+            way = ways[start]
+        self._said.add(id(way))
+        return way
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,54 @@
+"""The embedded simulator as a provider."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from edgen.config.backends import BackendConfig, Text
+from edgen.core.errors import InputError, Problem
+from edgen.providers.base import Backend, Key, Link, Provider
+
+
+class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
+    """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
+
+    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "latency_ms"})
+
+    model: Text = "edgen-simulator"
+    """What records call it."""
+    faults: str = ""
+    """Troubles and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
+    latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
+    """Milliseconds before each answer."""
+
+
+class SimulatorProvider(Provider):
+    name = "simulator"
+    Config = SimulatorConfig
+    simulated = True
+    instead_of_batches = (
+        "Start `edgen simulator` in another terminal and name it: "
+        "{type: openai, model: any, base_url: http://127.0.0.1:8377/v1, seed: auto}."
+    )
+
+    def problems(self, config: SimulatorConfig) -> list[Problem]:
+        if not config.faults:
+            return []
+        from edgen.simulator.faults import parse
+
+        try:
+            parse(config.faults)
+        except InputError as error:
+            return [Problem("faults", str(error).removeprefix("faults: "))]
+        return []
+
+    def create(self, config: SimulatorConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002 - it has no key
+        """Raises InputError if `config.faults` cannot be read."""
+        from edgen.simulator.backend import Simulator
+
+        return Simulator(config, timeout=link.timeout)
+
+
+PROVIDER = SimulatorProvider()

@@ -1,0 +1,257 @@
+"""The simulator over HTTP, in OpenAI's and in Gemini's format, for anybody's client to rehearse on.
+
+Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
+the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
+first. Every answer carries the header `x-edgen-simulated: true`. Both vendors' batches are served
+beside single calls, and answered alike: what a request is answered does not depend on its way. What was
+meant for another host is not answered (see `hosts`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import re
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from edgen.core.errors import InputError
+from edgen.simulator import faults as fault
+from edgen.simulator import gemini_batches, openai_batches, wire_gemini, wire_openai
+from edgen.simulator.answering import Answering
+from edgen.simulator.batches import Store
+from edgen.simulator.hosts import Hosts
+from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
+
+_EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+_MAX_BODY = 64 * 1024 * 1024
+# Modules, each of which is a Wire.
+_OPENAI: Wire = wire_openai
+_GEMINI: Wire = wire_gemini
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a server is started with. `port` 0 takes any free one; `faults` as in a job. A batch's requests
+    are answered evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are names beside
+    this machine's own that requests may be for."""
+
+    host: str = "127.0.0.1"
+    port: int = 8377
+    latency_ms: float = 0.0
+    faults: str = ""
+    seed: int = 0
+    batch_seconds: float = 2.0
+    batch_window: float = 86_400.0
+    allow_hosts: tuple[str, ...] = ()
+
+
+class _Route(NamedTuple):
+    """Where a path leads: what to do there, in whose format, and with which model."""
+
+    action: str
+    wire: Wire
+    model: str = ""
+
+
+@asynccontextmanager
+async def serving(options: Options) -> AsyncIterator[str]:
+    """A server as long as the context lasts; yields its address, like `http://127.0.0.1:8377`.
+
+    Raises InputError if the faults cannot be read or the address cannot be had.
+    """
+    handler = _Handler(options)
+    # A client that has gone away must not leave a hung request behind: cancellation is on.
+    server = web.Server(
+        handler, request_factory=_request, handler_cancellation=True, access_log=None, logger=_log()
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, options.host, options.port, backlog=1024)
+        try:
+            await site.start()
+        except (OSError, OverflowError) as problem:
+            raise _no_address(options, problem) from None
+        port = runner.addresses[0][1]
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
+        await handler.aclose()
+
+
+async def serve(options: Options, announce: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `announce` is told the address once it answers."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with serving(options) as address:
+        announce(address)
+        await stop.wait()
+
+
+def _no_address(options: Options, problem: OSError | OverflowError) -> InputError:
+    if getattr(problem, "errno", None) == errno.EADDRINUSE:
+        return InputError(
+            f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 for any."
+        )
+    reason = getattr(problem, "strerror", None) or problem
+    return InputError(
+        f"Cannot listen on {options.host}, port {options.port}: {reason}. Choose others with --host and --port."
+    )
+
+
+def _log() -> logging.Logger:
+    """What aiohttp says about requests: who sends no HTTP was told so, and it is no fault of the server's."""
+    log = logging.getLogger("edgen.simulator")
+    log.addFilter(_is_fault)  # added once, however often
+    return log
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)
+
+
+class _Handler:
+    """Answers every request; called by aiohttp."""
+
+    def __init__(self, options: Options) -> None:
+        self._hosts = Hosts(options.host, options.allow_hosts)
+        self._latency = options.latency_ms / 1000
+        self._answering = Answering(fault.parse(options.faults), options.seed)
+        self._store = Store(self._answering, options.batch_seconds, options.batch_window)
+        self._openai = openai_batches.Service(self._store)
+        self._gemini = gemini_batches.Service(self._store)
+
+    async def aclose(self) -> None:
+        """End all batches and remove their files."""
+        await self._store.aclose()
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (why := self._hosts.refusal(request.headers)) is not None:
+            return _answer_refusal(wire_openai.error(403, why))
+        google = any(name in request.headers for name in _GOOGLES)
+        route = _route(request.path, google=google)
+        if route is None:
+            return await self._batches(request, google=google)
+        wire = route.wire
+        expected = "POST" if route.action in ("complete", "stream") else "GET"
+        if request.method != expected:
+            return _answer_refusal(wire.error(405, f"{request.path} takes {expected}, not {request.method}."))
+        if route.action == "root":
+            return web.Response(text=_GREETING, headers=MARK)
+        if route.action == "models":
+            return web.Response(body=wire.models([MODEL]), headers=JSON)
+        if route.action == "model":
+            return web.Response(body=wire.one_model(route.model), headers=JSON)
+        body = await request.read()
+        try:
+            if wire is _GEMINI:
+                call = wire_gemini.read(body, route.model, stream=route.action == "stream")
+            else:
+                call = wire_openai.read(body)
+        except BadCall as problem:
+            return _answer_refusal(wire.error(400, str(problem)))
+        return await self._complete(request, call, wire)
+
+    async def _batches(self, request: web.BaseRequest, *, google: bool) -> web.StreamResponse:
+        for service in (self._gemini, self._openai) if google else (self._openai, self._gemini):
+            answer = await service.handle(request)
+            if answer is not None:
+                return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
+        return _answer_refusal(wire_openai.error(404, f"There is nothing at {request.path}."))
+
+    async def _complete(self, request: web.BaseRequest, call: Call, wire: Wire) -> web.StreamResponse:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._latency
+        key = self._answering.key(call)
+        struck = self._answering.strike(key)
+        if struck is not None and struck.name == "slow":
+            due += struck.seconds or 0.0
+            struck = None
+        # The answer is made before the wait, not after it: its time counts towards the latency, and
+        # requests that came in one burst do not go on coming in bursts.
+        replies = self._answering.replies(call, key) if struck is None else []
+        if struck is not None and struck.name == "hang":
+            await asyncio.Event().wait()  # until the client gives up, which cancels this task
+        if (delay := due - loop.time()) > 0:
+            await asyncio.sleep(delay)
+        if struck is not None:
+            return _broken(request, struck, call, wire)
+        name = key.hex()[:24]
+        if not call.stream:
+            return web.Response(body=wire.answer(call, replies, name), headers=JSON)
+        response = web.StreamResponse(headers=_EVENTS)
+        await response.prepare(request)
+        for event in wire.events(call, replies, name):
+            await response.write(event)
+        await response.write_eof()
+        return response
+
+
+_GREETING = (
+    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and Gemini's "
+    "/v1beta/models/{model}:generateContent, and takes both vendors' batches: /v1/files and /v1/batches, "
+    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent. No model is behind it: every answer is "
+    "simulated.\n"
+)
+_FIXED = {
+    "/": _Route("root", _OPENAI),
+    "/v1": _Route("root", _OPENAI),
+    "/v1/chat/completions": _Route("complete", _OPENAI),
+    "/chat/completions": _Route("complete", _OPENAI),
+    "/v1/models": _Route("models", _OPENAI),
+    "/models": _Route("models", _OPENAI),
+    "/v1beta/models": _Route("models", _GEMINI),
+    "/v1alpha/models": _Route("models", _GEMINI),
+}
+_MODEL_PATH = re.compile(r"/(v1|v1beta|v1alpha)/models/([^:]+)(:?)(.*)")
+_METHODS = {"generateContent": "complete", "streamGenerateContent": "stream"}
+
+
+# Both vendors have a /v1/models; headers of Google's clients tell which of the two is meant.
+_GOOGLES = ("x-goog-api-key", "x-goog-api-client")
+
+
+def _route(path: str, *, google: bool) -> _Route | None:
+    """Where the path leads, None if nowhere."""
+    if google and path == "/v1/models":
+        return _Route("models", _GEMINI)
+    if path in _FIXED:
+        return _FIXED[path]
+    found = _MODEL_PATH.fullmatch(path)
+    if found is None:
+        return None
+    version, model, colon, method = found.groups()
+    if method in _METHODS:
+        return _Route(_METHODS[method], _GEMINI, model)
+    if colon:
+        return None
+    return _Route("model", _OPENAI if version == "v1" and not google else _GEMINI, model)
+
+
+def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:
+    """What a transport fault looks like from outside: an error, or a connection that is gone."""
+    if struck.name != "reset":
+        return _answer_refusal(wire.fault(struck, call))
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()  # goes nowhere
+
+
+def _answer_refusal(refusal: Refusal) -> web.Response:
+    return web.Response(status=refusal.status, body=refusal.body, headers={**JSON, **refusal.headers})

@@ -1,0 +1,82 @@
+"""Text in, text out: the simulated model itself.
+
+`respond` is a function of its arguments: the same messages and seed give the same reply in any
+process on any machine. VERSION goes up whenever any answer changes; it is part of what a ledger
+files replies under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from random import Random
+
+from edgen.core.values import FinishReason, Message, Reply, Usage
+from edgen.simulator.faults import NO_FAULTS, Faults, struck
+from edgen.simulator.simulated_request import SimulatedRequest
+
+VERSION = 3
+CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
+
+
+def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
+    """16 bytes that stand for a request: who says what, the seed, and the simulator's own seed."""
+    parts = [f"{VERSION}\0{salt}\0{seed}"]
+    for message in messages:
+        parts += (message.role, message.content)
+    # Lengths keep ("ab", "c") apart from ("a", "bc").
+    text = "\0".join([f"{len(part)}\0{part}" for part in parts])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def respond(
+    messages: Sequence[Message],
+    *,
+    seed: int,
+    max_tokens: int | None = None,
+    faults: Faults = NO_FAULTS,
+    salt: int = 0,
+    stop: Sequence[str] = (),
+    json_mode: bool = False,
+    model: str | None = None,
+    protocol: str | None = None,
+) -> Reply:
+    """The reply to the messages.
+
+    Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
+    `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number. Usage is counted in
+    tokens of four characters, and `max_tokens` cuts there. `protocol`: who asks, None where the prompt has to tell.
+    """
+    key = request_key(messages, seed, salt)
+    rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
+    fault = struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
+    request = SimulatedRequest(messages, fault.name if fault else None, rng, json_mode=json_mode)
+    text, finish, refusal = _answer(request, protocol)
+    for sequence in stop:
+        text = text.split(sequence, 1)[0]
+    if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
+        text, finish = text[: max_tokens * CHARS_PER_TOKEN], "length"
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    usage = Usage(sum([tokens(message.content) for message in messages]), tokens(text))
+    return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
+
+
+def tokens(text: str) -> int:
+    """About how many tokens the text is."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def _answer(request: SimulatedRequest, protocol: str | None) -> tuple[str, FinishReason, str | None]:
+    fault = request.fault
+    if fault == "empty":
+        return "", "stop", None
+    if fault == "filtered":
+        return "", "content_filter", "The answer was blocked by a content filter."
+    if fault == "refusal":
+        words = request.say("refusal")
+        return ("", "stop", words) if request.random() < 0.3 else (words, "stop", None)
+    text = request.answer(protocol)
+    if fault == "truncated":
+        return text[: int(len(text) * (0.2 + 0.6 * request.random()))], "length", None
+    return text, "stop", None

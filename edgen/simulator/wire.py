@@ -1,0 +1,91 @@
+"""What both wire formats have in common: a call as read from a body, and how a bad one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from edgen.core.values import Message, Reply
+from edgen.simulator.faults import Fault
+
+MODEL = "edgen-simulator"
+MARK = {"x-edgen-simulated": "true"}  # on every answer
+JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
+MOST_CHOICES = 128
+
+T = TypeVar("T")
+
+
+class Call(NamedTuple):
+    """One call, whichever vendor's words it came in. `seed` None: the caller does not care."""
+
+    messages: tuple[Message, ...]
+    model: str
+    seed: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    choices: int = 1
+    json_mode: bool = False
+    stream: bool = False
+    include_usage: bool = False
+
+
+class Refusal(NamedTuple):
+    """An error answer: status, body, and the headers beyond the usual ones."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
+class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of this program
+    """A body that is no call. Its text is a sentence for the caller."""
+
+
+class Wire(Protocol):
+    """A vendor's format. Every method is a pure function."""
+
+    def answer(self, call: Call, replies: Sequence[Reply], name: str) -> bytes:
+        """The body of a whole answer; `name` is 24 hex digits that stand for the request."""
+
+    def events(self, call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+        """The same as server-sent events."""
+
+    def fault(self, fault: Fault, call: Call) -> Refusal:
+        """What a transport fault that has an HTTP status looks like."""
+
+    def error(self, status: int, message: str) -> Refusal:
+        """An error of the caller's own making."""
+
+    def models(self, names: Sequence[str]) -> bytes:
+        """A list of models."""
+
+    def one_model(self, name: str) -> bytes:
+        """One model."""
+
+
+def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """The body as what `decoder` makes of it. Raises BadCall."""
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadCall(f"The request body cannot be read: {problem}.") from None
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The text in pieces as a stream would bring it, of 48 characters each."""
+    for start in range(0, len(text), 48):
+        yield text[start : start + 48]
+
+
+def check_call(messages: Sequence[Message], choices: int, max_tokens: int | None) -> None:
+    """Raise BadCall for numbers that no service takes."""
+    if not messages:
+        raise BadCall("There is no message to answer.")
+    if not 1 <= choices <= MOST_CHOICES:
+        raise BadCall(f"Between 1 and {MOST_CHOICES} answers can be had at once, not {choices}.")
+    if max_tokens is not None and max_tokens < 1:
+        raise BadCall("The largest number of tokens must be at least 1.")

@@ -1,0 +1,207 @@
+"""OpenAI's Chat Completions format.
+
+Fields that the simulator has no use for are tolerated, as every compatible server does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.values import Message, Reply
+from edgen.simulator.faults import Fault
+from edgen.simulator.wire import MODEL, BadCall, Call, Refusal, check_call, decode, pieces
+
+
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[_Part] | None = None
+
+
+class _ResponseFormat(msgspec.Struct):
+    type: str = "text"
+
+
+class _StreamOptions(msgspec.Struct):
+    include_usage: bool | None = None
+
+
+class _Body(msgspec.Struct):
+    messages: list[_Message]
+    model: str = MODEL
+    seed: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    stop: str | list[str] | None = None
+    n: int | None = None
+    response_format: _ResponseFormat | None = None
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+
+
+_BODY = msgspec.json.Decoder(_Body)
+_encode = msgspec.json.Encoder().encode
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "user",
+    "function": "user",
+}
+# fault -> (HTTP status, error type, error code, message)
+_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
+    "429": (429, "requests", "rate_limit_exceeded", "Rate limit reached (simulated)."),
+    "500": (500, "server_error", None, "The server had an error (simulated)."),
+    "503": (503, "server_error", None, "The engine is overloaded (simulated)."),
+    "401": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided (simulated)."),
+    "404": (404, "invalid_request_error", "model_not_found", "The model does not exist (simulated)."),
+    "quota": (429, "insufficient_quota", "insufficient_quota", "You exceeded your quota (simulated)."),
+}
+
+
+def read(body: bytes) -> Call:
+    """The call that a body holds. Raises BadCall."""
+    value = decode(_BODY, body)
+    max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
+    messages = tuple([Message(_ROLES[m.role], _text(m.content)) for m in value.messages])
+    choices = 1 if value.n is None else value.n
+    check_call(messages, choices, max_tokens)
+    return Call(
+        messages=messages,
+        model=value.model,
+        seed=value.seed,
+        temperature=value.temperature,
+        max_tokens=max_tokens,
+        stop=(value.stop,) if isinstance(value.stop, str) else tuple(value.stop or ()),
+        choices=choices,
+        json_mode=value.response_format is not None and value.response_format.type != "text",
+        stream=bool(value.stream),
+        include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
+    )
+
+
+def _text(content: str | list[_Part] | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if any(part.type != "text" for part in content):
+        raise BadCall("Only text can be read; a message holds a part of another type.")
+    return "\n".join([part.text for part in content])
+
+
+def _head(call: Call, name: str, kind: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{name}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": call.model,
+        "system_fingerprint": MODEL,
+        "simulated": True,
+    }
+
+
+def _finish(reply: Reply) -> str:
+    return reply.finish_reason
+
+
+def _usage(replies: Sequence[Reply]) -> dict[str, int]:
+    counts = [reply.usage for reply in replies if reply.usage is not None]
+    prompt = counts[0].prompt_tokens if counts else 0
+    completion = sum([usage.completion_tokens for usage in counts])
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+
+
+def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+    """A chat.completion object."""
+    value = _head(call, name, "chat.completion")
+    value["choices"] = [
+        {
+            "index": i,
+            "message": {"role": "assistant", "content": reply.text, "refusal": None}
+            if not _withheld(reply)
+            else {"role": "assistant", "content": None, "refusal": reply.refusal},
+            "logprobs": None,
+            "finish_reason": _finish(reply),
+        }
+        for i, reply in enumerate(replies)
+    ]
+    value["usage"] = _usage(replies)
+    return _encode(value)
+
+
+def _withheld(reply: Reply) -> bool:
+    """Whether the answer is a refusal field in place of text; a filter leaves no words."""
+    return reply.refusal is not None and reply.finish_reason == "stop"
+
+
+def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+    """chat.completion.chunk objects, then [DONE]."""
+    head = _head(call, name, "chat.completion.chunk")
+    if call.include_usage:
+        head["usage"] = None
+
+    def chunk(index: int, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return b"data: " + _encode(head | {"choices": [choice]}) + b"\n\n"
+
+    for i, reply in enumerate(replies):
+        yield chunk(i, {"role": "assistant", "content": ""})
+        field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
+        for piece in pieces(text):
+            yield chunk(i, {field: piece})
+        yield chunk(i, {}, _finish(reply))
+    if call.include_usage:
+        yield b"data: " + _encode(head | {"choices": [], "usage": _usage(replies)}) + b"\n\n"
+    yield b"data: [DONE]\n\n"
+
+
+def fault(struck: Fault, call: Call) -> Refusal:
+    """A transport fault as OpenAI words it, with Retry-After where it has seconds."""
+    status, kind, code, message = _FAULTS[struck.name]
+    if struck.name == "404":
+        message = f"The model `{call.model}` does not exist (simulated)."
+    headers = {}
+    if struck.seconds is not None:
+        # The header takes whole seconds; the exact wait goes beside it, as OpenAI has it.
+        headers["Retry-After"] = str(math.ceil(struck.seconds))
+        if struck.seconds % 1:
+            headers["retry-after-ms"] = f"{struck.seconds * 1000:g}"
+    return Refusal(status, _error(message, kind, code), headers)
+
+
+def error(status: int, message: str) -> Refusal:
+    """An error that the caller can mend."""
+    return Refusal(status, _error(message, "invalid_request_error", None), {})
+
+
+def _error(message: str, kind: str, code: str | None) -> bytes:
+    return _encode({"error": {"message": message, "type": kind, "param": None, "code": code}})
+
+
+def model(name: str) -> dict[str, Any]:
+    """A model object."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "edgen (simulated)"}
+
+
+def models(names: Sequence[str]) -> bytes:
+    """A list of model objects."""
+    return _encode({"object": "list", "data": [model(name) for name in names]})
+
+
+def one_model(name: str) -> bytes:
+    """One model object."""
+    return _encode(model(name))

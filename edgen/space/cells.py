@@ -1,0 +1,283 @@
+"""The cells of a space that its conditions and exclusions allow: how many there are, and the one of each rank.
+
+The product is never built. Dimensions that no condition links multiply. Of linked ones, values that all conditions
+treat alike are one class; classes are counted by variable elimination along a tree of the dimensions, and a rank is
+found by going down that tree (bucket elimination: Dechter, "Bucket elimination: a unifying framework for reasoning",
+Artificial Intelligence 113, 1999). Where that takes more than MAX_STATES states, nothing is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from edgen.space.model import Combination, Dimension, Entry, Space
+
+MAX_STATES = 2**20  # each looked at by its rules
+
+Allows = Callable[[Sequence[int]], bool]  # of the chosen class of each dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a choice has to fulfil. `scope`: the dimensions, by number, that it looks at."""
+
+    scope: frozenset[int]
+    allows: Allows
+
+
+@dataclass(slots=True)
+class _Node:
+    """A dimension in the tree. `separator`: the dimensions above that what is below depends on."""
+
+    dimension: int
+    separator: tuple[int, ...]
+    rules: list[Rule]
+    below: list[_Node] = field(default_factory=list)
+    counted: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
+
+
+class AllowedCells:
+    """The allowed cells of a space: `count` of them. None: they are too many to count, and none has a rank.
+
+    `classes` are the entries, by their place, that all conditions treat alike; by dimension. `unfit`: entries of a
+    further dimension, none of which may fit.
+    """
+
+    def __init__(self, space: Space, unfit: Sequence[Entry] = ()) -> None:
+        self.dimensions = space.dimensions
+        self.places = {dimension.name: place for place, dimension in enumerate(self.dimensions)}
+        self._named = _named_values(space, unfit)
+        self.classes = [self._class_list(dimension) for dimension in self.dimensions]
+        self._samples = [
+            [dimension.entries[places[0]] for places in classes]
+            for dimension, classes in zip(self.dimensions, self.classes, strict=True)
+        ]
+        rules = [
+            *self._condition_rules(),
+            *map(self._exclusion_rule, [*space.exclude, *[one.when for one in unfit]]),
+        ]
+        linked = frozenset().union(*[rule.scope for rule in rules])
+        self._free = [place for place in range(len(self.dimensions)) if place not in linked]
+        self._sizes = [(place, len(self.dimensions[place].entries)) for place in self._free]
+        self._class_of = {
+            one: {place: number for number, places in enumerate(self.classes[one]) for place in places}
+            for one in sorted(linked)
+        }
+        self._possible: dict[frozenset[tuple[int, int]], bool] = {}
+        self._chosen = [0] * len(self.dimensions)
+        self._roots = self._tree(rules, set(linked))
+        self.count: int | None = None
+        if self._roots is not None:
+            self.count = math.prod(size for _, size in self._sizes) * math.prod(
+                self._total(root)[-1] for root in self._roots
+            )
+
+    def positions(self, rank: int) -> list[int]:
+        """The place of each dimension's entry in the cell of this rank, counted from 0."""
+        positions = [0] * len(self.dimensions)
+        for place, size in self._sizes:
+            rank, positions[place] = divmod(rank, size)
+        for root in self._roots or ():
+            rank, within = divmod(rank, self._total(root)[-1])
+            self._descend(root, within, positions)
+        return positions
+
+    @property
+    def linked(self) -> bool:
+        """Whether anything is ruled out."""
+        return bool(self._roots) or self._roots is None
+
+    def is_possible(self, places: Mapping[int, int]) -> bool:
+        """Whether an allowed cell has these entries: places by dimension."""
+        fixed = {one: self._class_of[one][place] for one, place in places.items() if one in self._class_of}
+        key = frozenset(fixed.items())
+        if key not in self._possible:
+            if len(self._possible) >= MAX_STATES:
+                self._possible.clear()
+            self._possible[key] = all(self._reaches(root, fixed, {}) for root in self._roots or ())
+        return self._possible[key]
+
+    def example(self, places: Mapping[int, int]) -> list[int]:
+        """The first allowed cell that has these entries, which must be possible: the place of each dimension's."""
+        found = [places.get(one, 0) for one in range(len(self.dimensions))]
+        fixed = dict(places)
+        for one in self._class_of:
+            if one not in fixed:
+                firsts = (classes[0] for classes in self.classes[one])
+                found[one] = fixed[one] = next(at for at in firsts if self.is_possible({**fixed, one: at}))
+        return found
+
+    def _reaches(self, node: _Node, fixed: Mapping[int, int], known: dict[tuple[int, ...], bool]) -> bool:
+        key = node.dimension, *[self._chosen[place] for place in node.separator]
+        if key not in known:
+            row = self._total(node)
+            wanted = fixed.get(node.dimension)
+            known[key] = False
+            for number in range(len(row)) if wanted is None else (wanted,):
+                if row[number] > (row[number - 1] if number else 0):
+                    self._chosen[node.dimension] = number
+                    if all(self._reaches(below, fixed, known) for below in node.below):
+                        known[key] = True
+                        break
+        return known[key]
+
+    def occurring(self) -> list[frozenset[int]]:
+        """The classes of each dimension that occur in an allowed cell."""
+        found: list[set[int]] = [set() for _ in self.dimensions]
+        for place in self._free:
+            found[place] = set(range(len(self.classes[place])))
+        for root in self._roots or ():
+            self._visit(root, found, set())
+        return [frozenset(one) for one in found]
+
+    def counts_by_entry(self) -> list[list[int]]:
+        """How many allowed cells each entry has, by dimension."""
+        assert self.count is not None
+        counts = [[self.count // len(one.entries)] * len(one.entries) for one in self.dimensions]
+        for place in self._class_of:
+            for number, places in enumerate(self.classes[place]):
+                count = math.prod(size for _, size in self._sizes)
+                for root in self._roots or ():
+                    count *= self._count_with(root, (place, number), {})
+                for at in places:
+                    counts[place][at] = count // len(places)
+        return counts
+
+    def _count_with(self, node: _Node, fixed: tuple[int, int], known: dict[tuple[int, ...], int]) -> int:
+        key = node.dimension, *[self._chosen[place] for place in node.separator]
+        if key not in known:
+            row = self._total(node)
+            total = 0
+            for number, places in enumerate(self.classes[node.dimension]):
+                wanted = node.dimension != fixed[0] or number == fixed[1]
+                if wanted and row[number] > (row[number - 1] if number else 0):
+                    self._chosen[node.dimension] = number
+                    total += len(places) * math.prod(
+                        self._count_with(one, fixed, known) for one in node.below
+                    )
+            known[key] = total
+        return known[key]
+
+    def _visit(self, node: _Node, found: list[set[int]], seen: set[tuple[int, tuple[int, ...]]]) -> None:
+        key = node.dimension, tuple([self._chosen[place] for place in node.separator])
+        if key in seen:
+            return
+        seen.add(key)
+        row = self._total(node)
+        for number, before in enumerate([0, *row[:-1]]):
+            if row[number] > before:
+                self._chosen[node.dimension] = number
+                found[node.dimension].add(number)
+                for below in node.below:
+                    self._visit(below, found, seen)
+
+    def _class_list(self, dimension: Dimension) -> list[list[int]]:
+        """The places of the entries that all conditions treat alike."""
+        named = self._named.get(dimension.name, [])
+        found: dict[object, list[int]] = {}
+        for place, entry in enumerate(dimension.entries):
+            when = tuple(sorted((name, tuple(sorted(values))) for name, values in entry.when.items()))
+            alike = when, tuple([entry.value in values for values in named])
+            found.setdefault(alike, []).append(place)
+        return list(found.values())
+
+    def _condition_rules(self) -> Iterable[Rule]:
+        """A rule for each two dimensions of which one has conditions on the other."""
+        for place, samples in enumerate(self._samples):
+            for name in dict.fromkeys(name for sample in samples for name in sample.when):
+                other = self.places[name]
+                anything = frozenset(range(len(self.classes[other])))
+                fits = [
+                    self._classes_named(name, sample.when[name]) if name in sample.when else anything
+                    for sample in samples
+                ]
+                yield Rule(
+                    frozenset({place, other}),
+                    lambda chosen, place=place, other=other, fits=fits: chosen[other] in fits[chosen[place]],  # type: ignore[misc]
+                )
+
+    def _exclusion_rule(self, exclude: Combination) -> Rule:
+        hits = [(self.places[name], self._classes_named(name, values)) for name, values in exclude.items()]
+        return Rule(
+            frozenset(place for place, _ in hits),
+            lambda chosen: not all(chosen[place] in numbers for place, numbers in hits),
+        )
+
+    def _classes_named(self, name: str, values: Iterable[str]) -> frozenset[int]:
+        """The classes of a dimension whose entries have one of these values, which some condition names."""
+        wanted, samples = frozenset(values), self._samples[self.places[name]]
+        return frozenset(number for number, sample in enumerate(samples) if sample.value in wanted)
+
+    def _tree(self, rules: Sequence[Rule], waiting: set[int]) -> list[_Node] | None:
+        """The roots of the tree in which dimensions are chosen; None where it has too many states.
+
+        The dimension that depends on the least is taken out first, and stands lowest.
+        """
+        scopes = [(rule.scope, rule) for rule in rules]
+        pending: list[_Node] = []  # nodes without a parent yet
+        sizes = [len(classes) for classes in self.classes]
+        work = 0
+        while waiting:
+            linked = {scope for scope, _ in scopes}
+            around = {place: _around(place, linked, pending) for place in waiting}
+            place = min(waiting, key=lambda one: (math.prod(sizes[p] for p in around[one]), one))
+            own = [rule for scope, rule in scopes if place in scope]
+            work += math.prod(sizes[p] for p in around[place]) * max(1, len(own))
+            if work > MAX_STATES:
+                return None
+            waiting.remove(place)
+            node = _Node(place, tuple(sorted(around[place] - {place})), own)
+            scopes = [(scope, rule) for scope, rule in scopes if place not in scope]
+            node.below = [one for one in pending if place in one.separator]
+            pending = [one for one in pending if place not in one.separator] + [node]
+        return pending
+
+    def _total(self, node: _Node) -> list[int]:
+        """How many cells there are below, given what is chosen above: running sums by class."""
+        chosen = self._chosen
+        key = tuple([chosen[place] for place in node.separator])
+        row = node.counted.get(key)
+        if row is None:
+            counts = []
+            for number, places in enumerate(self.classes[node.dimension]):
+                chosen[node.dimension] = number
+                count = len(places)
+                if not all(rule.allows(chosen) for rule in node.rules):
+                    count = 0
+                for below in node.below if count else ():
+                    count *= self._total(below)[-1]
+                counts.append(count)
+            row = node.counted[key] = list(accumulate(counts))
+        return row
+
+    def _descend(self, node: _Node, rank: int, positions: list[int]) -> None:
+        row = self._total(node)
+        number = bisect_right(row, rank)
+        rank -= row[number - 1] if number else 0
+        self._chosen[node.dimension] = number
+        places = self.classes[node.dimension][number]
+        rank, within = divmod(rank, len(places))
+        positions[node.dimension] = places[within]
+        for below in node.below:
+            rank, inner = divmod(rank, self._total(below)[-1])
+            self._descend(below, inner, positions)
+
+
+def _around(place: int, scopes: Iterable[frozenset[int]], pending: Sequence[_Node]) -> set[int]:
+    """The dimensions that a choice in this one depends on, itself among them."""
+    separators = [node.separator for node in pending if place in node.separator]
+    return {place}.union(*[scope for scope in scopes if place in scope], *separators)
+
+
+def _named_values(space: Space, unfit: Sequence[Entry]) -> dict[str, list[frozenset[str]]]:
+    """The sets of values that conditions and exclusions name, by dimension."""
+    named: dict[str, dict[frozenset[str], None]] = {}
+    entries = [*unfit, *[entry for dimension in space.dimensions for entry in dimension.entries]]
+    for combination in (*[entry.when for entry in entries if entry.when], *space.exclude):
+        for name, values in combination.items():
+            named.setdefault(name, {})[frozenset(values)] = None
+    return {name: list(sets) for name, sets in named.items()}

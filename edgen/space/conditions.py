@@ -1,0 +1,164 @@
+"""What is wrong with the conditions of a space: circles, values that cannot occur, dimensions left without any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from edgen.core.errors import Problem
+from edgen.core.yaml_values import nearest, shortened
+from edgen.space.cells import AllowedCells
+from edgen.space.model import Combination, Dimension, Space
+
+_MOST = 100  # problems of one kind
+
+
+def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
+    """Every problem of a space whose entries are sound. `paths`: where the entries of each dimension stand."""
+    if not space.conditional:
+        return []
+    problems = [*_unknown(space, paths)]
+    if not problems:
+        problems = [*_circles(space, paths)]
+    if not problems:
+        problems = [*_left_without(space, paths)]
+    return problems or [*_never(space, paths)]
+
+
+def in_dependency_order(space: Space) -> list[int]:
+    """The dimensions by their place, each behind those that its conditions name. There must be no circle."""
+    places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
+    found: dict[int, None] = {}
+
+    def add(place: int) -> None:
+        for name in parents(space.dimensions[place]):
+            add(places[name])
+        found.setdefault(place)
+
+    for place in range(len(space.dimensions)):
+        add(place)
+    return list(found)
+
+
+def parents(dimension: Dimension) -> tuple[str, ...]:
+    """The dimensions that the conditions of this one name."""
+    return tuple(dict.fromkeys(name for entry in dimension.entries for name in entry.when))
+
+
+def _unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+    """Conditions on dimensions and values that are not there."""
+    values = {dimension.name: frozenset(dimension.values) for dimension in space.dimensions}
+    told = 0
+    for path, combination, own in _combinations(space, paths):
+        for problem in _unknown_in(combination, values, own, path):
+            if told < _MOST:
+                yield problem
+            told += 1
+
+
+def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str, Combination, str | None]]:
+    """Every condition and exclusion with its path, and the dimension whose condition it is."""
+    for dimension in space.dimensions:
+        for i, entry in enumerate(dimension.entries):
+            if entry.when:
+                yield f"{paths[dimension.name]}[{i}].when", entry.when, dimension.name
+    for i, combination in enumerate(space.exclude):
+        yield f"$.exclude[{i}]", combination, None
+
+
+def _unknown_in(
+    combination: Combination, values: Mapping[str, frozenset[str]], own: str | None, path: str
+) -> Iterator[Problem]:
+    for name, wanted in combination.items():
+        where = f"{path}.{shortened(name)}"
+        if name == own:
+            yield Problem(where, "a condition is on other dimensions, not on its own")
+        elif name not in values:
+            yield Problem(where, f"there is no dimension {shortened(name)}{nearest(name, values)}")
+        else:
+            for value in wanted:
+                if value not in values[name]:
+                    message = (
+                        f"{name} has no value {shortened(repr(value))}{nearest(value, sorted(values[name]))}"
+                    )
+                    yield Problem(where, message)
+
+
+def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+    """The first circle of conditions, if there is one."""
+    above = {dimension.name: parents(dimension) for dimension in space.dimensions}
+    done: set[str] = set()
+
+    def walk(name: str, trail: Sequence[str]) -> list[str] | None:
+        if name in trail:
+            return [*trail[trail.index(name) :], name]
+        if name in done:
+            return None
+        found = next((circle for one in above[name] if (circle := walk(one, [*trail, name]))), None)
+        done.add(name)
+        return found
+
+    circle = next((found for name in above if (found := walk(name, []))), None)
+    if circle is not None:
+        entries = space[circle[0]].entries
+        place = next(i for i, entry in enumerate(entries) if circle[1] in entry.when)
+        message = f"these conditions go round in a circle ({' → '.join(circle)}); take one of them away"
+        yield Problem(f"{paths[circle[0]]}[{place}].when", message)
+
+
+def _left_without(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+    """Dimensions of which, with some values of the others, every value is ruled out."""
+    for dimension in space.dimensions:
+        names = parents(dimension)
+        if not names or any(not entry.when and entry.weight > 0 for entry in dimension.entries):
+            continue
+        above = _with_all_above(space, names)
+        within = msgspec.structs.replace(space, dimensions=above, exclude=_within(space, above))
+        cells = AllowedCells(within, [entry for entry in dimension.entries if entry.weight > 0])
+        if cells.count:
+            places = cells.positions(0)
+            shown = ", ".join(
+                f"{one.name} {one.entries[places[cells.places[one.name]]].value!r}"
+                for one in above
+                if one.name in names
+            )
+            message = (
+                f"no value is left of {dimension.name} with {shown}; add one without a condition, or for that"
+            )
+            yield Problem(paths[dimension.name], message)
+
+
+def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]:
+    """These dimensions and all that their conditions lead to."""
+    found = set(names)
+    waiting = list(names)
+    while waiting:
+        more = [name for name in parents(space[waiting.pop()]) if name not in found]
+        found.update(more)
+        waiting += more
+    return tuple(dimension for dimension in space.dimensions if dimension.name in found)
+
+
+def _within(space: Space, dimensions: Sequence[Dimension]) -> tuple[Combination, ...]:
+    names = {dimension.name for dimension in dimensions}
+    return tuple(combination for combination in space.exclude if combination.keys() <= names)
+
+
+def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+    """Values that no allowed cell has."""
+    cells = AllowedCells(space)
+    if cells.count is None:
+        return
+    if cells.count == 0:
+        yield Problem("$.exclude", "everything is ruled out: no combination of values is left")
+        return
+    told = 0
+    for dimension, classes, occurring in zip(space.dimensions, cells.classes, cells.occurring(), strict=True):
+        for number, places in enumerate(classes):
+            for place in places if number not in occurring else ():
+                if told < _MOST:
+                    value = shortened(repr(dimension.entries[place].value))
+                    message = f"{value} can never occur: conditions and exclusions rule it out everywhere"
+                    yield Problem(f"{paths[dimension.name]}[{place}]", message)
+                told += 1

@@ -1,0 +1,223 @@
+"""Covering arrays: few cells in which every allowed pair (or triple) of values occurs.
+
+Cells are made one at a time, each the best of several candidates that grow greedily from what occurs in most uncovered
+tuples (AETG: Cohen, Dalal, Fredman and Patton, IEEE Transactions on Software Engineering 23, 1997). Where nothing is
+ruled out, cells of a known construction (`covering_constructions`) are tried first, and the smaller array is taken.
+The same space, strength and key give the same array on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+
+from edgen.core.errors import SpaceError
+from edgen.space.cells import AllowedCells
+from edgen.space.covering_constructions import affine_maps, known_rows
+
+MAX_TUPLES = 1_000_000  # that have to be covered
+_EFFORT = 4_000  # candidates in all, about
+_MOST_CANDIDATES = 40  # of one cell
+_MOST_DEVELOPED = 200  # cells at least
+_RESTARTS = 5  # arrays of which the smallest is taken
+_DEVELOPED = ((1, 60), (10, 20))  # candidates of one cell, and how many arrays are developed with so many
+
+Row = tuple[int, ...]  # the place of each dimension's entry
+_Part = tuple[int, ...]  # dimensions and places by turns: one value less than a tuple has
+
+
+def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
+    """Cells that cover every allowed combination of values of any `strength` dimensions.
+
+    Raises SpaceError where these are too many, or where the space's conditions are too many to be followed.
+    """
+    sizes = [len(dimension.entries) for dimension in cells.dimensions]
+    strength = min(strength, len(sizes))
+    tuples = sum(math.prod(chosen) for chosen in combinations(sizes, strength))
+    if tuples > MAX_TUPLES:
+        raise SpaceError(
+            "design",
+            f"`pairwise` with strength {strength} would have to cover {tuples:,} combinations of values; at most "
+            f"{MAX_TUPLES:,} are covered. Use `design: balanced`, or fewer values.",
+        )
+    if cells.count is None:
+        raise SpaceError("design", "`pairwise` cannot follow so many conditions; use `design: random`.")
+    if strength == 1 or cells.count == 1:
+        return [tuple(cells.positions(rank)) for rank in range(cells.count)]
+    least = math.prod(sorted(sizes)[-strength:])
+    candidates = min(_MOST_CANDIDATES, max(1, _EFFORT // least))
+    restarts = min(_RESTARTS, max(1, _EFFORT // (candidates * least)))
+    rng = random.Random(key)  # noqa: S311 - reproducible, not secret
+    start = _Uncovered(cells, sizes, strength)
+    known = [] if cells.linked else known_rows(sizes, strength)
+    found = [_Builder(start.copy(), cells, rng, candidates).array(known)] if known else []
+    if not found or len(found[0]) > 1.15 * least:
+        if (
+            strength == 3
+            and not cells.linked
+            and len({*sizes}) == 1
+            and least <= _MOST_DEVELOPED
+            and (maps := affine_maps(sizes[0]))
+        ):
+            for many, times in _DEVELOPED:
+                found += [_Builder(start.copy(), cells, rng, many).developed(maps) for _ in range(times)]
+        found += [_Builder(start.copy(), cells, rng, candidates).array(()) for _ in range(restarts)]
+    return min(found, key=len)
+
+
+class _Uncovered:
+    """The tuples that no cell has yet.
+
+    `lanes[part][dimension]` has 16 bits a place: 1 where the part with this place of this dimension is uncovered. So
+    one addition counts for all places at once. `left[part]` is how many of a part's are uncovered.
+    """
+
+    def __init__(self, cells: AllowedCells | None, sizes: Sequence[int], strength: int) -> None:
+        self.sizes = sizes
+        self.strength = strength
+        self.lanes: dict[_Part, list[int]] = {}
+        self.left: dict[_Part, int] = {}
+        for part in self._parts() if cells is not None else ():
+            lanes = [self._open(cells, part, other) for other in range(len(sizes))]
+            self.lanes[part] = lanes
+            self.left[part] = sum(lane.bit_count() for lane in lanes)
+
+    def copy(self) -> _Uncovered:
+        """The same, to be covered on its own."""
+        other = _Uncovered(None, self.sizes, self.strength)
+        other.lanes = {part: lanes.copy() for part, lanes in self.lanes.items()}
+        other.left = self.left.copy()
+        return other
+
+    def _parts(self) -> Iterator[_Part]:
+        for dimensions in combinations(range(len(self.sizes)), self.strength - 1):
+            for places in product(*[range(self.sizes[one]) for one in dimensions]):
+                yield part_of(dimensions, places)
+
+    def _open(self, cells: AllowedCells | None, part: _Part, other: int) -> int:
+        assert cells is not None
+        if other in part[::2]:
+            return 0
+        fixed = dict(zip(part[::2], part[1::2], strict=True))
+        return sum(
+            1 << (16 * place)
+            for place in range(self.sizes[other])
+            if cells.is_possible({**fixed, other: place})
+        )
+
+    def cover(self, row: Row) -> None:
+        """Count a cell's tuples as covered."""
+        for part in self.parts_of(row):
+            lanes = self.lanes[part]
+            for other, place in enumerate(row):
+                bit = 1 << (16 * place)
+                if lanes[other] & bit:
+                    lanes[other] ^= bit
+                    self.left[part] -= 1
+
+    def gain(self, row: Row) -> int:
+        """How many tuples a cell would cover, each counted once for each of its parts."""
+        return sum(
+            lanes[other] >> (16 * place) & 1
+            for lanes in map(self.lanes.__getitem__, self.parts_of(row))
+            for other, place in enumerate(row)
+        )
+
+    def parts_of(self, row: Row) -> Iterator[_Part]:
+        """The parts that a cell has."""
+        for dimensions in combinations(range(len(row)), self.strength - 1):
+            yield part_of(dimensions, [row[one] for one in dimensions])
+
+
+def part_of(dimensions: Sequence[int], places: Sequence[int]) -> _Part:
+    """Dimensions and places by turns."""
+    return tuple([number for pair in zip(dimensions, places, strict=True) for number in pair])
+
+
+class _Builder:
+    """One array in the making."""
+
+    def __init__(
+        self, uncovered: _Uncovered, cells: AllowedCells, rng: random.Random, candidates: int
+    ) -> None:
+        self._uncovered = uncovered
+        self._cells = cells
+        self._rng = rng
+        self._candidates = candidates
+
+    def array(self, known: Sequence[Sequence[int | None]]) -> list[Row]:
+        """The array that begins with the rows of a known construction, None in them for any place."""
+        rows = []
+        for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
+            row = self._grown({one: place for one, place in enumerate(partial) if place is not None})
+            if self._uncovered.gain(row):
+                self._uncovered.cover(row)
+                rows.append(row)
+        while (part := max(self._uncovered.left, key=self._uncovered.left.__getitem__)) is not None:
+            if not self._uncovered.left[part]:
+                break
+            row = self._best(part)
+            self._uncovered.cover(row)
+            rows.append(row)
+        return rows
+
+    def developed(self, maps: Sequence[Sequence[int]]) -> list[Row]:
+        """An array that has with every cell what the maps make of it, place by place: so a cell covers all that is
+        like what it covers itself (Chateauneuf and Kreher, Journal of Combinatorial Designs 10, 2002)."""
+        rows: list[Row] = []
+        new: Row | None = (0,) * len(self._uncovered.sizes)
+        while new is not None:
+            for row in dict.fromkeys(tuple([image[place] for place in new]) for image in maps):
+                self._uncovered.cover(row)
+                rows.append(row)
+            part = max(self._uncovered.left, key=self._uncovered.left.__getitem__)
+            new = self._best(part) if self._uncovered.left[part] else None
+        return rows
+
+    def _best(self, part: _Part) -> Row:
+        """The best of several cells that have one of the parts of which most is uncovered."""
+        most = self._uncovered.left[part]
+        parts = [one for one, left in self._uncovered.left.items() if left == most]
+        rows = []
+        for _ in range(self._candidates):
+            start = parts[int(self._rng.random() * len(parts))]
+            rows.append(self._grown(dict(zip(start[::2], start[1::2], strict=True))))
+        return max(rows, key=self._uncovered.gain)
+
+    def _grown(self, chosen: dict[int, int]) -> Row:
+        """A cell that has these places: one dimension after the other, in any order, takes the place that covers
+        the most with those before it."""
+        sizes, lanes = self._uncovered.sizes, self._uncovered.lanes
+        chosen = dict(chosen)
+        waiting = [one for one in range(len(sizes)) if one not in chosen]
+        waiting.sort(key=lambda _: self._rng.random())
+        scores = dict.fromkeys(waiting, 0)
+        for dimensions in combinations(sorted(chosen), self._uncovered.strength - 1):
+            own = lanes[part_of(dimensions, [chosen[one] for one in dimensions])]
+            for other in waiting:
+                scores[other] += own[other]
+        while waiting:
+            dimension = waiting.pop()
+            chosen[dimension] = self._place(chosen, dimension, scores[dimension])
+            before = [one for one in chosen if one != dimension]
+            for rest in combinations(before, self._uncovered.strength - 2):
+                dimensions = tuple(sorted((*rest, dimension)))
+                own = lanes[part_of(dimensions, [chosen[one] for one in dimensions])]
+                for other in waiting:
+                    scores[other] += own[other]
+        return tuple([chosen[one] for one in range(len(sizes))])
+
+    def _place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
+        """The possible place with the highest score; any of them, where several have it."""
+        size = self._uncovered.sizes[dimension]
+        scores = struct.unpack(f"<{size}H", score.to_bytes(2 * size, "little"))
+        highest = max(scores)
+        best = [place for place, one in enumerate(scores) if one == highest]
+        place = best[int(self._rng.random() * len(best))]
+        if not self._cells.linked or self._cells.is_possible({**chosen, dimension: place}):
+            return place
+        order = sorted(range(size), key=lambda one: (-scores[one], self._rng.random()))
+        return next(one for one in order if self._cells.is_possible({**chosen, dimension: one}))

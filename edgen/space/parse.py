@@ -1,0 +1,228 @@
+"""A space file to a Space, read whole or refused with every problem and its path.
+
+A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain text, or a
+mapping with a weight, conditions, and fields. Values are kept to the letter: what looks like Jinja in one is text like
+any other. Two values that only a machine can tell apart count as one value listed twice.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.errors import Problem, SpaceError
+from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
+from edgen.space.conditions import condition_problems
+from edgen.space.education import LISTS, TOPIC_FIELDS
+from edgen.space.entries import read_combination, read_entries
+from edgen.space.model import Combination, Dimension, Space, SpaceRole
+from edgen.space.names import dimension_problem, role_problem
+from edgen.space.text_rules import remark_problems
+
+MAX_DIMENSIONS = 64
+MAX_TOTAL = 40_000  # entries of a space
+MAX_EXCLUDED = 1_000  # combinations
+MAX_ROLES = 20
+
+
+class Head(msgspec.Struct, kw_only=True):
+    """What a space file says of itself. With `duplicates: keep` a value may be listed more than once."""
+
+    name: str
+    """What the space is called."""
+    description: str | None = None
+    """What it holds, in a few words."""
+    source: str | None = None
+    """Where the vocabulary comes from."""
+    duplicates: Literal["refuse", "keep"] = "refuse"
+    """Whether a value may be listed more than once, each copy an entry of its own."""
+
+
+class FiveLists(Head, kw_only=True):
+    """Education Dialogue's form of a space file."""
+
+    topics: Any
+    """What is taught."""
+    student_preferences: Any
+    """How the student likes to learn."""
+    student_reactions: Any
+    """What the student does when it is otherwise."""
+    teacher_preferences: Any
+    """How the teacher likes to teach."""
+    teacher_reactions: Any
+    """What the teacher does when it is otherwise."""
+
+
+class OpenSpace(Head, kw_only=True):
+    """A space file with dimensions of its own."""
+
+    dimensions: Any
+    """What scenarios vary in: each dimension by its name, with the list of its entries."""
+    roles: Any = None
+    """Who speaks, and which dimensions each may know."""
+    exclude: Any = None
+    """Combinations of values that do not occur."""
+
+
+def load_space(path: Path) -> Space:
+    """The space in the file at `path`. Raises SpaceError with every problem found."""
+    return parse_space(read_text(path, SpaceError), str(path))
+
+
+def parse_space(text: str, source: str) -> Space:
+    """The space that a YAML text describes; `source` is what error messages call it.
+
+    Raises SpaceError with every problem found.
+    """
+    value = read_yaml(text, source, SpaceError)
+    if not isinstance(value, dict):
+        raise SpaceError(
+            source,
+            "a space is a mapping with a name and dimensions, or with Education Dialogue's five lists "
+            f"({', '.join(LISTS.values())}), and this file holds none.",
+        )
+    problems: list[Problem] = []
+    is_open = bool({"dimensions", "roles", "exclude"} & value.keys())
+    head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
+    keep = value["duplicates"] == "keep"
+    dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)
+    names = [dimension.name for dimension in dimensions]
+    roles = (
+        _read_roles(value["roles"], names, problems)
+        if value.get("roles") is not None
+        else default_roles(names)
+    )
+    exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
+    if not problems:
+        space = Space(**msgspec.structs.asdict(head), dimensions=dimensions, roles=roles, exclude=exclude)
+        problems += condition_problems(space, _paths(value))
+    if problems:
+        raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+    return space
+
+
+def _paths(value: dict[str, Any]) -> dict[str, str]:
+    """Where the entries of each dimension stand."""
+    listed = value.get("dimensions", {})
+    paths = {name: f"$.dimensions.{name}" for name in listed}
+    inner = {name: f"{paths[name]}.values" for name, one in listed.items() if isinstance(one, dict)}
+    return {**{name: f"$.{key}" for name, key in LISTS.items()}, **paths, **inner}
+
+
+def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
+    """Teacher and Student, each with all dimensions but those that are named after the other."""
+    return tuple(
+        SpaceRole(role, tuple(name for name in names if not name.startswith(f"{other}_")))
+        for role, other in (("Teacher", "student"), ("Student", "teacher"))
+    )
+
+
+def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem]) -> Head:
+    """All but the entries: missing and unknown keys, name, description, source, duplicates."""
+    if value.setdefault("duplicates", "refuse") not in ("refuse", "keep"):
+        problems.append(Problem("$.duplicates", "expected refuse (the default) or keep"))
+        value["duplicates"] = "refuse"
+    own = {key: None for key in form.__struct_fields__ if key not in Head.__struct_fields__ and key in value}
+    convert({**value, **own}, form, "$", problems)
+    for key in ("name", "description", "source"):
+        if isinstance(value.get(key), str):
+            problems += remark_problems(key, value[key])
+    said = {key: value.get(key) for key in Head.__struct_fields__}
+    return Head(**said)  # type: ignore[arg-type]
+
+
+def _read_lists(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
+    """Education Dialogue's five."""
+    lists = {dimension: key for dimension, key in LISTS.items() if key in value}
+    _check_total([value[key] for key in lists.values()], problems)
+    found = []
+    for name, key in lists.items():
+        fields = TOPIC_FIELDS if name == "topic" else ()
+        found.append(
+            Dimension(name, read_entries(value[key], f"$.{key}", problems, keep=keep, fields=fields))
+        )
+    return tuple(found)
+
+
+def _read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
+    listed = value.get("dimensions")
+    if not isinstance(listed, dict) or not listed:
+        if "dimensions" in value:
+            message = "expected a mapping of names to lists, as in {topic: [Tides, Waves]}"
+            problems.append(Problem("$.dimensions", message))
+        return ()
+    if len(listed) > MAX_DIMENSIONS:
+        message = f"{len(listed):,} dimensions are too many; a space has at most {MAX_DIMENSIONS}"
+        problems.append(Problem("$.dimensions", message))
+        return ()
+    _check_total([one.get("values") if isinstance(one, dict) else one for one in listed.values()], problems)
+    return tuple(_read_dimension(name, one, problems, keep) for name, one in listed.items())
+
+
+def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) -> Dimension:
+    path = f"$.dimensions.{shortened(str(name))}"
+    wrong = dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
+    if wrong is not None:
+        problems.append(Problem(path, wrong))
+    if not isinstance(value, dict):
+        return Dimension(str(name), read_entries(value, path, problems, keep=keep))
+    known = ("values", "label")
+    unknown = [str(key) for key in value if key not in known]
+    problems += [Problem(f"{path}.{shortened(key)}", f"unknown key{nearest(key, known)}") for key in unknown]
+    label = value.get("label")
+    if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
+        problems += [Problem(f"{path}.label", one.message) for one in remark_problems("name", label)]
+    if "values" not in value:
+        problems.append(Problem(f"{path}.values", "this key is missing"))
+        return Dimension(str(name), ())
+    return Dimension(str(name), read_entries(value["values"], f"{path}.values", problems, keep=keep), label)
+
+
+def _check_total(lists: list[Any], problems: list[Problem]) -> None:
+    total = sum(len(entries) for entries in lists if isinstance(entries, list))
+    if total > MAX_TOTAL:
+        message = f"{total:,} entries in all lists are too many; a space holds at most {MAX_TOTAL:,}"
+        problems.append(Problem("$", message))
+
+
+def _read_roles(value: Any, names: list[str], problems: list[Problem]) -> tuple[SpaceRole, ...]:
+    if not isinstance(value, dict) or not 2 <= len(value) <= MAX_ROLES:
+        message = f"expected 2 to {MAX_ROLES} roles by their names, as in {{Tutor: {{sees: [topic]}}, Learner: {{sees: []}}}}"
+        problems.append(Problem("$.roles", message))
+        return ()
+    first: dict[str, str] = {}
+    for name in map(str, value):
+        if first.setdefault(name.lower(), name) != name:
+            message = f"this role is spelled like {first[name.lower()]}; give it a name of its own"
+            problems.append(Problem(f"$.roles.{shortened(name)}", message))
+    return tuple(_read_role(name, one, names, problems) for name, one in value.items())
+
+
+def _read_role(name: Any, value: Any, names: list[str], problems: list[Problem]) -> SpaceRole:
+    path = f"$.roles.{shortened(str(name))}"
+    wrong = role_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
+    if wrong is not None:
+        problems.append(Problem(path, wrong))
+    sees = value.get("sees") if isinstance(value, dict) and value.keys() == {"sees"} else None
+    if not isinstance(sees, list):
+        problems.append(Problem(path, "expected what the role may know, as in {sees: [topic, learner]}"))
+        return SpaceRole(str(name), ())
+    for i, seen in enumerate(sees):
+        if seen not in names:
+            message = f"there is no dimension {shortened(str(seen))}{nearest(str(seen), names)}"
+            problems.append(Problem(f"{path}.sees[{i}]", message))
+    return SpaceRole(str(name), tuple(dict.fromkeys(map(str, sees))))
+
+
+def _read_exclude(value: Any, problems: list[Problem]) -> tuple[Combination, ...]:
+    if not isinstance(value, list):
+        message = "expected a list of combinations, as in [{topic: Tides, learner: shy}]"
+        problems.append(Problem("$.exclude", message))
+        return ()
+    if len(value) > MAX_EXCLUDED:
+        message = f"{len(value):,} combinations are too many; at most {MAX_EXCLUDED:,} are excluded"
+        problems.append(Problem("$.exclude", message))
+        return ()
+    return tuple(read_combination(one, f"$.exclude[{i}]", problems) for i, one in enumerate(value))

@@ -1,0 +1,202 @@
+"""Which groups of conversations make up the test side: decided by hash, whole groups only.
+
+A group is all conversations that share a scenario, a topic or a persona. `group_hash` depends on
+what the group is and on nothing else; `choose` looks at hashes and counts alone. So the same
+groups give the same split, in whatever order they were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from edgen.core.values import Scenario
+from edgen.core.yaml_values import nearest
+from edgen.space.education import DIMENSIONS
+from edgen.space.model import Space
+
+By = str | tuple[str, ...]  # `scenario`, `persona`, or names of dimensions
+PERSONA = DIMENSIONS[1:]  # all but the topic
+Group = tuple[int, int]  # hash, conversations
+
+# So many groups are weighed against each other at once.
+WINDOW = 256
+_NONE = Fraction(0)
+
+_encode = msgspec.json.Encoder().encode
+
+
+def group_hash(by: By, seed: int, scenario: Scenario) -> int:
+    """The hash in [0, 2**63) of the group that `scenario` belongs to.
+
+    A topic or a persona hashes alike in every job; a scenario, which is known by its number, hashes
+    with the job's `seed`.
+    """
+    key: Sequence[str | int]
+    if by == "scenario":
+        key = (by, seed, scenario.index)
+    elif by == "persona" and by not in scenario.values:
+        key = (by, *map(scenario.__getitem__, PERSONA))
+    elif isinstance(by, str):
+        key = (by, scenario[by])
+    else:
+        key = [part for name in by for part in (name, scenario[name])]
+    return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
+
+
+def by_problem(by: By, space: Space) -> str | None:
+    """Why conversations of a space cannot be split so; None if they can."""
+    if by == "scenario" or (by == "persona" and {*PERSONA} <= {*space.names}):
+        return None
+    names = (by,) if isinstance(by, str) else by
+    unknown = next((name for name in names if name not in space.names), None)
+    if unknown is not None:
+        known = ["scenario", *space.names] if isinstance(by, str) else space.names
+        return f"the space has no dimension {unknown}{nearest(unknown, known)}"
+    if not names or len({*names}) < len(names):
+        return "expected each dimension once, and at least one"
+    return None
+
+
+class HeldOutGroups(msgspec.Struct, frozen=True):
+    """The test side: all groups with a hash below `below` but those in `spared`, and those in `chosen`."""
+
+    below: int = 0
+    chosen: frozenset[int] = frozenset()
+    spared: frozenset[int] = frozenset()
+    count: int = 0  # conversations on this side
+
+    def is_test(self, group: int) -> bool:
+        """Whether the group with this hash is on the test side."""
+        return group in self.chosen or (group < self.below and group not in self.spared)
+
+
+def choose_test_side(groups: Iterable[Group], total: int, share: float) -> HeldOutGroups:
+    """The test side whose count is as close to `share * total` as whole groups allow.
+
+    `groups` are (hash, count) with hashes strictly ascending and counts that add up to `total`;
+    they are read once and held as 16 bytes each. Up to WINDOW groups the choice is exactly the
+    closest. With more, the heavy ones, which hold over 1/WINDOW of `total` each, are weighed first;
+    the others are taken in the order of their hash, and WINDOW of them, half of these the smallest,
+    are weighed last and make up what is missing.
+
+    Of two choices equally close the larger is taken. The test side never gets everything, and gets
+    nothing if nothing is closer to the share than the smallest group is. Raises ValueError if the
+    hashes do not ascend.
+    """
+    target = Fraction(repr(share)) * total
+    if target <= 0:
+        return HeldOutGroups()
+    hashes, counts = _read(groups)
+    heavy = [i for i, count in enumerate(counts) if count * WINDOW > total] if len(counts) > WINDOW else []
+    picked = _heavy_side([(i, counts[i]) for i in heavy], total, target)
+    taken = sum(counts[i] for i in picked)
+
+    weighed = set(heavy)
+    spare = _spare(counts, weighed)
+    weighed.update(spare)
+    light = total - sum(counts[i] for i in heavy)
+    # These give their part of what is missing, so that they can make up for more or for less.
+    part = min(max(target - taken, _NONE), Fraction(light)) / light
+    aim = int(target - part * sum(counts[i] for i in spare))
+    end = None
+    for i, count in enumerate(counts):
+        if i in weighed:
+            continue
+        if taken + count > aim:
+            end = i if end is None else end
+            continue
+        taken += count
+        if end is not None:
+            picked.add(i)
+    last = _closest([counts[i] for i in spare], max(target - taken, _NONE), total - taken)
+    picked.update(spare[k] for k in last)
+    return HeldOutGroups(
+        below=hashes[-1] + 1 if end is None else hashes[end],
+        chosen=frozenset(hashes[i] for i in picked),
+        spared=frozenset(hashes[i] for i in weighed - picked),
+        count=taken + sum(counts[spare[k]] for k in last),
+    )
+
+
+def choose_common_side(parts: Sequence[Callable[[], Iterable[Group]]], share: float) -> HeldOutGroups:
+    """The test side of several data sets together: nothing of one group is on both sides of any of them. `parts` give
+    (hash, count) of each, by ascending hash, from the beginning at each call."""
+    total = sum(count for part in parts for _, count in part())
+    merged = heapq.merge(*(part() for part in parts))
+    together = itertools.groupby(merged, key=lambda group: group[0])
+    return choose_test_side(((hash_, sum(c for _, c in found)) for hash_, found in together), total, share)
+
+
+def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
+    """The hashes and the counts of all groups that hold something."""
+    hashes, counts = array("q"), array("q")
+    previous = -1
+    for group, count in groups:
+        if group <= previous:
+            raise ValueError("the groups' hashes must be strictly ascending")
+        previous = group
+        if count > 0:
+            hashes.append(group)
+            counts.append(count)
+    return hashes, counts
+
+
+def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
+    """The groups to weigh last, in order: half of them the smallest, half those with the highest hash."""
+    others = (i for i in range(len(counts)) if i not in apart)
+    spare = set(heapq.nsmallest(WINDOW // 2, others, key=counts.__getitem__))
+    highest = (i for i in reversed(range(len(counts))) if i not in apart and i not in spare)
+    spare.update(itertools.islice(highest, WINDOW // 2))
+    return sorted(spare)
+
+
+def _heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
+    """Which of the heavy groups to take: their part of the target, if the light ones can do the rest."""
+    counts = [count for _, count in heavy]
+    part = target / total
+    light = total - sum(counts)
+    picked = _closest(counts, part * sum(counts), 0, under=light - part * light, over=part * light)
+    return {heavy[k][0] for k in picked}
+
+
+def _closest(
+    counts: Sequence[int],
+    target: Fraction,
+    forbidden: int,
+    *,
+    under: Fraction = _NONE,
+    over: Fraction = _NONE,
+) -> list[int]:
+    """Indexes of the counts whose sum is closest to `target` without being `forbidden` (0: any may be).
+
+    What is missing up to `under`, or too much up to `over`, others can make up for: such a sum comes
+    before all that miss the target by more. Subset sum by dynamic programming: bit s of `reach[i]`
+    says whether the first i counts can make the sum s. No sum beyond the mask can be closer than
+    the empty one, so none is kept.
+    """
+    mask = (1 << (int(2 * target + over) + 1)) - 1
+    reach = [1]
+    for count in counts:
+        reach.append((reach[-1] | reach[-1] << count) & mask)
+    sums = reach[-1] & ~(1 << forbidden) if forbidden > 0 else reach[-1]
+    low = sums & ((1 << (int(target) + 1)) - 1)
+    high = sums >> (int(target) + 1)
+    best = low.bit_length() - 1
+    if high:
+        above = int(target) + 1 + (high & -high).bit_length() - 1
+        much, little = above - target, target - best
+        if (max(much - over, 0), much) <= (max(little - under, 0), little):
+            best = above
+    picked = []
+    for i in reversed(range(len(counts))):
+        if not reach[i] >> best & 1:
+            picked.append(i)
+            best -= counts[i]
+    return picked

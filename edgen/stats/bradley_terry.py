@@ -1,0 +1,58 @@
+"""Bradley-Terry strengths of a scenario's candidates from soft results.
+
+Candidate i beats j with probability sigmoid(strength i - strength j) (Bradley and Terry 1952, Biometrika 39).
+A result p of n verdicts counts as n p wins and n (1 - p) losses, so a tie is half a win to each. A normal
+prior on each strength keeps them finite where somebody won every match or where nobody links two groups
+(Caron and Doucet 2012, J. Comput. Graph. Stat. 21, for the Bayesian view).
+
+Intervals are the posterior's by Laplace's approximation, and so approximate. Simulated, with 2 to 8
+candidates, two matches a candidate and 2 to 20 independent verdicts a match, they cover 94 to 99% where true
+strengths spread by 1 logit (sd), 94 to 98% at 2 and 87 to 93% at 3. Where matches whose orders disagree count
+as ties they cover 92 to 100%, 88 to 97% and 82 to 93%. A judge who repeats the same verdict when asked again
+adds less than the count says; the intervals do not know that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgen.core.pair import Strength
+from edgen.stats.intervals import Z95
+from edgen.stats.logistic import fit
+
+PRIOR_SD = 3.0  # logits: wide enough for a judge who decides nearly always the same way
+
+
+def strengths(
+    results: Sequence[tuple[int, int, float, float]], prior_sd: float = PRIOR_SD
+) -> dict[int, Strength]:
+    """The strength of every candidate in `results`, in logits, of mean 0, with a 95% interval.
+
+    A result (i, j, p, weight) says that i beat j with p in [0, 1] by `weight` verdicts; the same two may
+    meet several times.
+    """
+    names = sorted({name for i, j, _, _ in results for name in (i, j)})
+    if not names:
+        return {}
+    place = {name: k for k, name in enumerate(names)}
+    rows = np.zeros((len(results), len(names)))
+    for row, (i, j, _, _) in enumerate(results):
+        rows[row, place[i]] += 1.0
+        rows[row, place[j]] -= 1.0
+    weights = [weight for _, _, _, weight in results]
+    fitted = fit(rows, [p for _, _, p, _ in results], prior_sd=prior_sd, weights=weights)
+    # Only differences are observed: what the prior alone says about the common level is taken out.
+    centre = np.eye(len(names)) - 1.0 / len(names)
+    value = centre @ fitted.coefficients
+    spread = Z95 * np.sqrt(np.maximum(np.diag(centre @ fitted.covariance @ centre), 0.0))
+    return {
+        name: Strength(_round(value[k]), _round(value[k] - spread[k]), _round(value[k] + spread[k]))
+        for name, k in place.items()
+    }
+
+
+def _round(number: float) -> float:
+    """Six decimals, so that another machine's arithmetic does not show in a file."""
+    return round(float(number), 6) + 0.0

@@ -1,0 +1,57 @@
+"""Calibration: whether what is said to hold with probability p holds in a share p of cases.
+
+Reliability table and expected calibration error over ten bins of equal width (Naeini, Cooper and
+Hauskrecht 2015, AAAI), Brier score (Brier 1950, Monthly Weather Review 78): the mean of (p - outcome)
+squared; 0.25 is what a constant 0.5 gets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgen.stats.intervals import Estimate, average, share
+
+BINS = 10
+
+
+def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[str, Any] | None:
+    """`{"n", "brier", "expected_calibration_error", "bins"}`; None without data.
+
+    `p` in [0, 1] and `outcome`, 0 or 1, are one a pair, `scenarios` the scenario of each. A bin is
+    `{"from", "to", "n", "mean", "share"}` with the outcomes' share as an estimate; empty bins have n 0.
+    """
+    said = np.asarray(p, dtype=np.float64)
+    came = np.asarray(outcome, dtype=np.float64)
+    group = np.asarray(scenarios)
+    if said.size == 0:
+        return None
+    # the edges belong to the upper bin, 1 to the last; 0.3 * 10 may come out a little below 3
+    bin_of = np.clip(np.floor(said * BINS + 1e-9).astype(np.int64), 0, BINS - 1)
+    bins: list[dict[str, Any]] = []
+    error = 0.0
+    for k in range(BINS):
+        inside = bin_of == k
+        n = int(np.count_nonzero(inside))
+        row: dict[str, Any] = {"from": k / BINS, "to": (k + 1) / BINS, "n": n, "mean": None, "share": None}
+        if n:
+            row["mean"] = float(np.mean(said[inside]))
+            row["share"] = msgspec.to_builtins(share(came[inside], group[inside]))
+            error += n / said.size * abs(float(np.mean(came[inside])) - row["mean"])
+        bins.append(row)
+    return {
+        "n": int(said.size),
+        "brier": msgspec.to_builtins(_within_0_1(average((said - came) ** 2, group))),
+        "expected_calibration_error": error,
+        "bins": bins,
+    }
+
+
+def _within_0_1(estimate: Estimate | None) -> Estimate | None:
+    """With an interval that goes no further than a score can."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return estimate
+    return msgspec.structs.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))

@@ -1,0 +1,125 @@
+"""Many numbers summed up: quantiles, and the bars of a histogram."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Bin(msgspec.Struct, frozen=True):
+    """A bar of a histogram: low <= value < high, the last one with its end."""
+
+    low: float
+    high: float
+    count: int
+
+
+class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers summed up; the quantiles are of the data itself, and all are None where `n` is 0."""
+
+    n: int
+    mean: float | None = None
+    sd: float | None = None
+    min: float | None = None
+    p5: float | None = None
+    p25: float | None = None
+    median: float | None = None
+    p75: float | None = None
+    p95: float | None = None
+    max: float | None = None
+    bins: tuple[Bin, ...] = ()
+
+
+MOST_BINS = 40
+_PERCENT = (5, 25, 50, 75, 95)
+
+
+def summarize_numbers(values: Iterable[int]) -> Distribution:
+    """Whole numbers summed up; a bar is a number, or as many numbers as make at most 40 bars."""
+    return summarize_counts(Counter(values))
+
+
+def summarize_counts(counts: Mapping[int, int]) -> Distribution:
+    """Whole numbers summed up as in `summarize_numbers`, given how often each came: memory does not grow with how many
+    there were. Quantiles are those of `summarize`."""
+    values = sorted(value for value, count in counts.items() if count)
+    if not values:
+        return Distribution(n=0)
+    low, high = values[0], values[-1] + 1
+    width = _round_width((high - low) / MOST_BINS)
+    low -= low % width if width > 1 else 0
+    if low + width * MOST_BINS < high:  # rounding down made one bar too many
+        width = _round_width((high - low) / MOST_BINS)
+        low -= low % width
+    bars = [0] * ((values[-1] - low) // width + 1)
+    for value in values:
+        bars[(value - low) // width] += counts[value]
+    n = sum(bars)
+    total = sum(value * counts[value] for value in values)
+    squares = sum(value * value * counts[value] for value in values)
+    upto = list(accumulate(counts[value] for value in values))
+    # the smallest value with at least so many at or below it, in whole numbers
+    quantiles = (float(values[bisect_left(upto, -(-n * percent // 100))]) for percent in _PERCENT)
+    p5, p25, median, p75, p95 = quantiles
+    return Distribution(
+        n=n,
+        mean=total / n,
+        sd=math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None,
+        min=float(values[0]),
+        p5=p5,
+        p25=p25,
+        median=median,
+        p75=p75,
+        p95=p95,
+        max=float(values[-1]),
+        bins=tuple(
+            Bin(float(low + i * width), float(low + (i + 1) * width), count) for i, count in enumerate(bars)
+        ),
+    )
+
+
+def summarize_shares(values: ArrayLike, bars: int = 20) -> Distribution:
+    """Numbers in [0, 1] summed up, in `bars` bars of equal width. An edge belongs to the upper bar."""
+    data = np.asarray(values, dtype=np.float64)
+    if data.size == 0:
+        return Distribution(n=0)
+    # an edge that was computed may come out a little below: 1 - 0.9 is less than 0.1
+    at = np.clip(np.floor(data * bars + 1e-9).astype(np.int64), 0, bars - 1)
+    counts = np.bincount(at, minlength=bars)
+    bins = tuple(Bin(i / bars, (i + 1) / bars, int(n)) for i, n in enumerate(counts))
+    return summarize(data, bins)
+
+
+def summarize(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
+    """Numbers, at least one, and the bars of their histogram. Quantiles are values of the data: the smallest with at least that share at or below it (type 1 of
+    Hyndman and Fan 1996, American Statistician 50). The deviation is the sample's, with n - 1."""
+    quantiles = np.percentile(data, _PERCENT, method="inverted_cdf")
+    p5, p25, median, p75, p95 = map(float, quantiles)
+    return Distribution(
+        n=int(data.size),
+        mean=float(np.mean(data)),
+        sd=float(np.std(data, ddof=1)) if data.size > 1 else None,
+        min=float(np.min(data)),
+        p5=p5,
+        p25=p25,
+        median=median,
+        p75=p75,
+        p95=p95,
+        max=float(np.max(data)),
+        bins=bins,
+    )
+
+
+def _round_width(width: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, … that is at least `width`."""
+    if width <= 1:
+        return 1
+    unit = 10 ** math.floor(math.log10(width))
+    return int(next(unit * step for step in (1, 2, 5, 10) if unit * step >= width - 1e-9))

@@ -1,0 +1,200 @@
+"""Metrics that are ratios of sums over clusters: their values and differences, with intervals and p-values.
+
+What is drawn and tested is described in `resampling`. A cluster is a scenario, or a group or block of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.stats.resampling import (
+    FEWEST,
+    Array,
+    bootstrap,
+    interval,
+    permutation_test,
+    ratios,
+    round_number,
+    sign_flip_test,
+)
+
+Columns = Callable[[str], Array]  # a column's name to its sums, one a cluster
+_TIE = 1e-9  # relative: what arithmetic leaves of numbers that are the same
+
+
+class Ratio(Protocol):
+    """A metric: the sum of column `top` over the sum of column `bottom`, over the clusters where column `counts` is
+    above 0. A `kind` of "share" says that it lies in [0, 1] and counts events."""
+
+    @property
+    def top(self) -> str: ...
+    @property
+    def bottom(self) -> str: ...
+    @property
+    def counts(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """The value of a ratio with its 95% interval; None where it cannot be told. `n` is its denominator."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+class RatioDifference(msgspec.Struct, frozen=True):
+    """A difference of two ratios with its 95% interval and two-sided p-value, None where there is too little to tell.
+    `n` clusters count, `changed` of them add to the difference. `events`, of a share: how often its event
+    occurred on both sides together, or did not, whichever is rarer."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    n: int = 0
+    changed: int = 0
+    events: int | None = None
+
+
+def ratio_values(
+    columns: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int
+) -> list[RatioEstimate]:
+    """Each metric over all clusters of one data set."""
+    counted = [columns(metric.counts) > 0 for metric in metrics]
+    tops, bottoms = _stack(columns, metrics, counted)
+    draws = ratios(bootstrap(np.hstack([tops, bottoms])[np.any(counted, axis=0)], rng, resamples))
+    found = []
+    for k, mask in enumerate(counted):
+        value = _ratio(tops[:, k], bottoms[:, k])
+        low, high = interval(draws[:, k], int(mask.sum())) or (None, None)
+        shown = None if value is None else round_number(value)
+        found.append(RatioEstimate(value=shown, low=low, high=high, n=int(bottoms[:, k].sum())))
+    return found
+
+
+def paired_differences(
+    a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
+) -> list[RatioDifference]:
+    """Each metric of b minus that of a, over the clusters that count in both and have one place in both."""
+    size = min(len(a(metrics[0].top)), len(b(metrics[0].top)))
+    counted = [(a(metric.counts)[:size] > 0) & (b(metric.counts)[:size] > 0) for metric in metrics]
+    every = np.any(counted, axis=0)
+    if not every.any():
+        return [RatioDifference() for _ in metrics]
+    tops_a, bottoms_a = _stack(a, metrics, counted)
+    tops_b, bottoms_b = _stack(b, metrics, counted)
+    sums = bootstrap(np.hstack([tops_a, tops_b, bottoms_a, bottoms_b])[every], rng, resamples)
+    draws = ratios(sums)
+    contributions = _contributions(tops_a, bottoms_a, tops_b, bottoms_b)
+    p_values = sign_flip_test(contributions, rng, flips)
+    changed = (contributions != 0).sum(axis=0)
+    found = []
+    for k, mask in enumerate(counted):
+        n, moved = int(mask.sum()), int(changed[k])
+        events = _events(metrics[k], (tops_a[:, k], tops_b[:, k]), (bottoms_a[:, k], bottoms_b[:, k]))
+        one, other = _ratio(tops_a[:, k], bottoms_a[:, k]), _ratio(tops_b[:, k], bottoms_b[:, k])
+        difference = draws[:, len(metrics) + k] - draws[:, k]
+        found.append(_difference(one, other, difference, float(p_values[k]), (n, moved, events)))
+    return found
+
+
+def unpaired_differences(
+    a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
+) -> list[RatioDifference]:
+    """Each metric of b minus that of a, the clusters of each drawn by themselves."""
+    sides, draws, counts = [], [], []
+    for columns in (a, b):
+        counted = [columns(metric.counts) > 0 for metric in metrics]
+        side = np.hstack(_stack(columns, metrics, counted))[np.any(counted, axis=0)]
+        if not len(side):
+            return [RatioDifference() for _ in metrics]
+        sides.append(side)
+        counts.append([int(mask.sum()) for mask in counted])
+        draws.append(ratios(bootstrap(side, rng, resamples)))
+    p_values = permutation_test(sides[0], sides[1], rng, flips)
+    found = []
+    for k, metric in enumerate(metrics):
+        tops, bottoms = [side[:, k] for side in sides], [side[:, len(metrics) + k] for side in sides]
+        one, other = map(_ratio, tops, bottoms)
+        n = min(counts[0][k], counts[1][k])
+        top, bottom = np.concatenate(tops)[:, None], np.concatenate(bottoms)[:, None]
+        changed = min(n, int((_deviations(_pool(top, bottom), top, bottom) != 0).sum()))
+        events = _events(metric, tops, bottoms)
+        difference = draws[1][:, k] - draws[0][:, k]
+        found.append(_difference(one, other, difference, float(p_values[k]), (n, changed, events)))
+    return found
+
+
+def _stack(
+    columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
+) -> tuple[Array, Array]:
+    """The numerators and the denominators (clusters, k), 0 where a cluster does not count."""
+    size = len(counted[0])
+    tops = [
+        np.where(mask, columns(metric.top)[:size], 0.0) for metric, mask in zip(metrics, counted, strict=True)
+    ]
+    bottoms = [
+        np.where(mask, columns(metric.bottom)[:size], 0.0)
+        for metric, mask in zip(metrics, counted, strict=True)
+    ]
+    return np.stack(tops, axis=1), np.stack(bottoms, axis=1)
+
+
+def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
+    """What each cluster (clusters, k) adds to the difference, linearised around the ratio of both sides together."""
+    pooled = _pool(tops_a + tops_b, bottoms_a + bottoms_b)
+    a, b = _deviations(pooled, tops_a, bottoms_a), _deviations(pooled, tops_b, bottoms_b)
+    found: Array = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
+    return found
+
+
+def _pool(tops: Array, bottoms: Array) -> Array:
+    """The ratios (k) of sums over clusters (clusters, k)."""
+    return _divide(tops.sum(axis=0), bottoms.sum(axis=0))
+
+
+def _deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
+    """By how much each cluster (clusters, k) moves its side's ratio away from the pooled one."""
+    expected = pooled * bottoms
+    rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
+    return _divide(rest, bottoms.sum(axis=0))
+
+
+def _divide(tops: Array, bottoms: Array) -> Array:
+    found: Array = np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
+    return found
+
+
+def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
+    """How often what a share is of occurred on both sides, or did not, whichever is the rarer."""
+    if metric.kind != "share":
+        return None
+    there, every = sum(float(top.sum()) for top in tops), sum(float(bottom.sum()) for bottom in bottoms)
+    return int(min(there, every - there))
+
+
+def _difference(
+    one: float | None, other: float | None, draws: Array, p: float, counts: tuple[int, int, int | None]
+) -> RatioDifference:
+    n, changed, events = counts
+    if one is None or other is None:
+        return RatioDifference(n=n, changed=changed, events=events)
+    if n < FEWEST:
+        return RatioDifference(round_number(other - one), n=n, changed=changed, events=events)
+    if not changed:
+        return RatioDifference(0.0, 0.0, 0.0, 1.0, n, 0, events)
+    low, high = interval(draws, n) or (None, None)
+    return RatioDifference(round_number(other - one), low, high, round_number(p), n, changed, events)
+
+
+def _ratio(top: Array, bottom: Array) -> float | None:
+    below = float(bottom.sum())
+    return float(top.sum()) / below if below else None

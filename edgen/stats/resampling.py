@@ -1,0 +1,144 @@
+"""Intervals and p-values for differences of ratios, where scenarios are the clusters.
+
+A metric of an arm is a ratio of sums over scenarios. Intervals are percentiles of the ratios, or of their
+differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters
+8 and 13; a paired scenario is drawn with what both arms made of it). Over n clusters these are too short, by
+the factor sqrt((n - 1) / n) and by normal quantiles in the place of Student's; the percentiles are taken
+farther out by as much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the
+Bootstrap, The American Statistician 69).
+
+A p-value is of the hypothesis that arms could change places. Paired: in each scenario the sign of
+d = (n_b - R d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' denominators in all and R the
+ratio of both arms together, around which the difference is linear (Cochran 1977, Sampling Techniques, chapter
+6); the d add up to the difference itself. Where the arms have the same denominators, changing their places in
+a scenario changes the sign of its d and nothing else, so that the test is exact however rare the event
+(Fisher 1935, The Design of Experiments; Ernst 2004, Statistical Science 19); elsewhere it is approximate. Not
+paired: scenarios are dealt anew to the two arms, and the difference over its standard error is looked at. p =
+(1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010, Stat. Appl.
+Genet. Mol. Biol. 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.stats.intervals import t95
+
+Array = NDArray[np.float64]
+FEWEST = 5  # clusters that an interval needs
+_CELLS = 2_000_000  # weights that are held at once
+
+
+def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array:
+    """The sums (resamples, k) of columns (clusters, k) over as many clusters, drawn with replacement."""
+    clusters = len(columns)
+    sums = np.empty((resamples, columns.shape[1]))
+    for start, count in _chunks(resamples, clusters):
+        drawn = rng.integers(0, clusters, size=(count, clusters), dtype=np.int64)
+        drawn += np.arange(count, dtype=np.int64)[:, None] * clusters
+        weights = np.bincount(drawn.ravel(), minlength=count * clusters).reshape(count, clusters)
+        sums[start : start + count] = weights.astype(np.float64) @ columns
+    return sums
+
+
+def ratios(sums: Array) -> Array:
+    """(resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN where a
+    denominator is 0."""
+    half = sums.shape[1] // 2
+    top, bottom = sums[:, :half], sums[:, half:]
+    found: Array = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
+    return found
+
+
+def interval(values: Array, clusters: int) -> tuple[float, float] | None:
+    """The 95% expanded percentile interval of one column of draws over so many clusters; None where more than
+    5% of the draws are unknown."""
+    known = values[~np.isnan(values)]
+    if clusters < FEWEST or len(known) < 0.95 * len(values):
+        return None
+    tail = NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t95(clusters - 1))
+    low, high = np.quantile(known, (tail, 1 - tail))
+    return round_number(low), round_number(high)
+
+
+def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> Array:
+    """Two-sided p-values (k) of paired differences (clusters, k), by drawing their signs."""
+    moved = differences[np.any(differences != 0, axis=1)]
+    hits = np.zeros(differences.shape[1])
+    if len(moved):
+        least = _threshold(np.abs(moved.sum(axis=0)), moved)
+        for _, count in _chunks(draws, len(moved)):
+            bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
+            signs = np.unpackbits(bits, count=count * len(moved)).reshape(count, len(moved)) * 2.0 - 1.0
+            hits += (np.abs(signs @ moved) >= least).sum(axis=0)
+    found: Array = np.where(np.any(differences != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    return found
+
+
+def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
+    """Two-sided p-values (k) that the ratios of a (clusters, 2k) and b (clusters, 2k), the k numerators before the k
+    denominators, are the same, by dealing the clusters anew.
+
+    What is dealt is the difference over its standard error: the bare one is misled where the arms differ in
+    number and spread of their clusters (Janssen 1997, Statistics and Probability Letters 36; Chung and Romano
+    2013, Annals of Statistics 41).
+    """
+    both = np.concatenate([a, b])
+    half = both.shape[1] // 2
+    bottoms, total = both[:, half:], both.sum(axis=0)
+    pooled = np.divide(total[:half], total[half:], out=np.zeros(half), where=total[half:] != 0)
+    rest = both[:, :half] - pooled * bottoms
+    columns = np.hstack([rest, rest**2, bottoms])
+    mine = np.zeros(len(both))
+    mine[len(a) :] = 1.0
+    sizes = (len(a), len(b))
+    least = _studentise((mine @ columns)[None, :], columns.sum(axis=0), sizes)[0] * (1 - 1e-9)
+    hits = np.zeros(half)
+    for _, count in _chunks(draws, len(both)):
+        dealt = rng.permuted(np.broadcast_to(mine, (count, len(both))), axis=1)
+        hits += (_studentise(dealt @ columns, columns.sum(axis=0), sizes) >= least).sum(axis=0)
+    found: Array = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    return found
+
+
+def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
+    """The differences (deals, k) of two arms over their standard errors, without a sign; infinite where it is
+    nothing. `of_b` (deals, 3k) has b's sums of what is left around the pooled ratio, of its squares and of the
+    denominators, `total` (3k) both arms', `sizes` the clusters of each."""
+    apart, variance = np.zeros((2, len(of_b), of_b.shape[1] // 3))
+    for sign, sums, size in ((-1.0, total - of_b, sizes[0]), (1.0, of_b, sizes[1])):
+        left, squares, bottoms = np.split(sums, 3, axis=1)
+        spread = squares - left**2 / size
+        spread[spread < 1e-12 * squares] = 0.0  # what sums in another order leave
+        # Without a denominator there is no ratio: as far apart as can be.
+        apart = apart + sign * np.divide(
+            left, bottoms, out=np.full_like(left, sign * np.inf), where=bottoms > 0
+        )
+        variance = variance + np.divide(spread, bottoms**2, out=np.zeros_like(left), where=bottoms > 0)
+    apart = np.abs(apart)
+    found: Array = np.divide(apart, np.sqrt(variance), out=np.full_like(apart, np.inf), where=variance > 0)
+    found[apart == 0] = 0.0
+    return found
+
+
+def round_number(value: float) -> float:
+    """The number to six significant digits, so that another machine's arithmetic does not show."""
+    return float(f"{value:.6g}") + 0.0
+
+
+def _threshold(observed: Array, values: Array) -> Array:
+    """The observed values less what summing in another order may change."""
+    found: Array = observed - 1e-9 * np.abs(values).sum(axis=0)
+    return found
+
+
+def _chunks(total: int, width: int) -> Iterator[tuple[int, int]]:
+    """(start, how many) of pieces of `total` rows, each of so many cells as are held at once."""
+    step = max(1, _CELLS // max(width, 1))
+    for start in range(0, total, step):
+        yield start, min(step, total - start)

@@ -1,0 +1,327 @@
+"""The run's durable record: every reply, raw, before anything reads it; and what became of each.
+
+A reply is stored under a key made of all that shaped it. A restart runs the protocols again and
+feeds them from here; only what was never answered is asked. Writing is the writer's (one thread,
+group commits); reading is direct, since WAL lets both go on at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address, Reply, Status, TaskId
+from edgen.store.ledger import checksums
+from edgen.store.ledger.checked_reader import (
+    REPLY,
+    REPLY_COLUMNS,
+    CheckedReader,
+    find_unsound,
+)
+from edgen.store.ledger.column_types import NATURAL, STATUS, TASK, TEXT
+from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
+from edgen.store.ledger.opening import check, connect, empty_error
+from edgen.store.ledger.outcomes import BEHIND, Outcomes
+from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
+from edgen.store.ledger.queries import LedgerSummary, batches_at, charged_at, out_at, run_status, summary_at
+from edgen.store.ledger.reader import LedgerReader
+from edgen.store.ledger.status import (
+    IN_SCOPE,
+    Counts,
+    RunPlan,
+    RunStatus,
+    Scope,
+    read_plan,
+    read_status,
+    sum_charges,
+)
+from edgen.store.ledger.writer import Writer
+
+_PAGE = 500
+_REPLIES = f"SELECT {REPLY_COLUMNS} FROM replies WHERE scenario = ? AND task = ?"  # noqa: S608 - ours
+
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
+_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
+_META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
+_SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How one task's work ended. `group` is the split's group hash, in [0, 2**63)."""
+
+    scenario: int
+    task: TaskId
+    status: Status
+    reason: str | None
+    detail: str | None
+    group: int
+    reply_key: bytes | None
+
+
+class Ledger:
+    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
+    see Writer."""
+
+    def __init__(
+        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+    ) -> None:
+        self._path = path
+        self._before_commit = before_commit
+        connection = connect(path, create=create)
+        self._book = CheckedReader(connection, path)
+        try:
+            check(connection, path)
+            # Who opens one that was worked on would otherwise pay again for what a lost log held.
+            if not create and self._book.row("SELECT id FROM sessions", (NATURAL,)) is None:
+                raise empty_error(path)
+            last = self._book.one("SELECT MAX(scenario) FROM replies", (NATURAL.or_none,))[0]
+        except BaseException:
+            connection.close()
+            raise
+        self._last_answered = -1 if last is None else last  # scenario
+        self._writer: Writer | None = None
+        self._out: OutstandingCalls | None = None
+
+    async def __aenter__(self) -> Ledger:
+        try:
+            self._writer = Writer(self._path, self._before_commit)
+            self._out = OutstandingCalls(self._book, self._writer)
+        except BaseException as problem:
+            await self.__aexit__(type(problem), problem, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.writer.close()
+        except Exception:
+            if error is None:
+                raise
+        finally:
+            self._book.close()
+
+    @property
+    def writer(self) -> Writer:
+        assert self._writer is not None, "the ledger is not open"
+        return self._writer
+
+    @property
+    def out(self) -> OutstandingCalls:
+        """The calls that are out, and the batches."""
+        assert self._out is not None, "the ledger is not open"
+        return self._out
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    # -- replies
+
+    async def store(
+        self,
+        address: Address,
+        key: bytes,
+        reply: Reply,
+        latency: float,
+        tries: int,
+        *,
+        charged_tokens: int = 0,
+        cost_usd: float | None = None,
+        held: int | None = None,
+    ) -> None:
+        """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
+        usage = reply.usage
+        said = (
+            address.scenario,
+            address.task,
+            address.step,
+            address.attempt,
+            key,
+            reply.finish_reason,
+            reply.refusal,
+            reply.model,
+            int(reply.simulated),
+            usage.prompt_tokens if usage else None,
+            usage.completion_tokens if usage else None,
+        )
+        row = (
+            *said,
+            time.time(),
+            latency,
+            tries,
+            charged_tokens,
+            cost_usd,
+            reply.text,
+            checksums.of_row(*said, reply.text),
+        )
+        self._last_answered = max(self._last_answered, address.scenario)
+        if held is None:
+            await self.writer.put(_REPLY, row)
+        else:
+            await self.writer.put_all([(_REPLY, row), (STRIKE, (held,))])
+
+    def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
+        """What was answered for a task by now, by key."""
+        if scenario > self._last_answered:
+            return {}
+        return {row[4]: self._book.reply(row) for row in self._book.rows(_REPLIES, REPLY, (scenario, task))}
+
+    def places(self, scenario: int, task: TaskId) -> int:
+        """How many calls of a task were answered; a call that was asked in several forms counts once."""
+        answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = ?)"
+        return int(self._book.one(answered, (NATURAL,), (scenario, task))[0])
+
+    def reply(self, address: Address, key: bytes) -> Reply | None:
+        """What was answered to one request by now, whichever session asked it."""
+        row = self._book.row(
+            f"{_REPLIES} AND step = ? AND attempt = ? AND key = ?",
+            REPLY,
+            (address.scenario, address.task, address.step, address.attempt, key),
+        )
+        return None if row is None else self._book.reply(row)
+
+    # -- outcomes
+
+    def settle(self, outcome: Outcome, fingerprint: str, record: bytes | None) -> None:
+        """Queue how a task ended and, if it was accepted, its record."""
+        unit = (outcome.scenario, outcome.task)
+        facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
+        row = (*unit, fingerprint, *facts, checksums.of_row(*unit, *facts))
+        kept = [] if record is None else [(_RECORD, (*unit, record, checksums.of_record(*unit, record)))]
+        self.writer.add(*kept, (_OUTCOME, row))
+
+    def settled(
+        self, fingerprint: str, first: int, end: int
+    ) -> Iterator[tuple[int, Any, Status, str | None]]:
+        """(scenario, task, status, reason) of outcomes made under `fingerprint`, in order.
+
+        `first` and `end` bound the scenarios (half open). Failed ones are left out: they have no
+        answer and are tried again. Read in pages, so that no long read holds the log back.
+        """
+        scenario, task = first - 1, BEHIND
+        while True:
+            rows = self._book.rows(
+                "SELECT scenario, task, status, reason, fingerprint FROM outcomes "
+                "WHERE (scenario, task) > (?, ?) AND scenario < ? ORDER BY scenario, task LIMIT ?",
+                (NATURAL, TASK, STATUS, TEXT.or_none, TEXT),
+                (scenario, task, end, _PAGE),
+            )
+            for scenario, task, status, reason, made_under in rows:
+                if made_under == fingerprint and status != Status.FAILED:
+                    yield scenario, task, Status(status), reason
+            if len(rows) < _PAGE:
+                return
+
+    def count_settled(
+        self, fingerprint: str, first: int, end: int, replicates: int
+    ) -> list[tuple[Status, str | None, int]]:
+        """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
+        rows = self._book.derived(
+            f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status != 'failed' GROUP BY 1, 2",  # noqa: S608
+            (STATUS, TEXT.or_none, NATURAL),
+            Scope(fingerprint, end, replicates, first).values,
+        )
+        return [(Status(status), reason, count) for status, reason, count in rows]
+
+    def outcomes(self, scope: Scope) -> Outcomes:
+        """The outcomes of a scope, to be read: what a finished run is written from."""
+        return Outcomes(self._book, scope)
+
+    # -- sessions and facts about the run
+
+    def take_over(self) -> None:
+        """Before anything is asked: what a dead process had under way is charged to its session, and outcomes and
+        records that are damaged are removed, so that they are made again from what was answered."""
+        abandon(self._book)
+        if gone := list(find_unsound(self._book)):
+            with self._book.transaction("BEGIN IMMEDIATE"):
+                for unit in gone:
+                    # A text that is no UTF-8 can be named by its bytes alone.
+                    as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
+                    values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
+                    where = "scenario = {} AND task = {}".format(*as_text)
+                    for table in ("outcomes", "records"):
+                        self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
+
+    def begin_session(self, pid: int, host: str, edgen: str) -> int:
+        """Note that a process works on the run; returns the session's number."""
+        with self._book.transaction("BEGIN IMMEDIATE"):
+            cursor = self._book.write(
+                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                (time.time(), pid, host, edgen),
+            )
+        return int(cursor.lastrowid or 0)
+
+    def note_session(
+        self,
+        session: int,
+        *,
+        replayed: int,
+        retried: int,
+        state: str = "running",
+        message: str | None = None,
+    ) -> None:
+        """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
+        ended = None if state == "running" else time.time()
+        row = (replayed, retried, state, message, ended, session)
+        self.writer.add((_SESSION, row))
+
+    def sum_charges(self, price: Callable[[int, int], float]) -> tuple[int, float]:
+        """(tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
+        values replies that were stored without a cost."""
+        return sum_charges(self._book, price)
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Queue a fact about the run."""
+        self.writer.add((_META, (name, value)))
+
+    def fact(self, name: str) -> str | None:
+        """A fact as last committed."""
+        row = self._book.row("SELECT value FROM meta WHERE name = ?", (TEXT,), (name,))
+        return None if row is None else str(row[0])
+
+    @property
+    def plan(self) -> RunPlan | None:
+        """What the run was to make when it was last worked on."""
+        return read_plan(self._book)
+
+    def status(self) -> RunStatus:
+        """What `edgen status` prints, as last committed."""
+        return read_status(self._book)
+
+    async def flush(self) -> None:
+        """Return when all that was queued is on the disk."""
+        await self.writer.put(_META, ("flushed", "1"))
+
+
+__all__ = [
+    "OPEN",
+    "Batch",
+    "Counts",
+    "Drop",
+    "Duplicates",
+    "Ledger",
+    "LedgerReader",
+    "LedgerSummary",
+    "MergedLedger",
+    "Outcome",
+    "OutstandingCall",
+    "OutstandingCalls",
+    "RunPlan",
+    "RunStatus",
+    "Scope",
+    "SourceLedger",
+    "batches_at",
+    "charged_at",
+    "out_at",
+    "run_status",
+    "summary_at",
+]

@@ -1,0 +1,339 @@
+# ruff: noqa: S608 - statements are made of this module's own words
+"""Several ledgers made one: SQLite copies the rows, so memory does not grow with how many there are.
+
+What is added up is not touched, nor is its log: a ledger whose log holds something is copied first, and the copy is
+read. Of what stands in several of them one is kept, the first's where all are as good; the others go, row by row, to
+whoever asked for them (`drop`), so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import EdgenError
+from edgen.core.files import refuse_links
+from edgen.core.values import TaskId
+from edgen.core.version import __version__
+from edgen.store.ledger.checked_reader import REPLY, REPLY_COLUMNS, CheckedReader, find_unsound
+from edgen.store.ledger.column_types import AMOUNT, MOMENT, NATURAL, TEXT
+from edgen.store.ledger.opening import (
+    check,
+    connect,
+    describe_sqlite_error,
+    find_raised_error,
+    require_files,
+    still_uri,
+)
+from edgen.store.ledger.outstanding import Batch, read_batches
+from edgen.store.ledger.status import RunPlan, RunStatus, read_facts, read_status
+
+Drop = Callable[[dict[str, Any]], None]
+
+_FEW = 10  # conversations that are named
+# Of an outcome: 2 where it stands, 1 where it failed and is tried again, 0 where another form of the job made it.
+_RANK = "CASE WHEN {0}.fingerprint IS NOT :{1} THEN 0 WHEN {0}.status = 'failed' THEN 1 ELSE 2 END"
+_THEIRS, _OURS = _RANK.format("s", "theirs"), _RANK.format("m", "ours")
+_BOTH = "src.outcomes s JOIN main.outcomes m ON m.scenario = s.scenario AND m.task = s.task"
+_LEFT = _BOTH.replace("JOIN", "LEFT JOIN")
+_SAME = (
+    f"({_THEIRS} = {_OURS} AND s.status = m.status AND s.reason IS m.reason AND s.detail IS m.detail "
+    "AND (s.status != 'accepted' OR (SELECT data FROM src.records r WHERE r.scenario = s.scenario AND r.task = s.task) "
+    "IS (SELECT data FROM main.records r WHERE r.scenario = s.scenario AND r.task = s.task)))"
+)
+_CALLS = (
+    "src.replies s JOIN main.replies m "
+    "ON m.scenario = s.scenario AND m.task = s.task AND m.step = s.step AND m.attempt = s.attempt AND m.key = s.key"
+)
+_SAID = "(s.text = m.text AND s.finish_reason = m.finish_reason AND s.refusal IS m.refusal)"
+_TABLES = """
+CREATE TEMP TABLE taken (scenario, task, PRIMARY KEY (scenario, task));     -- whose outcome is the added ledger's
+CREATE TEMP TABLE preferred (scenario, task, PRIMARY KEY (scenario, task)); -- whose replies are
+CREATE TEMP TABLE clash (scenario INTEGER PRIMARY KEY); -- whose calls were answered otherwise
+CREATE TEMP TABLE several (scenario, task, other INTEGER NOT NULL, PRIMARY KEY (scenario, task));
+CREATE TEMP VIEW settled AS SELECT scenario FROM main.outcomes WHERE status != 'failed';
+"""
+_SESSION = ("started_at", "ended_at", "pid", "host", "edgen", "made", "replayed", "retried", "prompt_tokens",
+            "completion_tokens", "cost_usd", "state", "message", "lost_tokens", "lost_usd")  # fmt: skip
+_SESSION_KINDS = (MOMENT, MOMENT.or_none, NATURAL, TEXT, TEXT, NATURAL, NATURAL, NATURAL, NATURAL, NATURAL,
+                  AMOUNT.or_none, TEXT, TEXT.or_none, NATURAL, AMOUNT)  # fmt: skip
+
+
+class SourceLedger:
+    """A ledger to be added, as it stands. `scratch` is a folder for a copy, where one is needed.
+
+    Raises RunError if it is missing, damaged or no ledger."""
+
+    def __init__(self, path: Path, run: str, scratch: Path) -> None:
+        self.path = path
+        self.run = run
+        self.file = _still(path, scratch)
+        try:
+            with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as book:
+                check(book.connection, path)
+                self.status: RunStatus = read_status(book)
+                self.batches: list[Batch] = read_batches(book)
+                facts = read_facts(book)
+                query = f"SELECT {', '.join(_SESSION)} FROM sessions ORDER BY id"
+                self.sessions = book.rows(query, _SESSION_KINDS)
+                _require_sound(book)
+        except EdgenError as problem:
+            raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
+        self.facts: dict[str, str] = facts
+
+    @property
+    def fingerprint(self) -> str:
+        """Under which its present outcomes were made."""
+        return self.status.plan.fingerprint
+
+
+class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in several ledgers: conversations that are settled in more than one, by whether they are the
+    same, with the first few that are not, (scenario, task); and calls that were answered in more than one."""
+
+    same: int
+    other: int
+    others: tuple[tuple[int, Any], ...]
+    calls: int
+    calls_otherwise: int
+
+
+class MergedLedger:
+    """A new ledger at `path`, of others that are added to it. Use as a context manager.
+
+    Outcomes that stand are noted under `fingerprint`. `branching`: the replicates of a scenario ask one
+    another's requests, so they are kept from one ledger where these were answered otherwise. Raises RunError
+    and StoppedError, worded, as the disk and the ledgers make it.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, drop: Drop, *, branching: bool = False) -> None:
+        self._path = path
+        self._fingerprint = fingerprint
+        self._drop = drop
+        self._branching = branching
+        self._sessions: list[Any] = []
+        self._lost = [0, 0.0]
+        self._calls = [0, 0]
+        self._batches = 0
+        self._added = 0
+        self._connection = connect(path, create=True)
+        self._connection.executescript(_TABLES)
+
+    def __enter__(self) -> MergedLedger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def add(self, source: SourceLedger) -> None:
+        """Add all that a ledger holds."""
+        with self._explain_errors(source.path):
+            self._connection.execute("ATTACH DATABASE ? AS src", (still_uri(source.file),))
+            self._connection.execute("BEGIN")
+            self._choose(source)
+            self._tell_outcomes(source)
+            self._tell_replies(source)
+            self._copy(source)
+            self._connection.execute("COMMIT")
+            self._connection.execute("DETACH DATABASE src")
+
+    def _choose(self, source: SourceLedger) -> None:
+        """Fill `taken` and `preferred`: the tasks of which the new one is the better."""
+        names = self._names(source)
+        run = self._connection.execute
+        for table in ("taken", "preferred", "clash"):
+            run(f"DELETE FROM temp.{table}")
+        run(
+            f"INSERT INTO taken SELECT s.scenario, s.task FROM {_LEFT} WHERE m.scenario IS NULL OR {_THEIRS} > {_OURS}",
+            names,
+        )
+        if self._branching:
+            run(f"INSERT INTO clash SELECT DISTINCT s.scenario FROM {_CALLS} WHERE NOT {_SAID}")
+            run("DELETE FROM taken WHERE scenario IN clash AND scenario IN settled")
+            run(
+                "INSERT INTO preferred SELECT DISTINCT scenario, task FROM src.replies WHERE scenario IN clash "
+                "AND scenario IN (SELECT scenario FROM taken)"
+            )
+        run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
+
+    def _tell_outcomes(self, source: SourceLedger) -> None:
+        """Count the conversations that are settled twice; drop what is not kept of what differs."""
+        names = self._names(source)
+        self._connection.execute(
+            f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 AND {_OURS} = 2 "
+            "ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
+            names,
+        )
+        mine = f"SELECT m.* FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT {_SAME}"
+        self._tell("outcome", "main", mine, names, None)
+        left = (
+            f"SELECT s.* FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
+            f"AND NOT (m.scenario IS NOT NULL AND {_SAME})"
+        )
+        self._tell("outcome", "src", left, names, source.run)
+
+    def _tell_replies(self, source: SourceLedger) -> None:
+        """Count the calls that were answered twice, charge what is not kept of them, and drop what differs."""
+        preferred = "(s.scenario, s.task) IN preferred"
+        otherwise = f"FROM {_CALLS} WHERE NOT {_SAID} AND"
+        self._tell("reply", "main", f"SELECT m.* {otherwise} {preferred}", {}, None)
+        self._tell("reply", "src", f"SELECT s.* {otherwise} NOT {preferred}", {}, source.run)
+        gone = f"CASE WHEN {preferred} THEN m.{{0}} ELSE s.{{0}} END"
+        calls, differ, tokens, usd = self._connection.execute(
+            f"SELECT COUNT(*), TOTAL(NOT {_SAID}), TOTAL({gone.format('charged_tokens')}), "
+            f"TOTAL({gone.format('cost_usd')}) FROM {_CALLS}"
+        ).fetchone()
+        self._calls = [self._calls[0] + calls, self._calls[1] + int(differ)]
+        self._lost = [self._lost[0] + int(tokens), self._lost[1] + usd]
+        if calls:
+            self._connection.execute(
+                f"DELETE FROM main.replies WHERE rowid IN (SELECT m.rowid FROM {_CALLS} WHERE {preferred})"
+            )
+
+    def _copy(self, source: SourceLedger) -> None:
+        run = self._connection.execute
+        # No session is there yet, so the trigger counts these for none: each has its own counts.
+        run("INSERT OR IGNORE INTO main.replies SELECT * FROM src.replies")
+        run("DELETE FROM main.records WHERE (scenario, task) IN taken")
+        run("INSERT INTO main.records SELECT * FROM src.records WHERE (scenario, task) IN taken")
+        run(
+            "INSERT OR REPLACE INTO main.outcomes SELECT scenario, task, CASE fingerprint WHEN :theirs THEN :ours ELSE "
+            "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE (scenario, task) IN taken",
+            self._names(source),
+        )
+        self._sessions += source.sessions
+        rest = "scenario, task, step, attempt, key, tokens, usd"
+        run(
+            f"INSERT INTO main.outstanding (batch, {rest}) "
+            f"SELECT NULL, {rest} FROM src.outstanding WHERE batch IS NULL ORDER BY id"
+        )
+        run("INSERT OR IGNORE INTO main.returned SELECT * FROM src.returned")
+        self._copy_batches(source)
+
+    def _copy_batches(self, source: SourceLedger) -> None:
+        """The batches, and the folder of their files beside the ledger: as a folder in that of the new one, with the
+        number of the ledger in the order of adding. A file elsewhere is a person's, and stays where it is."""
+        self._added += 1
+        theirs = source.path.with_name(f"{source.path.stem}.batches")
+        ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
+        refuse_links(theirs.parent, [theirs.name])
+        if theirs.is_dir():
+            shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns(".*"))
+        for batch in source.batches:
+            self._batches += 1
+            file = source.path.parent / batch.file
+            if file.is_relative_to(theirs):
+                place = str((ours / file.relative_to(theirs)).relative_to(self._path.parent))
+                batch = msgspec.structs.replace(batch, file=place)
+            row = msgspec.structs.astuple(msgspec.structs.replace(batch, number=self._batches))
+            self._connection.execute(f"INSERT INTO main.batches VALUES ({','.join('?' * len(row))})", row)
+
+    def several(self) -> Duplicates:
+        """What stood in several of those added."""
+        run = self._connection.execute
+        same, other = run("SELECT TOTAL(NOT other), TOTAL(other) FROM several").fetchone()
+        first = run(
+            "SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,)
+        ).fetchall()
+        return Duplicates(
+            same=int(same),
+            other=int(other),
+            others=tuple(first),
+            calls=self._calls[0],
+            calls_otherwise=self._calls[1],
+        )
+
+    def settled(self) -> int:
+        """How many outcomes stand."""
+        found = self._connection.execute(
+            "SELECT COUNT(*) FROM main.outcomes WHERE fingerprint = ?", (self._fingerprint,)
+        )
+        return int(found.fetchone()[0])
+
+    def close(
+        self, plan: RunPlan, facts: Mapping[str, str], message: Callable[[RunStatus], str | None]
+    ) -> RunStatus:
+        """Note what is planned and every session, the first one first, and as the last this merging, with what was
+        paid for and is not kept. `message` says of the status what is missing. Returns the status."""
+        run, many = self._connection.execute, self._connection.executemany
+        into = f"INSERT INTO sessions ({', '.join(_SESSION)}) VALUES ({','.join('?' * len(_SESSION))})"
+        with self._explain_errors(self._path):
+            run("BEGIN")
+            meta = {**facts, "plan": msgspec.json.encode(plan).decode()}
+            many("INSERT OR REPLACE INTO meta VALUES (?,?)", meta.items())
+            self._sessions.sort(key=lambda row: row[0])
+            many(into, self._sessions)
+            run("COMMIT")
+            book = CheckedReader(self._connection, self._path)
+            status = msgspec.structs.replace(read_status(book), session_state="complete")
+            now, state = time.time(), status.state(held=False)
+            here = (os.getpid(), socket.gethostname(), __version__)
+            run(into, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
+            return read_status(book)
+
+    def _tell(self, kind: str, table: str, sql: str, names: dict[str, str], run: str | None) -> None:
+        """Hand over rows that are not kept, with the record of an outcome."""
+        rows = self._connection.execute(sql, names)
+        columns = [column[0] for column in rows.description]
+        for row in rows:
+            facts: dict[str, Any] = dict(zip(columns, row, strict=True))
+            del facts["checksum"]
+            if kind == "outcome":
+                facts["record"] = self._record(table, *row[:2])
+            told = {name: value.hex() if isinstance(value, bytes) else value for name, value in facts.items()}
+            self._drop({"kind": kind, "run": run, **told})
+
+    def _record(self, table: str, scenario: int, task: TaskId) -> msgspec.Raw | None:
+        query = f"SELECT data FROM {table}.records WHERE scenario = ? AND task = ?"
+        found = self._connection.execute(query, (scenario, task)).fetchone()
+        return None if found is None else msgspec.Raw(found[0])
+
+    def _names(self, source: SourceLedger) -> dict[str, str]:
+        return {"theirs": source.fingerprint, "ours": self._fingerprint}
+
+    @contextlib.contextmanager
+    def _explain_errors(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as problem:
+            full = "disk" in str(problem)
+            raise find_raised_error(self._connection, self._path if full else path, problem) from None
+
+
+def _require_sound(book: CheckedReader) -> None:
+    """Raise DamagedError where a row's checksum does not fit: what is wrong would be kept, and what is right dropped."""
+    if (unit := next(find_unsound(book), None)) is not None:
+        raise book.damaged_outcome(*unit)
+    for row in book.stream(f"SELECT {REPLY_COLUMNS} FROM replies", REPLY):
+        book.reply(row)
+
+
+def _still(path: Path, scratch: Path) -> Path:
+    """Where the ledger can be read without touching it: itself, or a copy in `scratch` where its log holds what
+    is not in it yet. Nobody works on it meanwhile."""
+    require_files(path)
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return path
+    number = sum(1 for _ in scratch.iterdir())
+    copy = scratch / f"{number}.db"
+    shutil.copyfile(path, copy)
+    shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+    try:
+        with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError as problem:
+        raise describe_sqlite_error(path, problem) from None
+    return copy

@@ -1,0 +1,278 @@
+"""What is out: calls sent and not answered yet, one by one, and the batches that some of them travel in.
+
+A call is noted here before it is sent (`hold`) and struck out with its reply, so what a killed process had
+under way is known to the next: under a budget it is charged at the most it can have cost. A batch is noted
+before its file is made, and its provider's id before anybody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Address, TaskId
+from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.column_types import AMOUNT, BLOB, MOMENT, NATURAL, TASK, TEXT, ColumnType
+from edgen.store.ledger.schema import total
+from edgen.store.ledger.writer import Writer
+
+State = Literal[
+    "preparing",  # its requests are being collected; after a kill it counts for nothing
+    "ready",  # its file is whole
+    "sending",  # its file is uploaded, and the provider may have been asked to begin
+    "sent",  # the provider's id is known
+    "cancelling",  # the provider was asked to end it
+    "written",  # its file is a person's to send (--write-only)
+    "read",  # it ended, and what it answered is stored
+    "dropped",  # it came to nothing: refused as a whole, gone at the provider, or given up
+]
+OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
+
+_PAGE = 2_000
+_ROW = "id, batch, scenario, task, step, attempt, key, tokens, usd"
+_KINDS = (NATURAL, NATURAL.or_none, NATURAL, TASK, NATURAL, NATURAL, BLOB, NATURAL, AMOUNT)
+_BATCHES = "id, state, fingerprint, backend, token, round, requests, file, file_id, remote_id, made_at, sent_at, message"
+_BATCH_KINDS = (NATURAL, ColumnType(str, words=frozenset(get_args(State))), TEXT, TEXT, TEXT, NATURAL, NATURAL, TEXT,
+                TEXT.or_none, TEXT.or_none, MOMENT, MOMENT.or_none, TEXT.or_none)  # fmt: skip
+_FAILURE = ColumnType(str, words=frozenset(FailureKind))
+_AT = "scenario = ? AND task = ? AND step = ? AND attempt = ? AND key = ?"
+_BEGINS = "scenario = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?"
+HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
+STRIKE = "DELETE FROM outstanding WHERE id = ?"
+# Money is summed up in whole picodollars, as in the budget, so that no sum depends on its order.
+LOSE = (
+    "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * 1e12) / 1e12 "
+    "WHERE id = (SELECT MAX(id) FROM sessions)"
+)
+_RETURNED = (
+    "INSERT INTO returned VALUES (?,?,?,?,?,?,?,1) ON CONFLICT (scenario, task, step, attempt, key) "
+    "DO UPDATE SET kind = excluded.kind, detail = excluded.detail, tries = tries + 1"
+)
+_UNWORKED = "INSERT OR IGNORE INTO returned VALUES (?,?,?,?,?,NULL,NULL,0)"
+_FORGIVEN = "UPDATE returned SET kind = NULL, detail = NULL, tries = 0 WHERE kind = ?"
+_BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_CLEAR = "DELETE FROM outstanding WHERE batch = ?"
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """One batch as it stands. `backend` is its name in the job; `file` the path of its requests, below the run's
+    folder or a person's; `token` names it at the provider, and nothing else; times are seconds since the epoch."""
+
+    number: int
+    state: State
+    fingerprint: str
+    backend: str
+    token: str
+    round: int
+    requests: int = 0
+    file: str = ""
+    file_id: str | None = None
+    remote_id: str | None = None
+    made_at: float
+    sent_at: float | None = None
+    message: str | None = None
+
+
+class OutstandingCall(msgspec.Struct, frozen=True):
+    """A call that is out: where its reply belongs, and the most it can take in tokens and US dollars."""
+
+    id: int
+    batch: int | None
+    scenario: int
+    task: TaskId
+    step: int
+    attempt: int
+    key: bytes
+    tokens: int
+    usd: float
+
+    @property
+    def address(self) -> Address:
+        return Address(self.scenario, self.task, self.step, self.attempt)
+
+
+class OutstandingCalls:
+    """The calls that are out, of one open ledger. Reads are of what is committed."""
+
+    def __init__(self, book: CheckedReader, writer: Writer) -> None:
+        self._book = book
+        self._writer = writer
+        self._last = book.one("SELECT IFNULL(MAX(id), 0) FROM outstanding", (NATURAL,))[0]
+
+    # -- single calls
+
+    async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
+        """Note a call that is about to be sent; returns its id when that is on the disk."""
+        number = self._next()
+        try:
+            await self._writer.put(HOLD, (number, None, *_place(address), key, tokens, usd))
+        except asyncio.CancelledError:  # it is stored all the same
+            self.strike(number)
+            raise
+        return number
+
+    def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
+        """Queue that a held call is over without a reply. What it may have cost all the same is charged."""
+        rows: list[tuple[str, tuple[Any, ...]]] = [(STRIKE, (number,))]
+        if lost_tokens or lost_usd:
+            rows.append((LOSE, (lost_tokens, lost_usd)))
+        self._writer.add(*rows)
+
+    # -- batches
+
+    def put(self, batch: int, address: Address, key: bytes, tokens: int, usd: float) -> None:
+        """Queue a request of a batch that is being prepared."""
+        self._writer.add((HOLD, (self._next(), batch, *_place(address), key, tokens, usd)))
+
+    def returned(self, row: OutstandingCall, failure: CallError | None, *, lost: bool = False) -> None:
+        """Queue that a request of a batch came back without a reply: with a failure, or never worked on. `lost`: it
+        may be paid for all the same, and is charged."""
+        place = (*_place(row.address), row.key)
+        told = (
+            (_UNWORKED, place)
+            if failure is None
+            else (_RETURNED, (*place, str(failure.kind), failure.message))
+        )
+        rows: list[tuple[str, tuple[Any, ...]]] = [told, (STRIKE, (row.id,))]
+        if lost:
+            rows.append((LOSE, (row.tokens, row.usd)))
+        self._writer.add(*rows)
+
+    def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
+        """How often a request failed in batches, and how it did the last time."""
+        row = self._book.row(
+            f"SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE {_AT} AND kind IS NOT NULL",  # noqa: S608 - ours
+            (NATURAL, _FAILURE, TEXT),
+            (*_place(address), key),
+        )
+        return None if row is None else (row[0], CallError(FailureKind(row[1]), row[2]))
+
+    def forgive(self, kinds: Iterable[FailureKind]) -> None:
+        """Queue that failures of these kinds count no more: what failed is asked again."""
+        self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
+
+    async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
+        """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more.
+        `lost`: tokens and US dollars that are charged, since the provider may have worked for them."""
+        row = (
+            batch.number, batch.state, batch.fingerprint, batch.backend, batch.token, batch.round, batch.requests,
+            batch.file, batch.file_id, batch.remote_id, batch.made_at, batch.sent_at, batch.message,
+        )  # fmt: skip
+        rows: list[tuple[str, tuple[Any, ...]]] = [(_BATCH, row)]
+        if clear:
+            rows.append((_CLEAR, (batch.number,)))
+        if lost != (0, 0.0):
+            rows.append((LOSE, lost))
+        await self._writer.put_all(rows)
+
+    async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
+        """A new batch, being prepared."""
+        number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", (NATURAL,))[0]
+        batch = Batch(
+            number=number,
+            state="preparing",
+            fingerprint=fingerprint,
+            backend=backend,
+            token=token,
+            round=round_,
+            made_at=time.time(),
+        )
+        await self.note(batch)
+        return batch
+
+    def batches(self, *states: State) -> list[Batch]:
+        """The batches in one of these states, or all, the first one first."""
+        return read_batches(self._book, *states)
+
+    def has(self, address: Address, key: bytes) -> bool:
+        """Whether this very call is out."""
+        return bool(
+            self._book.row(
+                f"SELECT 1 FROM outstanding WHERE {_AT}",  # noqa: S608 - ours
+                (NATURAL,),
+                (*_place(address), key),
+            )
+        )
+
+    def of(self, batch: int) -> Iterator[OutstandingCall]:
+        """The requests of a batch that are still out, in order, read in pages."""
+        last = -1
+        while True:
+            rows = self._book.rows(
+                f"SELECT {_ROW} FROM outstanding WHERE batch = ? AND id > ? ORDER BY id LIMIT ?",  # noqa: S608 - ours
+                _KINDS,
+                (batch, last, _PAGE),
+            )
+            yield from (OutstandingCall(*row) for row in rows)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1][0]
+
+    def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
+        """The requests of a scenario that are out, whose keys begin with `prefix`."""
+        rows = self._book.rows(
+            f"SELECT {_ROW} FROM outstanding WHERE {_BEGINS}",  # noqa: S608 - ours
+            _KINDS,
+            (scenario, step, attempt, len(prefix), prefix),
+        )
+        return [OutstandingCall(*row) for row in rows]
+
+    def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
+        """Whether a call of a scenario, under a key that begins with `prefix`, has come back: with a reply or not."""
+        return any(
+            self._book.row(
+                f"SELECT 1 FROM {table} WHERE {_BEGINS}",  # noqa: S608 - ours
+                (NATURAL,),
+                (scenario, step, attempt, len(prefix), prefix),
+            )
+            for table in ("replies", "returned")
+        )
+
+    def sums(self, batch: int | None) -> tuple[int, int, float]:
+        """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""
+        calls, tokens, usd = self._book.one(
+            f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?",  # noqa: S608 - ours
+            (NATURAL, NATURAL, AMOUNT),
+            (batch,),
+        )
+        return calls, tokens, usd
+
+    def _next(self) -> int:
+        self._last += 1
+        return int(self._last)
+
+
+def read_batches(book: CheckedReader, *states: State) -> list[Batch]:
+    """The batches in one of these states, or all, the first one first."""
+    found = [Batch(**dict(zip(_COLUMNS, row, strict=True)))
+             for row in book.rows(f"SELECT {_BATCHES} FROM batches ORDER BY id", _BATCH_KINDS)]  # fmt: skip  # noqa: S608
+    return [batch for batch in found if not states or batch.state in states]
+
+
+_COLUMNS = ("number", "state", "fingerprint", "backend", "token", "round", "requests", "file", "file_id", "remote_id",
+            "made_at", "sent_at", "message")  # fmt: skip
+
+
+def abandon(book: CheckedReader) -> None:
+    """At the start of a session: what a dead one had under way. Single calls are charged at their most, since
+    the service may have worked on them; a batch whose file was not whole counts for nothing."""
+    with book.transaction("BEGIN IMMEDIATE"):
+        tokens, usd = book.one(
+            f"SELECT {total('tokens')}, {total('ROUND(usd * 1e12)')} / 1e12 FROM outstanding WHERE batch IS NULL",  # noqa: S608
+            (NATURAL, AMOUNT),
+        )
+        if tokens or usd:
+            book.write(LOSE, (tokens, usd))
+        book.write(
+            "DELETE FROM outstanding WHERE batch IS NULL "
+            "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
+        )
+        book.write("DELETE FROM batches WHERE state = 'preparing'")
+
+
+_place = msgspec.structs.astuple  # of an address: scenario, task, step, attempt

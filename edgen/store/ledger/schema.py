@@ -1,0 +1,116 @@
+"""The ledger's tables, and what an empty ledger is, to the byte.
+
+A call is addressed by (scenario, task, step, attempt). `task` tells apart what is made of one scenario: a number or a
+text, which the ledger compares and does not interpret; numbers come before texts. Nothing is ever updated in
+`replies`: what was answered stays answered. `outcomes` and `records` are derived from it and may be made again. These
+three hold a checksum of each row (`ledger/checksums`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+
+APPLICATION_ID = 0x65646765  # "edge"
+VERSION = 4
+SCENARIOS = 1 << 42  # more than any job can ask for
+
+_TABLES = """
+CREATE TABLE replies (
+    scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    key BLOB NOT NULL,              -- sha256 over all that shaped the answer
+    finish_reason TEXT NOT NULL, refusal TEXT, model TEXT, simulated INTEGER NOT NULL,
+    prompt_tokens INTEGER, completion_tokens INTEGER,
+    answered_at REAL NOT NULL,      -- seconds since the epoch
+    latency REAL NOT NULL,          -- seconds, of the attempt that succeeded
+    tries INTEGER NOT NULL,         -- network attempts
+    charged_tokens INTEGER NOT NULL, -- against a budget: as counted, or the most it can have been
+    cost_usd REAL,                  -- by the price that the job gave; NULL without one
+    text TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX replies_by_call ON replies (scenario, task, step, attempt, key);
+CREATE TABLE outcomes (
+    scenario INTEGER NOT NULL, task NOT NULL,
+    fingerprint TEXT NOT NULL,      -- of the job that this outcome was made under
+    status TEXT NOT NULL, reason TEXT, detail TEXT,
+    grp INTEGER NOT NULL,           -- hash of the group that the split keeps together
+    reply_key BLOB,                 -- the last reply that was read for it
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (scenario, task)
+) WITHOUT ROWID;
+CREATE TABLE records (
+    scenario INTEGER NOT NULL, task NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (scenario, task)
+);
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    started_at REAL NOT NULL, ended_at REAL, pid INTEGER NOT NULL, host TEXT NOT NULL, edgen TEXT NOT NULL,
+    made INTEGER NOT NULL DEFAULT 0, replayed INTEGER NOT NULL DEFAULT 0, retried INTEGER NOT NULL DEFAULT 0,
+    prompt_tokens INTEGER NOT NULL DEFAULT 0, completion_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT,
+    lost_tokens INTEGER NOT NULL DEFAULT 0, lost_usd REAL NOT NULL DEFAULT 0  -- calls charged, no answer kept
+);
+CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2**62: from 2**63 on they were floats
+    UPDATE sessions SET
+        made = made + 1,
+        prompt_tokens = MIN(prompt_tokens + IFNULL(NEW.prompt_tokens, 0), 4611686018427387904),
+        completion_tokens = MIN(completion_tokens + IFNULL(NEW.completion_tokens, 0), 4611686018427387904),
+        cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
+    WHERE id = (SELECT MAX(id) FROM sessions);
+END;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE batches (  -- see ledger/outstanding
+    id INTEGER PRIMARY KEY, state TEXT NOT NULL, fingerprint TEXT NOT NULL, backend TEXT NOT NULL,
+    token TEXT NOT NULL, round INTEGER NOT NULL, requests INTEGER NOT NULL, file TEXT NOT NULL,
+    file_id TEXT, remote_id TEXT, made_at REAL NOT NULL, sent_at REAL, message TEXT
+);
+CREATE TABLE outstanding (
+    id INTEGER PRIMARY KEY,
+    batch INTEGER,                  -- NULL: a call by itself
+    scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
+    tokens INTEGER NOT NULL, usd REAL NOT NULL  -- the most it can take
+);
+CREATE TABLE returned (  -- requests of batches that came back without a reply
+    scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
+    kind TEXT, detail TEXT,         -- the failure, NULL where there is none that counts
+    tries INTEGER NOT NULL,         -- failures in a row
+    PRIMARY KEY (scenario, task, step, attempt, key)
+) WITHOUT ROWID;
+CREATE INDEX outstanding_by_call ON outstanding (scenario, step, attempt);
+CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
+"""
+
+
+def total(column: str) -> str:
+    """SQL for the sum of a column of whole numbers. It is exact up to 2**53 and never overflows, as SUM does."""
+    return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
+
+
+SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
+
+
+@functools.cache
+def expected() -> frozenset[tuple[str, str, str, str | None]]:
+    """What a ledger's own table of its tables holds: type, name, table, SQL. SQLite keeps the SQL to the letter."""
+    with contextlib.closing(_made()) as connection:
+        return frozenset(connection.execute(SCHEMA.format("")))
+
+
+@functools.cache
+def image() -> bytes:
+    """An empty ledger, as a file. It is written whole, so that nobody ever sees one without its tables."""
+    with contextlib.closing(_made()) as connection:
+        data = bytearray(connection.serialize())
+    data[18] = data[19] = 2  # of the file format: it is written by a log (WAL)
+    return bytes(data)
+
+
+def _made() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        f"PRAGMA page_size = 4096; {_TABLES}"
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+    )
+    return connection

@@ -1,0 +1,242 @@
+"""What a ledger says about its run: the conservation equation, calls, tokens, cost.
+
+At every moment planned = accepted + rejected + failed + pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+
+from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.column_types import AMOUNT, NATURAL, STATUS, TEXT
+from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.schema import SCENARIOS, total
+
+_Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which outcomes are meant: those made under `fingerprint`, of the scenarios from `first` on and below `end`,
+    by tasks with numbers below `replicates`; 0: by any task."""
+
+    fingerprint: str
+    end: int
+    replicates: int = 0
+    first: int = 0
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What IN_SCOPE refers to."""
+        return msgspec.structs.asdict(self)
+
+
+# SQL: which outcomes are in a scope.
+IN_SCOPE = (
+    "fingerprint = :fingerprint AND scenario >= :first AND scenario < :end "
+    "AND (:replicates = 0 OR task < :replicates)"
+)
+
+
+class Counts(msgspec.Struct):
+    """What one session did. `retried` counts network attempts beyond a call's first."""
+
+    made: int = 0
+    replayed: int = 0
+    retried: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class RunPlan(msgspec.Struct, frozen=True):
+    """What a run is to make: kept in the ledger as the fact `plan`. Its scenarios are those from `first` on and
+    below `scenarios`; `of` is how many the job has where they are a piece of it, None where they are all."""
+
+    name: str
+    fingerprint: str
+    scenarios: _Scenario
+    replicates: _Count  # tasks of a scenario, which are numbered; 0: any, numbered or not
+    asked: _Count  # how many are wanted
+    planned: _Count | None = None  # where it is not the scenarios times replicates
+    first: _Scenario = 0
+    of: _Scenario | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.fingerprint, self.scenarios, self.replicates, self.first)
+
+
+class RunStatus(msgspec.Struct, frozen=True):
+    """Counts of conversations by outcome, and of calls over all sessions of a run.
+
+    `replayed` counts the last session's answers that came from the ledger. `session_state` is how
+    the last session ended, "running" if it never said so; `process` is whose it is or was.
+    """
+
+    plan: RunPlan
+    accepted: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    counts: Counts
+    session_state: str
+    message: str | None
+    process: str = ""
+
+    @property
+    def planned(self) -> int:
+        if self.plan.planned is not None:
+            return self.plan.planned
+        return (self.plan.scenarios - self.plan.first) * self.plan.replicates
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.accepted - sum(self.rejected.values()) - sum(self.failed.values())
+
+    def state(self, *, held: bool) -> str:
+        """complete, short, running or stopped; `held`: a live process has the run's lock."""
+        if held:
+            return "running"
+        # A killed session never said how it ended: its files, at least, are not written.
+        if self.pending > 0 or self.session_state not in ("complete", "short"):
+            return "stopped"
+        return "complete" if self.accepted >= self.plan.asked else "short"
+
+    def last(self, *, held: bool) -> str | None:
+        """What the last session ended with, of a run that is not complete."""
+        if self.state(held=held) not in ("stopped", "short"):
+            return None
+        if self.session_state == "running":
+            return f"{self.process} ended without saying so"
+        return self.message
+
+    def as_json(self, run: str, *, held: bool) -> dict[str, Any]:
+        """The object that `edgen status --json` prints. `range`, of a piece alone: its scenarios, half open."""
+        plan = self.plan
+        return {
+            "run": run,
+            "state": self.state(held=held),
+            **(
+                {}
+                if plan.of is None
+                else {"range": {"first": plan.first, "end": plan.scenarios, "of": plan.of}}
+            ),
+            "planned": self.planned,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "failed": self.failed,
+            "pending": self.pending,
+            "calls": {
+                "made": self.counts.made,
+                "replayed": self.counts.replayed,
+                "retried": self.counts.retried,
+            },
+            "tokens": {
+                "prompt": self.counts.prompt_tokens,
+                "completion": self.counts.completion_tokens,
+            },
+            "cost_usd": self.counts.cost_usd,
+        }
+
+
+def read_status(book: CheckedReader) -> RunStatus:
+    """Read it all in one snapshot."""
+    with book.transaction():
+        plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
+        accepted = 0
+        rejected: dict[str, int] = {}
+        failed: dict[str, int] = {}
+        for status, reason, count in book.derived(
+            f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
+            (STATUS, TEXT.or_none, NATURAL),
+            plan.scope.values,
+        ):
+            if status == "accepted":
+                accepted += count
+            else:
+                counts = rejected if status == "rejected" else failed
+                counts[reason or "unknown"] = counts.get(reason or "unknown", 0) + count
+        totals = book.one(
+            f"SELECT {total('made')}, {total('retried')}, {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
+            "SUM(cost_usd) FROM sessions",
+            (NATURAL, NATURAL, NATURAL, NATURAL, AMOUNT.or_none),
+        )
+        last = book.row(
+            "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
+            "FROM sessions ORDER BY id DESC LIMIT 1",
+            (NATURAL, TEXT, TEXT.or_none, TEXT),
+        ) or (0, "stopped", None, "")
+    made, retried, prompt_tokens, completion_tokens, cost_usd = totals
+    summed = Counts(made, last[0], retried, prompt_tokens, completion_tokens, cost_usd)
+    return RunStatus(plan, accepted, rejected, failed, summed, *last[1:])
+
+
+def read_plan(book: CheckedReader) -> RunPlan | None:
+    """What the run is to make; None where that was not noted yet."""
+    row = book.row("SELECT value FROM meta WHERE name = 'plan'", (TEXT,))
+    if row is None:
+        return None
+    try:
+        plan = msgspec.json.decode(row[0], type=RunPlan)
+    except (ValueError, RecursionError) as problem:
+        raise damaged_error(book.path, f"its plan is none: {problem}") from None
+    if plan.first > plan.scenarios:
+        raise damaged_error(book.path, "its plan ends before it begins")
+    return plan
+
+
+def read_facts(book: CheckedReader) -> dict[str, str]:
+    """All facts about the run, by their names."""
+    return dict(book.rows("SELECT name, value FROM meta", (TEXT, TEXT)))
+
+
+def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
+    """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
+    without a cost. Money is summed up in whole picodollars, as the budget does it."""
+    tokens, cost, prompt, completion = book.one(
+        f"SELECT {total('charged_tokens')}, {_pico('cost_usd')}, "  # noqa: S608 - ours
+        f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
+        f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
+        "FROM replies",
+        (NATURAL,) * 4,
+    )
+    for more_tokens, more_pico in (_lost(book), _out(book)):
+        tokens, cost = tokens + more_tokens, cost + more_pico
+    return tokens, cost / 1e12 + price(prompt, completion)
+
+
+def sum_unanswered(book: CheckedReader) -> tuple[int, float]:
+    """(tokens, US dollars) that are charged to the run for calls without a kept answer that may have been worked on
+    all the same, at the most they can have taken."""
+    tokens, pico = _lost(book)
+    return tokens, pico / 1e12
+
+
+def sum_set_aside(book: CheckedReader) -> tuple[int, float]:
+    """(tokens, US dollars) that are set aside for what is out, at the most it can take: calls under way, batches
+    that were sent, request files that are to be sent."""
+    tokens, pico = _out(book)
+    return tokens, pico / 1e12
+
+
+def _lost(book: CheckedReader) -> tuple[int, int]:
+    """What calls without an answer are charged, money in picodollars."""
+    return _sums(book, "sessions", "lost_tokens", "lost_usd")
+
+
+def _out(book: CheckedReader) -> tuple[int, int]:
+    """What is out, money in picodollars; a dead process' calls are still noted so."""
+    return _sums(book, "outstanding", "tokens", "usd")
+
+
+def _sums(book: CheckedReader, table: str, tokens: str, usd: str) -> tuple[int, int]:
+    found = book.one(f"SELECT {total(tokens)}, {_pico(usd)} FROM {table}", (NATURAL, NATURAL))  # noqa: S608 - ours
+    return found[0], found[1]
+
+
+def _pico(column: str) -> str:
+    """SQL for the sum of a column of US dollars, in whole picodollars."""
+    return total(f"ROUND({column} * 1e12)")

@@ -1,0 +1,383 @@
+"""The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
+
+    job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
+    comparisons/<a>-vs-<b>.json  report.html
+    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  adherence/<judge>.db .json
+    arms/numbers.json  arms/<name>/ (each a run)
+
+`job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
+from a stranger: where anything of edgen's in it is a link, a pipe or a device, the run is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from edgen.core.errors import LockedError, RunError, UsageError
+from edgen.core.files import open_lock, read_regular, refuse_links, sweep, target_name, update_text
+
+_IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
+_MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
+_MADE_OF_IT = ("pairs", "adherence", "comparisons", "report.html")
+_SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
+_OWN = frozenset((*_SWEPT, "arms"))
+
+
+class RunFolder:
+    """Where things are in a run's folder. Makes nothing by itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.job = path / "job.yaml"
+        self.inputs = path / "inputs"
+        self.ledger = path / "run.db"
+        self.lock = path / "run.lock"
+        self.shards = path / "shards"
+        self.rejected = path / "rejected.jsonl"
+        self.previous = path / "previous"
+        self.arms_folder = path / "arms"
+        self.arm_numbers = path / "arms" / "numbers.json"
+        self.judged = path / "pairs" / "judged"
+        self.pairs = path / "pairs" / "pairs.jsonl"
+        self.votes = path / "pairs" / "votes.jsonl"
+        self.adherence = path / "adherence"
+        self.comparisons = path / "comparisons"
+        self.report = path / "report.html"
+
+    def arm(self, name: str) -> RunFolder:
+        """The folder of one arm. The only arm of a job without `arms:` is "", and its folder is this one."""
+        return RunFolder(self.arms_folder / name) if name else self
+
+    def arms(self) -> list[tuple[str, RunFolder]]:
+        """Name and folder of each arm, begun or not, of the job that is noted here: at least one."""
+        from edgen.config import load_job
+
+        names = ("",) if self.ledger.exists() else load_job(self.job).arm_names
+        return [(name, self.arm(name)) for name in names]
+
+    def begun_arms(self) -> list[tuple[str, RunFolder]]:
+        """The arms that have a ledger, or may have one. Raises RunError if there is none."""
+        begun = [(name, own) for name, own in self.arms() if not name or own.ledger.exists()]
+        if not begun:
+            raise RunError(f"{self.path}: none of this run's arms was begun; generate it first.")
+        return begun
+
+    def ledgers(self) -> list[Path]:
+        """Every ledger in this run: its own or its arms', and those of its judges, of pairs and of adherence."""
+        own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
+        return own + self.judge_ledgers() + _begun(self.adherence)
+
+    def judge_ledgers(self) -> list[Path]:
+        """The ledger of each judge of pairs."""
+        return _begun(self.judged)
+
+    def note_judge(self, judge: str, facts: dict[str, Any], folder: Path | None = None) -> None:
+        """Keep beside a judge's ledger who it is and how it is asked. `folder`: where its ledger is, if it
+        judges no pairs."""
+        folder = self.judged if folder is None else folder
+        folder.mkdir(parents=True, exist_ok=True)
+        update_text(folder / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+    def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
+        """Every arm this run ever had, in the order in which they first came; `arms` are added behind
+        them. Their places number the candidates, so they never change."""
+        try:
+            known = json.loads(self.arm_numbers.read_bytes())
+        except FileNotFoundError:
+            known = []
+        except (OSError, ValueError) as problem:
+            raise RunError(f"{self.arm_numbers}: it cannot be read ({problem}).") from None
+        if not isinstance(known, list) or not all(isinstance(name, str) for name in known):
+            raise RunError(f"{self.arm_numbers}: it is to hold a list of names, and does not.")
+        new = [arm for arm in arms if arm not in known]
+        if new:
+            self.arms_folder.mkdir(exist_ok=True)
+            update_text(self.arm_numbers, json.dumps([*known, *new]))
+        return [*known, *new]
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was asked here."""
+        return bool(self.ledgers())
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was ever started here, also where a link that leads nowhere stands in the place of its files."""
+        return any(path.exists() or path.is_symlink() for path in (self.ledger, self.job))
+
+    def refuse_links(self) -> None:
+        """Raise RunError if anything of edgen's in the folder is a link, a pipe or a device."""
+        refuse_links(self.path, _OWN)
+
+    def require(self) -> None:
+        """Raise RunError if no run was ever started here, and as `refuse_links`."""
+        self.refuse_links()
+        if self.job.exists():
+            return
+        if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
+            raise RunError(
+                f"{self.path}: this is a job and no run. Its run is the folder outputs/<name>, with the name that "
+                f"stands in the job; `edgen generate {self.path}` makes it."
+            )
+        raise RunError(f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one.")
+
+    def prepare(self, *, arms: bool = False) -> None:
+        """Make the folder. Raises RunError if it is something else or another program's. `arms`: it is
+        to hold the runs of a job's arms, and no ledger of its own."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            if self.path.is_symlink():
+                raise RunError(
+                    f"{self.path}: this link leads nowhere; choose another run folder with -o."
+                ) from None
+            raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
+        except OSError as problem:
+            raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
+        self.refuse_links()
+        strangers = [p.name for p in self.path.iterdir() if not self._own(p)]
+        if strangers and not self.exists:
+            raise RunError(
+                f"{self.path}: this folder holds other things ({', '.join(sorted(strangers)[:3])}) and no run. "
+                "Nothing was changed; choose another run folder with -o."
+            )
+        if arms and self.ledger.exists():
+            raise RunError(
+                f"{self.path}: this folder holds a run without arms. Nothing was changed; "
+                "choose another run folder with -o."
+            )
+        if not arms and self.arms_folder.exists():
+            raise RunError(
+                f"{self.path}: this folder holds a run with arms. Nothing was changed; "
+                "choose another run folder with -o."
+            )
+        if arms:
+            return
+        if self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
+            raise RunError(
+                f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is unknown. "
+                "Restore it, or choose another run folder with -o."
+            )
+
+    def _own(self, path: Path) -> bool:
+        """Whether a start that was killed before it could note its job may have left this."""
+        begun = self.lock.exists() and path in (self.inputs, self.arms_folder)
+        left = target_name(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        return path == self.lock or begun or left
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[str | None]:
+        """Hold the run for this process. Raises LockedError if a live process holds it.
+
+        The lock is the operating system's and ends with its holder, however that ends; a file left
+        behind by a dead process locks nothing. Gives the name of the one that held it before and was
+        killed, None if there is none such.
+        """
+        with hold(self.lock, f"{self.path}: another process works on this run", "another run folder") as dead:
+            sweep(self.path, _SWEPT)  # first: what a kill left may be a second name of a ledger
+            self._refuse_other_names()
+            yield dead
+
+    def _refuse_other_names(self) -> None:
+        """Raise RunError if a ledger, or what SQLite keeps beside it, has another name somewhere: it would be written
+        there as well."""
+        beside = [
+            path.with_name(path.name + suffix) for path in self.ledgers() for suffix in ("", "-wal", "-shm")
+        ]
+        for path in beside:
+            if path.exists() and path.stat().st_nlink > 1:
+                raise RunError(
+                    f"{path}: it is a hard link: the file has another name, and would be changed there, too. "
+                    f"Copy the run's folder (cp -r {self.path} COPY), and work on the copy."
+                )
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[None]:
+        """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
+        try:
+            file = open_lock(self.lock, make=False)
+        except OSError:  # never begun, or on a disk that cannot be written: nobody works on it
+            yield
+            return
+        with file:
+            try:
+                _lock(file, fcntl.LOCK_SH)
+            except BlockingIOError:
+                taken = _name_holder(f"{self.path}: another process works on this run", self.lock)
+                raise LockedError(f"{taken}. Wait for it, or stop it; it goes on where it stopped.") from None
+            yield
+
+    def is_held(self) -> bool:
+        """Whether a live process holds the run."""
+        try:
+            with open_lock(self.lock, make=False) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def set_aside(self) -> Path | None:
+        """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays.
+
+        It is gathered in a folder of another name first, which a kill may leave: what is there then is of the same
+        form if it is not here as well."""
+        made = (self.job, self.inputs, self.shards, self.rejected, self.pairs, self.comparisons, self.report)
+        finished = [path for path in made if path.exists()]
+        if finished == [self.inputs] and not (self._gathering / self.job.name).exists():
+            return self.end_setting_aside()  # a job is noted after its inputs: of this one no more was noted
+        if any((self._gathering / path.name).exists() for path in finished):
+            self.end_setting_aside()
+        if finished:
+            self._gathering.mkdir(parents=True, exist_ok=True)
+        for path in finished:
+            path.rename(self._gathering / path.name)
+        return self.end_setting_aside()
+
+    def end_setting_aside(self) -> Path | None:
+        """Give what was gathered, also before a kill, its place in `previous/`. None if there is nothing."""
+        if not self._gathering.is_dir():
+            return None
+        if not any(self._gathering.iterdir()):
+            self._gathering.rmdir()
+            return None
+        number = 1 + max((int(p.name) for p in self.previous.glob("*") if p.name.isdigit()), default=0)
+        return self._gathering.rename(self.previous / str(number))
+
+    @property
+    def _gathering(self) -> Path:
+        return self.previous / ".gathering"
+
+    def write_job(self, job: dict[str, Any], inputs: dict[str, str]) -> None:
+        """Write the resolved job and the texts of its template and space, each atomically."""
+        self.inputs.mkdir(exist_ok=True)
+        for name, text in inputs.items():
+            update_text(self.inputs / name, text)
+        update_text(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
+
+
+@contextlib.contextmanager
+def hold(lock: Path, taken: str, other: str) -> Iterator[str | None]:
+    """Hold a lock file for this process. Raises LockedError, which begins with `taken`, if a live process
+    holds it; `other` is what one can choose with -o instead. Gives the name of a holder that was killed:
+    whoever lets go takes its name off the file, so a name that stands there is a dead one's."""
+    try:
+        file = open_lock(lock)
+    except OSError as problem:
+        raise RunError(f"{lock}: the folder cannot be written ({problem.strerror}).") from None
+    with file:
+        try:
+            _lock(file)
+        except BlockingIOError:
+            raise LockedError(
+                f"{_name_holder(taken, lock)}. Wait for it, stop it, or choose {other} with -o."
+            ) from None
+        except OSError as problem:
+            raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
+        file.seek(0)
+        dead = holder(lock) if b'"since"' in file.read(_HEAD) else None
+        file.truncate(0)
+        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
+        file.write(json.dumps(me).encode())
+        file.flush()
+        try:
+            yield dead
+        finally:
+            with contextlib.suppress(OSError):
+                file.truncate(0)
+
+
+def run_around(place: Path) -> Path | None:
+    """The folder of the run that this place is in, or is."""
+    real = Path(os.path.realpath(place))
+    folders = (RunFolder(folder) for folder in (real, *real.parents))
+    return next((run.path for run in folders if run.job.is_file() and run.begun), None)
+
+
+def inputs_named(job: Mapping[str, Any]) -> set[str]:
+    """The files that a run's job names as its templates and spaces, and those of its arms."""
+    found: set[Any] = set()
+    for values in (job, *(job.get("arms") or {}).values()):
+        found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
+    return {name for name in found if isinstance(name, str)}
+
+
+def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
+    """Raise UsageError unless a command may write `what` about `run` to the file `path`: nothing is there, or an
+    earlier one, which has `mark` near its beginning. A run's folder is the run's: it has one place for each."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
+    if path.is_symlink() and not path.exists():
+        raise UsageError(f"{path}: this link leads nowhere; name another file with -o.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        wrong = "cannot be written" if path.parent.is_dir() else "is no folder"
+        raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
+    real, own = Path(os.path.realpath(path)), RunFolder(Path(os.path.realpath(run.path)))
+    if (around := run_around(path)) is not None and own.comparisons != real.parent and own.report != real:
+        raise UsageError(f"{path}: this is in the folder of the run {around}; name a file elsewhere with -o.")
+    if not path.exists():
+        return
+    try:
+        # A pipe or a device is never read: that could take for ever.
+        with path.open("rb") if path.is_file() else contextlib.nullcontext() as file:
+            known = file is not None and mark in file.read(_HEAD)
+    except OSError as problem:
+        raise UsageError(
+            f"{path}: it cannot be written ({problem.strerror}); name another file with -o."
+        ) from None
+    if not known:
+        raise UsageError(
+            f"{path}: this is no {what} of edgen, and is left as it is; name another file with -o."
+        )
+
+
+_HEAD = 2_000  # bytes of a file in which its mark stands
+
+
+def _begun(folder: Path) -> list[Path]:
+    """The ledgers in a folder. One that a kill left empty holds nothing, and is none."""
+    return [
+        path
+        for path in sorted(folder.glob("*.db"))
+        if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
+    ]
+
+
+def _lock(file: Any, kind: int = fcntl.LOCK_EX) -> None:
+    """Lock it, or raise BlockingIOError. Somebody who only looks (`is_held`) holds it for a moment."""
+    for _ in range(6):
+        try:
+            return fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+    return fcntl.flock(file, kind | fcntl.LOCK_NB)
+
+
+def _name_holder(taken: str, lock: Path) -> str:
+    """`taken`, which speaks of another process, with its name; or that it is this very process."""
+    who = holder(lock)
+    if who == f"process {os.getpid()} on {socket.gethostname()}":
+        return taken.replace("another process", "another call in this process")
+    return f"{taken} ({who})"
+
+
+def holder(lock: Path) -> str:
+    """Who holds a lock file, as far as it says."""
+    try:
+        who = json.loads(read_regular(lock, _HEAD))
+        return f"process {who['pid']} on {who['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "it left no name"

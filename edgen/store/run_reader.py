@@ -1,0 +1,366 @@
+"""A run's folder, read: its conversations as candidates, its split, its pairs with their sides.
+
+Nothing is written, and everything is streamed. A run with arms is the runs of its arms, side by side:
+their conversations of one scenario are candidates together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import heapq
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.config import Job, load_job, resolved_values, with_speakers
+from edgen.core.digest import sha256
+from edgen.core.errors import RunError, TemplateError
+from edgen.core.pair import Candidate, Pair, PairOrigin, Side, candidate_name, read_candidate_name
+from edgen.core.values import Scenario
+from edgen.families import family_of
+from edgen.families.base import Recorded, record_id
+from edgen.space import content_sha256, load_space
+from edgen.space.sampling import Sampler
+from edgen.space.splits import HeldOutGroups, choose_common_side, group_hash
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_folder import RunFolder
+
+_ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
+_encode = msgspec.json.Encoder().encode
+_pair = msgspec.json.Decoder(Pair).decode
+
+
+class AcceptedConversation(msgspec.Struct, frozen=True):
+    """An accepted conversation, with its scenario, its side of the split and its record."""
+
+    candidate: Candidate
+    scenario: Scenario
+    split: Literal["train", "test"]
+    record: dict[str, Any]
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """A line of pairs.jsonl with its two conversations."""
+
+    pair: Pair
+    a: Candidate
+    b: Candidate
+    scenario: Scenario
+
+
+class RunReader:
+    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile.
+
+    Raises RunError if there is no run there, or if what it holds was made under different jobs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.rundir = RunFolder(path)
+        self.rundir.require()
+        self.job: Job = load_job(self.rundir.job)
+        self.name = self.job.name
+        self._arms = self.rundir.numbered_arms() or [""]
+        self.space = space = load_space(self.rundir.inputs / "space.yaml")
+        self.job = with_speakers(self.job, [role.name for role in space.roles])
+        self.family = family_of(space, self.job.family)
+        self.scenario = Sampler(space, self.job.seed, self.job.design, self.job.strength).scenario
+        with contextlib.ExitStack() as stack:
+            self._views = {
+                arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
+            }
+            for arm, view in self._views.items():
+                self._check(arm, view, content_sha256(space))
+            groups = [view.groups for view in self._views.values()]
+            self._side = choose_common_side(groups, self.job.split.test)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> RunReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _check(self, arm: str, view: LedgerReader, space: str) -> None:
+        """Raise RunError where a ledger holds another job's conversations than its job.yaml says: a start
+        that was stopped early, or a hand in job.yaml."""
+        job = load_job(self.rundir.arm(arm).job) if arm else self.job
+        noted = job.resolved
+        if arm and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
+            raise RunError(
+                f"{self.rundir.path}: arm {arm} weighs the space otherwise, so its scenarios are not those of "
+                "the other arms, and its conversations cannot be read together with theirs. Take the arm by "
+                f"itself ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
+            )
+        same = (job.seed, job.design, job.strength, noted and noted.space_sha256) == (
+            self.job.seed,
+            self.job.design,
+            self.job.strength,
+            space,
+        )
+        if noted is None or noted.fingerprint != view.plan.fingerprint or not (same and self._draws(view)):
+            which = f"arm {arm}" if arm else "this run"
+            raise RunError(
+                f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
+                "generation with a changed job was begun and not ended, or job.yaml was edited. "
+                "Run `edgen generate` with the job again, to its end."
+            )
+
+    def _draws(self, view: LedgerReader) -> bool:
+        """Whether the job draws the scenarios that the ledger's conversations are about, as the first tells."""
+        first = next(view.accepted(), None)
+        data = None if first is None else view.record(*first)
+        if first is None or data is None:
+            return True
+        return self.scenario(first[0]).values == self.read(data).scenario.values
+
+    def read(self, data: bytes) -> Recorded:
+        """A record of a ledger. Raises RunError if it is none."""
+        try:
+            return self.family.read(data)
+        except (ValueError, msgspec.MsgspecError) as problem:
+            raise RunError(
+                f"the ledger holds a record that is none ({problem}); it is damaged. Restore it from a copy."
+            ) from None
+
+    @property
+    def views(self) -> Mapping[str, LedgerReader]:
+        """The ledger of each arm that was begun, by its name."""
+        return self._views
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulator had a part in it."""
+        return any(view.simulated for view in self._views.values())
+
+    @property
+    def origin(self) -> PairOrigin:
+        """What makes this run's conversations of one scenario differ."""
+        if self.job.arms:
+            return "arms"
+        return "branch" if self.job.branch is not None else "replicates"
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """What the conversations were made under: other fingerprints, other conversations."""
+        return [view.plan.fingerprint for view in self._views.values()]
+
+    @property
+    def piece(self) -> tuple[int, int, int] | None:
+        """Where the run is a piece of its job: its first scenario, the one behind its last, and how many the
+        job has."""
+        plans = [view.plan for view in self._views.values()]
+        if any(plan.of is None for plan in plans):
+            return None
+        return (
+            min(plan.first for plan in plans),
+            max(plan.scenarios for plan in plans),
+            max(plan.of or 0 for plan in plans),
+        )
+
+    @property
+    def pending(self) -> int:
+        """Conversations that are planned and not settled."""
+        return sum(view.status.pending for view in self._views.values())
+
+    @property
+    def accepted(self) -> int:
+        """Conversations that were accepted, over all arms."""
+        return sum(view.status.accepted for view in self._views.values())
+
+    def scenarios(self) -> Iterator[tuple[int, list[str]]]:
+        """Every scenario with accepted conversations, in order, with their names, by arm and replicate."""
+        streams = [self._places(arm, view) for arm, view in self._views.items()]
+        for index, found in itertools.groupby(heapq.merge(*streams), key=lambda place: place[0]):
+            yield index, [candidate_name(self._arms[order], replicate) for _, order, replicate in found]
+
+    def _places(self, arm: str, view: LedgerReader) -> Iterator[tuple[int, int, int]]:
+        order = self._arms.index(arm)
+        for index, replicate in view.accepted():
+            yield index, order, replicate
+
+    def candidate(self, index: int, name: str) -> Candidate:
+        """One accepted conversation of a scenario. Raises RunError if there is none of that name."""
+        return _candidate(self.read(self._record(index, name)), read_candidate_name(name)[0])
+
+    def place(self, candidate: Candidate) -> tuple[int, int]:
+        """Where a candidate comes among those of its scenario: the first one of a pair is its side a."""
+        return self._arms.index(candidate.arm), candidate.replicate
+
+    def scenario_of(self, identifier: str) -> int | None:
+        """The scenario of the conversation that is called so; None if there is none."""
+        place = self._located(identifier)
+        return None if place is None else place[0]
+
+    def named(self, identifier: str) -> Candidate:
+        """The conversation that is called so. Raises RunError if there is none."""
+        place = self._located(identifier)
+        if place is None:
+            raise self._changed(f"conversation {identifier}")
+        return self.candidate(*place)
+
+    def _located(self, identifier: str) -> tuple[int, str] | None:
+        """Scenario and name of an accepted conversation, by its id."""
+        found = _ID.fullmatch(identifier)
+        if found is None:
+            return None
+        name, index, replicate = found[1], int(found[2]), int(found[3])
+        names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self._views}
+        if name not in names or record_id(name, index, replicate) != identifier:
+            return None
+        arm = names[name]
+        return (index, candidate_name(arm, replicate)) if self._views[arm].record(index, replicate) else None
+
+    def split(self, scenario: Scenario) -> Literal["train", "test"]:
+        """The side that everything of a scenario is on."""
+        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        return "test" if self._side.is_test(group) else "train"
+
+    def conversations(self) -> Iterator[AcceptedConversation]:
+        """Every accepted conversation, by scenario, arm and replicate."""
+        for index, names in self.scenarios():
+            scenario = self.scenario(index)
+            side = self.split(scenario)
+            for name in names:
+                data = self._record(index, name)
+                candidate = _candidate(self.read(data), read_candidate_name(name)[0])
+                yield AcceptedConversation(candidate, scenario, side, msgspec.json.decode(data))
+
+    def compared(self) -> Iterator[Compared]:
+        """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
+        run was made anew or has grown since: what was judged, and on which side it is, must still hold."""
+        for pair in self.pairs():
+            a, b = self.sides(pair)
+            scenario = self.scenario(pair.scenario)
+            if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
+                raise self._changed(f"pair {pair.id}")
+            yield Compared(pair, a, b, scenario)
+
+    def sides(self, pair: Pair) -> tuple[Candidate, Candidate]:
+        """The two conversations of a pair. Raises RunError if one is not there any more."""
+        a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
+        return a, b
+
+    def _side_of(self, pair: Pair, side: Side) -> Candidate:
+        if (arm := side.arm or "") not in self._arms:
+            raise self._changed(f"conversation {side.id}")
+        return self.candidate(pair.scenario, candidate_name(arm, side.replicate))
+
+    def pairs(self) -> Iterator[Pair]:
+        """Every line of pairs.jsonl. Raises RunError if there is none, or one that is no pair."""
+        path = self.rundir.pairs
+        if not path.exists():
+            raise RunError(
+                f"{path}: there is no such file; `edgen pairs {self.rundir.path} --by oracle` makes it."
+            )
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    pair = _pair(line)
+                    if not 0 <= pair.scenario < 2**40:
+                        raise ValueError("no scenario has such a number")
+                except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
+                    raise RunError(
+                        f"{path}, line {number}: this is no pair ({problem}). Make the file again with "
+                        f"`edgen pairs {self.rundir.path} --by …`; what was judged is kept."
+                    ) from None
+                yield pair
+
+    def noted_job(self) -> dict[str, Any]:
+        """The job as plain values, with what was noted of it when it was resolved, as `describe` has it."""
+        return {**resolved_values(self.job), "resolved": _noted(self.rundir, self.job)}
+
+    def describe(self) -> dict[str, Any]:
+        """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
+        whether it is simulated, and which arms were not begun; of a piece of its job also the `range`, as
+        `--range` takes it. What was noted has `templates` too, the sha256 of each template's text by its use."""
+        statuses = {arm or self.name: view.status for arm, view in self._views.items()}
+        return {
+            "job": self.noted_job(),
+            "arms": {
+                arm: _noted(own := self.rundir.arm(arm), load_job(own.job)) for arm in self._views if arm
+            },
+            **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
+            "not_begun": [arm for arm in self.job.arm_names if arm not in self._views],
+            "simulated": self.simulated,
+            "planned": {name: status.planned for name, status in statuses.items()},
+            "accepted": {name: status.accepted for name, status in statuses.items()},
+            "rejected": {name: status.rejected for name, status in statuses.items()},
+            "failed": {name: status.failed for name, status in statuses.items()},
+            "pending": {name: status.pending for name, status in statuses.items()},
+        }
+
+    def _record(self, index: int, name: str) -> bytes:
+        arm, replicate = read_candidate_name(name)
+        view = self._views.get(arm)
+        data = None if view is None else view.record(index, replicate)
+        if data is None:
+            raise self._changed(f"conversation {name} of scenario {index}")
+        return data
+
+    def _changed(self, what: str) -> RunError:
+        return RunError(
+            f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "
+            f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
+            "what was judged and still holds is not asked for again."
+        )
+
+
+def _noted(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
+    """What a run noted in its copy of the job, and the sha256 of each of its templates; None if it noted nothing."""
+    if job.resolved is None:
+        return None
+    files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
+    texts = {
+        use: file.read_bytes()
+        for use, file in files.items()
+        if file.parent == rundir.inputs and file.is_file()  # a stranger's run may name any file
+    }
+    noted: dict[str, Any] = msgspec.to_builtins(job.resolved)
+    for use, name in noted["prompts"].items():
+        if origin := _origin(texts.get(use)):
+            noted["prompts"][use] = f"{Path(name).stem} (edited from {origin})"
+    return {**noted, "templates": {use: sha256(text) for use, text in texts.items()}}
+
+
+def _origin(template: bytes | None) -> str | None:
+    """The shipped template that a template's text was made from and is not any more; None where it was not."""
+    from edgen.prompting.front_matter import edited_from
+
+    try:
+        return None if template is None else edited_from(template.decode("utf-8-sig"))
+    except (UnicodeDecodeError, TemplateError):
+        return None
+
+
+def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
+    """The test side of the arms of a run together."""
+    with contextlib.ExitStack() as stack:
+        ledgers = [stack.enter_context(LedgerReader(own.ledger)) for own in arms]
+        return choose_common_side([ledger.groups for ledger in ledgers], share)
+
+
+def texts_digest(a: Candidate, b: Candidate) -> str:
+    """16 hex digits that stand for what two conversations say."""
+    return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
+
+
+def _candidate(record: Recorded, arm: str) -> Candidate:
+    return Candidate(
+        id=record.id,
+        scenario=record.provenance.scenario,
+        arm=arm,
+        replicate=record.provenance.replicate,
+        turns=record.turns,
+        probability=record.conversation.probability,
+        ended_by=record.conversation.ended_by,
+        branch=record.provenance.branch,
+        simulated=record.provenance.simulated,
+    )

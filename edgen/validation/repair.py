@@ -1,0 +1,158 @@
+"""A record as it should have been written, without a word that was not in it.
+
+Each turn is cleaned, turns that then say nothing are dropped, and the end marker becomes the
+suffix of the last turn, with what came behind it dropped. Where the marker was a turn of its own
+and the other side's, `ended_by` keeps who spoke it. The result has no errors; a record for which
+that cannot be reached is left out with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import END_MARKER, ROLES
+from edgen.validation.checker import Ids, decode, problems
+from edgen.validation.findings import Vocabulary
+
+# A turn's text -> the text without debris and marker, whether it held the marker, names of repairs.
+Clean = Callable[[str], tuple[str, bool, tuple[str, ...]]]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One change. `after` is None where a turn was dropped; `path` is the one in the input.
+
+    `before` is None where the key was missing.
+    """
+
+    path: str
+    repairs: tuple[str, ...]
+    before: Any
+    after: Any
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """A record without errors, and what was done to it (nothing: `changes` is empty)."""
+
+    record: dict[str, Any]
+    changes: tuple[Change, ...]
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A record that cannot be repaired, and why."""
+
+    reason: str
+
+
+class Fixer:
+    """Fixes the files of one data set, one after the other; of two records with one id the first stays."""
+
+    def __init__(self, clean: Clean) -> None:
+        self._clean = clean
+        self._ids = Ids()
+
+    def file(
+        self, path: str, records: Iterable[msgspec.Raw], vocabulary: Vocabulary | None = None
+    ) -> Iterator[Fixed | LeftOut]:
+        """For each record of a file, in order, what becomes of it."""
+        for number, raw in enumerate(records):
+            try:
+                result = fix(decode(raw), self._clean, vocabulary)
+            except ValueError as problem:
+                result = LeftOut(str(problem))
+            if isinstance(result, Fixed) and (repeated := self._ids.repeated(result.record, path, number)):
+                result = LeftOut(f"$.id: {repeated}")
+            yield result
+
+
+def fix(record: Any, clean: Clean, vocabulary: Vocabulary | None = None) -> Fixed | LeftOut:
+    """The repaired copy of one decoded record. Applied to its own result it changes nothing."""
+    if not _has_turns(record):
+        reason = _first_error(record, vocabulary)
+        return LeftOut(reason or "it has no list of turns with a role and a text")
+    turns, changes, speaker = _turns(record["conversation"], clean)
+    fixed = {**record, "conversation": turns}
+    if turns:
+        before = record.get("ended_by")
+        after = before if speaker and before in ROLES else speaker
+        if "ended_by" in record or after not in (None, turns[-1]["role"]):
+            fixed["ended_by"] = after
+            if after != before:
+                changes.append(Change("$.ended_by", ("ended_by",), before, after))
+    reason = _first_error(fixed, vocabulary)
+    return LeftOut(reason) if reason else Fixed(fixed, tuple(changes))
+
+
+def _has_turns(record: Any) -> bool:
+    turns = record.get("conversation") if isinstance(record, dict) else None
+    return isinstance(turns, list) and all(
+        isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("text"), str)
+        for turn in turns
+    )
+
+
+def _first_error(record: Any, vocabulary: Vocabulary | None) -> str | None:
+    """What is still wrong with `record`, in short; None if it has no errors."""
+    errors = [f for f in problems(record, vocabulary=vocabulary) if f.severity == "error"]
+    if not errors:
+        return None
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{errors[0].path}: {errors[0].problem}{more}"
+
+
+def _turns(
+    turns: list[dict[str, Any]], clean: Clean
+) -> tuple[list[dict[str, Any]], list[Change], str | None]:
+    """The turns as they should be, what was changed on the way, and which role spoke the marker."""
+    kept: dict[int, dict[str, Any]] = {}
+    repairs: dict[int, tuple[str, ...]] = {}
+    marker: int | None = None
+    for i, turn in enumerate(turns):
+        if marker is not None:
+            repairs[i] = ("after_end_marker",)
+            continue
+        text, marked, repairs[i] = clean_fully(turn["text"], clean)
+        if marked:
+            marker = i
+        if text:
+            kept[i] = {**turn, "text": text}
+    speaker = None
+    if marker is not None and kept:
+        last = max(kept)
+        kept[last]["text"] += f" {END_MARKER}"
+        role = turns[marker]["role"]
+        speaker = role if role in ROLES else kept[last]["role"]
+        if marker != last:
+            for i in (last, marker):
+                repairs[i] = (*repairs[i], "moved_marker")
+    changes = []
+    for i, turn in enumerate(turns):
+        before, after = turn["text"], kept[i]["text"] if i in kept else None
+        if after != before:
+            names = repairs[i] or (_name_change(before, after),)
+            changes.append(Change(f"$.conversation[{i}]", names, before, after))
+    return list(kept.values()), changes, speaker
+
+
+def _name_change(before: str, after: str | None) -> str:
+    """The name of a change in which cleaning saw no repair: white space, or the marker's form."""
+    if after is None:
+        return "empty_turn"
+    respelled = after.endswith(END_MARKER) and not before.rstrip().endswith(END_MARKER)
+    return "marker_form" if respelled else "white_space"
+
+
+def clean_fully(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
+    """What `clean` makes of a text, and of that, until nothing changes: debris can hide debris."""
+    marked = False
+    repairs: dict[str, None] = {}
+    for _ in range(10):
+        before = text
+        text, held, names = clean(before)
+        marked = marked or held
+        repairs |= dict.fromkeys(names)
+        if text in ("", before):
+            break
+    return text, marked, tuple(repairs)

@@ -1,0 +1,45 @@
+"""A provider: answers out of a list in the job, by the seed of the request."""
+
+from __future__ import annotations
+
+from edgen.config.backends import BackendConfig, Text
+from edgen.core.values import Reply, Request
+from edgen.providers.base import Backend, Key, Link, Provider
+
+
+class CannedConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="canned"):
+    """A list of answers."""
+
+    model: Text = "canned"
+    """What records call it."""
+    answers: tuple[Text, ...]
+    """What it can say."""
+
+
+class CannedBackend:
+    """Says one of its answers."""
+
+    def __init__(self, config: CannedConfig) -> None:
+        self.model = config.model
+        self.identity = {"type": "canned", "model": config.model, "answers": list(config.answers)}
+        self._answers = config.answers
+
+    async def complete(self, request: Request) -> Reply:
+        return Reply(self._answers[request.seed % len(self._answers)])
+
+    async def models(self) -> list[str] | None:
+        return [self.model]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+class CannedProvider(Provider):
+    name = "canned"
+    Config = CannedConfig
+
+    def create(self, config: CannedConfig, key: Key, link: Link) -> Backend:
+        return CannedBackend(config)
+
+
+PROVIDER = CannedProvider()

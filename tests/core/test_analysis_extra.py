@@ -1,0 +1,107 @@
+"""Without the extra `analysis` edgen makes, checks and exports data sets; what measures them says what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+pytestmark = pytest.mark.integration
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("matplotlib", "nltk", "numpy", "rensa"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+COMMANDS = """
+from edgen.__main__ import main
+
+codes = []
+for line in sys.stdin.read().splitlines():
+    sys.argv = ["edgen", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        codes.append(end.code or 0)
+print(codes, file=sys.stderr)
+"""
+
+PYTHON = """
+import edgen
+
+run = edgen.generate("job.yaml", conversations=12, output="python", progress=False)
+assert run.status.accepted == len(list(run.conversations())) == 12
+assert "12" in run._repr_html_()
+run.export("csv", "rows")
+for work in (run.stats, run.report, lambda: edgen.compare(run), lambda: run.pairs(by="probability")):
+    try:
+        work()
+    except edgen.errors.UsageError as error:
+        print(error, file=sys.stderr)
+"""
+
+
+def run_without(folder: Path, script: str, text: str = "") -> str:
+    """What a script says on stderr in a process that has none of the extra."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT + script],
+        input=text, capture_output=True, text=True, timeout=120, cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return ended.stderr
+
+
+def edgen_without(folder: Path, *lines: str) -> tuple[list[int], str]:
+    """Run commands one after the other in one process; their exit codes, and stderr."""
+    *said, codes = run_without(folder, COMMANDS, "\n".join(lines)).splitlines()
+    return [int(code) for code in codes.strip("[]").split(",")], "\n".join(said)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "job.yaml").write_text((ROOT / "jobs" / "quickstart.yaml").read_text())
+    codes, said = edgen_without(tmp_path, "generate job.yaml -n 12 -o run")
+    assert codes == [0], said
+    return tmp_path
+
+
+def test_making_checking_and_exporting_do_without(run: Path) -> None:
+    lines = (
+        "status run", "show run 0", "validate run", "preview job.yaml -n 1", "estimate job.yaml --runs .", "runs .",
+        "export run --to csv -o csv", "export run --to hf -o hf", "export run --to ed -o ed", "merge run -o merged",
+        "generate job.yaml -n 12 -o run", "space show education_dialogue", "doctor job.yaml --no-call",
+    )  # fmt: skip
+    codes, said = edgen_without(run, *lines)
+    assert dict(zip(lines, codes, strict=True)) == dict.fromkeys(lines, 0), said
+
+
+def test_what_measures_says_which_extra_is_missing(run: Path) -> None:
+    lines = ("stats run", "report run", "compare run run", "pairs run --by probability")
+    codes, said = edgen_without(run, *lines)
+    assert codes == [2] * len(lines), said
+    require_sentences(said, len(lines))
+
+
+def test_python_does_without_as_well(run: Path) -> None:
+    require_sentences(run_without(run, PYTHON), 4)
+
+
+def require_sentences(said: str, count: int) -> None:
+    sentences = [line for line in said.splitlines() if line]
+    assert len(sentences) == count, said
+    for sentence in sentences:
+        assert "numpy" in sentence, sentence
+        assert "the extra 'analysis'" in sentence, sentence
+        assert "nstall it with" in sentence, sentence

@@ -1,0 +1,198 @@
+"""A file is written whole or not at all, never through a link, and nothing waits for a pipe."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from edgen.core.errors import RunError
+from edgen.core.files import (
+    Part,
+    open_lock,
+    read_regular,
+    refuse_links,
+    replacing,
+    sweep,
+    target_name,
+    temporary,
+    write_new,
+    write_whole,
+)
+
+
+def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_whole(path, "ü\n")
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_file_has_the_rights_that_the_person_gives_new_files(tmp_path: Path) -> None:
+    write_whole(tmp_path / "ours", "x")
+    (tmp_path / "theirs").write_text("x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "theirs").stat().st_mode
+
+
+def test_what_goes_wrong_midway_leaves_the_earlier_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("first")
+
+    def half() -> None:
+        with replacing(path) as file:
+            file.write(b"sec")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert path.read_text() == "first"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stands(tmp_path: Path) -> None:
+    theirs = tmp_path / "bashrc"
+    theirs.write_text("theirs")
+    path = tmp_path / "a.txt"
+    path.symlink_to(theirs)
+    write_whole(path, "ours")
+    assert theirs.read_text() == "theirs"
+    assert not path.is_symlink()
+
+
+def test_the_temporary_name_cannot_be_guessed_and_is_known_again(tmp_path: Path) -> None:
+    path = tmp_path / ("ä" * 120)
+    names = {temporary(path) for _ in range(100)}
+    assert len(names) == 100
+    assert {target_name(name.name) for name in names} == {"ä" * 100}
+    assert target_name(temporary(Path("job.yaml")).name) == "job.yaml"
+    assert not any(map(target_name, ("job.yaml", ".job.yaml.tmp", ".x.part", ".bashrc", "")))
+    write_whole(path, "a long name")
+    assert path.read_text() == "a long name"
+
+
+def test_a_new_file_takes_no_place_that_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_new(path, "first")
+    with pytest.raises(FileExistsError) as caught:
+        write_new(path, "second")
+    assert caught.value.filename == str(path)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError):
+        write_new(tmp_path / "dangling", "x")
+    assert path.read_text() == "first"
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "dangling"]
+
+
+def test_a_new_file_on_a_disk_without_links_takes_no_place_that_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for text in (b"first", b"second"):
+        part = Part(path)
+        part.write(text)
+        part.close()
+        if text == b"first":
+            part.publish_without_links()
+        else:
+            with pytest.raises(FileExistsError):
+                part.publish_without_links()
+        part.discard()
+    assert path.read_text() == "first"
+    path.unlink()
+    gone = Part(path)
+    gone.discard()
+    with pytest.raises(FileNotFoundError):
+        gone.publish_without_links()
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
+    path = tmp_path / "no folder" / "a.txt"
+    with pytest.raises(FileNotFoundError) as caught:
+        Part(path)
+    assert caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize("make", [True, False])
+def test_a_lock_is_no_link_and_no_pipe(tmp_path: Path, make: bool) -> None:
+    theirs = tmp_path / "bashrc"
+    theirs.write_text("theirs")
+    (tmp_path / "link").symlink_to(theirs)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in (("link", "link"), ("dangling", "link"), ("pipe", "pipe")):
+        with pytest.raises(OSError, match=words):
+            open_lock(tmp_path / name, make=make)
+    assert not (tmp_path / "nowhere").exists()
+    with pytest.raises(IsADirectoryError):
+        open_lock(tmp_path, make=make)
+
+
+def test_a_lock_is_no_second_name_of_a_file(tmp_path: Path) -> None:
+    theirs = tmp_path / "thesis.tex"
+    theirs.write_text("theirs")
+    os.link(theirs, tmp_path / "run.lock")
+    with pytest.raises(OSError, match="hard link"):
+        open_lock(tmp_path / "run.lock")
+
+
+def test_a_lock_is_made_once_and_keeps_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "run.lock"
+    with pytest.raises(FileNotFoundError):
+        open_lock(path, make=False)
+    with open_lock(path) as file:
+        file.write(b"me")
+    with open_lock(path) as file:
+        file.seek(0)
+        assert file.read() == b"me"
+    assert stat.S_ISREG(path.lstat().st_mode)
+
+
+def test_only_a_regular_file_of_bounded_size_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert read_regular(path, 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4") as caught:
+        read_regular(path, 4)
+    assert caught.value.errno == errno.EOVERFLOW
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=name):
+            read_regular(tmp_path / name, 5)
+    with pytest.raises(OSError, match="device"):
+        read_regular(Path("/dev/zero"), 5)
+
+
+def test_a_folder_with_a_link_at_any_depth_is_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "previous" / "1" / "shards").mkdir(parents=True)
+    (run / "job.yaml").write_text("x")
+    refuse_links(run)
+    refuse_links(tmp_path / "nothing")
+    (tmp_path / "other name").symlink_to(run)
+    refuse_links(tmp_path / "other name")  # the person's own link to the folder
+    (run / "previous" / "1" / "shards" / "a.json").symlink_to("/etc/passwd")
+    with pytest.raises(RunError, match=r"shards/a\.json: this is a link"):
+        refuse_links(run)
+    refuse_links(run, ["job.yaml", "shards"])
+    with pytest.raises(RunError, match=r"shards/a\.json: this is a link"):
+        refuse_links(tmp_path / "other name", ["previous"])
+
+
+def test_a_pipe_in_a_folder_is_refused_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "job.yaml")
+    with pytest.raises(RunError, match="this is a pipe"):
+        refuse_links(tmp_path)
+
+
+def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "mine").mkdir()
+    ours = [temporary(tmp_path / "job.yaml"), temporary(tmp_path / "inputs" / "a.j2")]
+    theirs = [temporary(tmp_path / "thesis.tex"), temporary(tmp_path / "mine" / "a"), tmp_path / "job.yaml"]
+    for path in (*ours, *theirs):
+        path.touch()
+    sweep(tmp_path, ["job.yaml", "inputs"])
+    assert not any(path.exists() for path in ours)
+    assert all(path.exists() for path in theirs)

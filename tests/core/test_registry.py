@@ -1,0 +1,111 @@
+"""Plugins: found by their entry points, loaded by their names, and refused in a sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edgen import __version__
+from edgen.core import registry
+from edgen.core.registry import PluginError, find, names, plugins, problem
+
+pytestmark = pytest.mark.unit
+
+
+def install(
+    folder: Path, name: str, entries: str, code: str = "", *, version: str = "1.0", needs: str = ""
+) -> None:
+    """A package with metadata, as an installer leaves it."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    required = f"Requires-Dist: {needs}\n" if needs else ""
+    info.joinpath("METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}\nText"
+    )
+    info.joinpath("entry_points.txt").write_text(entries)
+    folder.joinpath(f"{name.replace('-', '_')}.py").write_text(code)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path, whose modules are forgotten afterwards."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for path in tmp_path.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+ECHO = "class Echo:\n    name = 'echo'\necho = Echo()\n"
+
+
+def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
+    assert {"oneshot", "selfplay", "oracle"} <= set(names("protocol"))
+    for plugin in plugins():
+        if plugin.package == registry.DISTRIBUTION and plugin.kind == "protocol":
+            assert find(plugin.kind, plugin.name).name == plugin.name
+            assert plugin.version == __version__
+
+
+def test_a_package_brings_one(site: Path) -> None:
+    install(site, "my-echo", "[console_scripts]\nx = y:z\n[edgen.providers]\necho = my_echo:echo\n", ECHO)
+    assert find("provider", "echo").name == "echo"
+    (found,) = (one for one in plugins() if one.name == "echo")
+    assert (found.kind, found.origin) == ("provider", "my-echo 1.0")
+    assert problem(found) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise RuntimeError('no\\n luck')", "cannot be loaded (RuntimeError: no luck)"),
+        ("raise SystemExit(3)", "cannot be loaded (SystemExit: 3)"),
+        ("import no_such_module", "cannot be loaded (ModuleNotFoundError: No module named 'no_such_module')"),
+        ("", "cannot be loaded (AttributeError"),
+        ("echo = 3", "cannot be loaded (AttributeError"),
+        ("class Echo:\n    name = 'other'\necho = Echo()", "calls itself 'other'"),
+    ],
+)
+def test_a_broken_one_is_named_and_stops_no_other(site: Path, code: str, said: str) -> None:
+    install(site, "my-broken", "[edgen.measures]\necho = my_broken:echo\n", code)
+    with pytest.raises(PluginError, match=r"The measure .echo. of my-broken 1\.0") as caught:
+        find("measure", "echo")
+    assert said in str(caught.value)
+    assert find("protocol", "oneshot").name == "oneshot"
+
+
+def test_two_of_one_name_are_refused(site: Path) -> None:
+    install(site, "one-echo", "[edgen.formats]\necho = one_echo:echo\n", ECHO)
+    install(site, "two-echo", "[edgen.formats]\necho = two_echo:echo\n", ECHO, version="2.0")
+    with pytest.raises(PluginError, match=r"brought by one-echo 1.0 and two-echo 2.0; uninstall all but one"):
+        find("format", "echo")
+
+
+@pytest.mark.parametrize(
+    ("needs", "fits"),
+    [
+        ("edgen-dialogues>=99", False),
+        ("Edgen_Dialogues (>=99)", False),
+        ("edgen-dialogues[batch]~=99.1 ; python_version > '3'", False),
+        ("edgen-dialogues<0.1,>=0", False),
+        ("edgen-dialogues==99.*", False),
+        (f"edgen-dialogues=={__version__}", True),
+        ("edgen-dialogues>=0.1,<99,!=7", True),
+        ("edgen-dialogues", True),
+        ("edgen-dialogues>=99; extra == 'new'", True),
+        ("edgen-dialogues-more>=99", True),
+    ],
+)
+def test_one_that_needs_another_edgen_is_refused(site: Path, needs: str, fits: bool) -> None:
+    install(site, "new-echo", "[edgen.formats]\necho = new_echo:echo\n", ECHO, needs=needs)
+    (found,) = (one for one in plugins() if one.name == "echo")
+    said = problem(found)
+    assert (said is None) is fits
+    assert fits or (said is not None and "needs edgen" in said and f"this is {__version__}" in said)
+
+
+def test_one_that_is_not_there_is_refused_with_the_nearest() -> None:
+    with pytest.raises(PluginError, match=r"There is no protocol 'selfpaly' \(did you mean 'selfplay'\?\)"):
+        find("protocol", "selfpaly")

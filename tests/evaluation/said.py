@@ -1,0 +1,75 @@
+"""Short lessons as samples, and measures run over them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from edgen.core.values import Role, Turn
+from edgen.evaluation.measure import Count
+from edgen.evaluation.sample import Sample
+from edgen.families.education.words import cut
+from tests.scenarios import scenario_of
+
+T = TypeVar("T")
+ROLES: dict[str, Role] = {"T": "Teacher", "S": "Student"}
+LECTURE = "direct instruction/lecture-based learning"
+TALK = "interactive learning/class discussions/inquiry-based learning"
+HANDS = "hands-on activities/real-world applications"
+QUIZ = "formative assessment"
+TALES = "creative expression/story telling/gamification"
+
+
+def lesson(
+    *lines: str,
+    index: int = 0,
+    topic: str = "rivers",
+    likes: str = LECTURE,
+    has: str = TALK,
+    student: str = "and gets rude otherwise",
+    teacher: str = "and gives up otherwise",
+    probability: float | None = None,
+) -> Sample:
+    """`"T Hello.", "S Hi."` under a scenario."""
+    turns = tuple(Turn(ROLES[line[0]], line[2:]) for line in lines)
+    return Sample(
+        id=f"lesson-{index}",
+        source="test",
+        split=None,
+        scenario=scenario_of(index, topic, likes, student, has, teacher),
+        turns=turns,
+        entries=len(turns),
+        probability=probability,
+    )
+
+
+def measured(measure: Count[T], *samples: Sample) -> T:
+    """What a measure finds in them."""
+    for sample in samples:
+        measure.see(sample, cut(sample.turns))
+    return measure.result()
+
+
+_PHRASES = st.one_of(
+    st.sampled_from([LECTURE, TALK, HANDS, QUIZ, TALES, "and might tell it to the teacher", "", "/"]),
+    st.text(),
+)
+_TEXTS = st.one_of(
+    st.text(),
+    st.sampled_from(
+        ["Can't you just tell me?", "*jumps*", "class discussions", "What do you think?", "…?!", "\ud800"]
+    ),
+)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    """Anything that a sample can hold."""
+    turns = draw(st.lists(st.builds(Turn, st.sampled_from(["Teacher", "Student"]), _TEXTS), max_size=6))
+    scenario = scenario_of(draw(st.integers(0, 5)), *[draw(_PHRASES) for _ in range(5)])
+    probability = draw(st.one_of(st.none(), st.floats(0, 1), st.just(float("nan"))))
+    return Sample(
+        id="x", source="test", split=None, scenario=scenario, turns=tuple(turns), entries=len(turns),
+        probability=probability,
+    )  # fmt: skip

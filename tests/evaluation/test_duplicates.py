@@ -1,0 +1,185 @@
+"""Near-duplicates: planted ones found, within a side and across, and nothing else; against all pairs."""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
+from edgen.evaluation.sample import Sample
+from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.near_duplicates import matches, near_duplicates
+from edgen.families.education.words import cut
+from tests.evaluation.said import lesson
+
+
+def found(*samples: Sample) -> Duplicates:
+    corpus = Corpus()
+    measure = DuplicatesCount(corpus)
+    for sample in samples:
+        said = cut(sample.turns)
+        corpus.add(said)
+        measure.see(sample, said)
+    return measure.result()
+
+
+def talk(draw: random.Random, length: int = 200) -> list[str]:
+    return [f"w{draw.randrange(2000)}" for _ in range(length)]
+
+
+def sample(text: list[str], index: int, split: str | None = None) -> Sample:
+    return msgspec.structs.replace(lesson(f"T {' '.join(text)}", index=index), split=split)
+
+
+def changed(text: list[str], every: int) -> list[str]:
+    """Each `every`-th word another one, from the `every`-th on."""
+    return [f"other{i}" if i % every == every - 1 else word for i, word in enumerate(text)]
+
+
+def jaccard(a: list[str], b: list[str]) -> float:
+    one, two = ({tuple(text[i : i + 3]) for i in range(max(len(text) - 2, 1))} for text in (a, b))
+    return len(one & two) / len(one | two)
+
+
+def test_planted_ones_are_found_by_side() -> None:
+    draw = random.Random(3)
+    texts = [talk(draw) for _ in range(40)]
+    data = [sample(text, i, "train" if i < 30 else "test") for i, text in enumerate(texts)]
+    data += [
+        sample(changed(texts[0], 60), 40, "train"),  # within train
+        sample(changed(texts[1], 60), 41, "test"),  # across
+        sample(texts[35], 42, "test"),  # within test, to the letter
+        sample(changed(texts[2], 12), 43, "test"),  # too far away
+    ]
+    result = found(*data)
+    assert jaccard(texts[0], changed(texts[0], 60)) > 0.8 > jaccard(texts[2], changed(texts[2], 12))
+    assert result.exact == 1
+    assert result.near == 6
+    assert result.within == {"train": 2, "test": 2}
+    assert result.across == 1
+    assert {(pair.a, pair.b) for pair in result.examples} == {
+        ("lesson-0", "lesson-40"), ("lesson-1", "lesson-41"), ("lesson-35", "lesson-42"),
+    }  # fmt: skip
+    assert result.examples[0].similarity == 1.0
+    assert result.examples[1].similarity == pytest.approx(jaccard(texts[0], changed(texts[0], 60)))
+    assert result.share is not None
+    assert (result.share.value, result.share.n) == (6 / 44, 44)
+    # the conversations are no independent draws of being alike
+    assert (result.share.low, result.share.high) == (None, None)
+
+
+def test_across_counts_the_test_side() -> None:
+    draw = random.Random(4)
+    one, other = talk(draw), talk(draw)
+    data = [
+        sample(one, 0, "train"), sample(changed(one, 60), 1, "test"), sample(changed(one, 70), 2, "test"),
+        sample(changed(one, 80), 3, "test"), sample(other, 4, "train"), sample(other, 5, "train"), sample(other, 6, "test"),
+    ]  # fmt: skip
+    assert found(*data).across == 4
+    assert (
+        found(
+            *[msgspec.structs.replace(one, split="train" if one.split == "test" else "test") for one in data]
+        ).across
+        == 3
+    )
+
+
+def test_every_pair_above_the_threshold_is_found_and_none_below() -> None:
+    draw = random.Random(5)
+    texts = []
+    for _ in range(60):
+        base = talk(draw, 120)
+        texts += [base, changed(base, draw.choice([12, 20, 25, 30, 40, 60, 90]))]
+    expected = {
+        i
+        for i in range(len(texts))
+        for j in range(len(texts))
+        if i != j and jaccard(texts[i], texts[j]) >= 0.8
+    }
+    assert 20 < len(expected) < 100
+    assert near_duplicates(enumerate(texts)) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("ab"), max_size=5), max_size=8))
+def test_short_texts(texts: list[list[str]]) -> None:
+    expected = {
+        i
+        for i, one in enumerate(texts)
+        for j, other in enumerate(texts)
+        if i != j and one and other and jaccard(one, other) >= 0.8
+    }
+    assert near_duplicates(enumerate(texts)) == expected
+
+
+def test_what_holds_no_word_is_the_same_to_the_letter_or_not_at_all() -> None:
+    result = found(lesson("T 🙂"), lesson("T 🙂"), lesson("T 🙃"), lesson())
+    assert (result.exact, result.near) == (1, 2)
+    assert found().share is None
+
+
+def test_the_roles_count_to_the_letter_but_not_nearly() -> None:
+    result = found(lesson("T a b c d", "S e"), lesson("S a b c d", "T e"))
+    assert (result.exact, result.near) == (0, 2)
+
+
+def test_many_that_are_all_alike_take_little_memory() -> None:
+    base = talk(random.Random(7), 60)
+    corpus = Corpus()
+    for i in range(3000):
+        corpus.add([[*base, f"n{i}"]])
+    sides = np.zeros(3000, dtype=np.int8)
+    near_duplicates([("a", ["x"]), ("b", ["x"])])  # what is loaded once
+    tracemalloc.start()
+    try:
+        matches(corpus, sides)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000 * 3000  # bytes; the pairs of all bands together take three times as many
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_those_a_little_too_far_hide_no_nearer_one(seed: int) -> None:
+    """Six texts of a kind are a little below 0.8 to each other, and one has a twin a little above."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(6):
+        base = talk(draw, 200)
+        for _ in range(6):
+            version = list(base)
+            for place in draw.sample(range(200), 4):
+                version[place] = f"x{draw.randrange(10**9)}"
+            texts.append(version)
+        texts.append(changed(texts[-1], 28))
+    expected = {
+        i
+        for i in range(len(texts))
+        for j in range(len(texts))
+        if i != j and jaccard(texts[i], texts[j]) >= 0.8
+    }
+    assert len(expected) >= 12
+    assert near_duplicates(enumerate(texts)) == expected
+
+
+def test_many_that_are_all_alike_cost_no_square() -> None:
+    draw = random.Random(7)
+    base = talk(draw, 60)
+    corpus = Corpus()
+    for i in range(4000):
+        corpus.add([[*base, f"n{i}"]])
+    began = time.process_time()
+    sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
+    alike = matches(corpus, sides)
+    assert time.process_time() - began < 8
+    own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
+    across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
+    assert len(own) == 4000
+    assert {i for i in range(4000) if sides[i]} <= across

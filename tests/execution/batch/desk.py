@@ -1,0 +1,146 @@
+"""A batch service without a network: what it is told to do wrong, it does; everything else it does right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Message, Reply, Request
+from edgen.providers.base import MAX_ANSWER
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.simulator.text import respond
+
+
+class Line(msgspec.Struct):
+    id: str
+    messages: list[Message]
+    seed: int
+
+
+class Result(msgspec.Struct):
+    id: str
+    reply: Reply | None = None
+    kind: str | None = None
+    unanswered: bool = False
+
+
+read_line = msgspec.json.Decoder(Line).decode
+_result = msgspec.json.Decoder(Result).decode
+encode = msgspec.json.encode
+
+Trouble = Callable[[str], None]
+
+
+class Desk:
+    """Batches by their ids, in memory. `trouble` is told of each step's name and may raise what goes wrong there;
+    `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are answered; `kind` says
+    with which failure a line is answered, None for a reply."""
+
+    def __init__(self, *, requests: int = 50_000, size: int = 10**9, looks: int = 0) -> None:
+        self.limits = BatchLimits(requests=requests, bytes=size)
+        self.looks = looks  # times that a batch is looked at before it has ended
+        self.files: dict[str, bytes] = {}
+        self.begun: dict[str, str] = {}  # id -> token
+        self.content: dict[str, list[Line]] = {}
+        self.seen: Counter[str] = Counter()
+        self.steps: list[str] = []
+        self.asked: Counter[int] = Counter()  # by seed: requests that were answered
+        self.cancelled: set[str] = set()
+        self.trouble: Trouble = lambda step: None
+        self.after: Trouble = lambda step: None
+        self.judge: Callable[[str, int], tuple[str, int]] = lambda batch, lines: ("completed", lines)
+        self.kind: Callable[[Line], FailureKind | None] = lambda line: None
+        self.extra: list[bytes] = []
+        self.failure: CallError | None = None
+        self.hangs: set[str] = set()  # steps that never come to an end
+
+    async def _step(self, name: str) -> None:
+        self.steps.append(name)
+        if name in self.hangs:
+            await asyncio.Event().wait()
+        self.trouble(name)
+
+    def line(self, name: str, request: Request) -> bytes:
+        return encode(Line(name, list(request.messages), request.seed))
+
+    def read(self, line: bytes) -> LineResult | NeverBegun | None:
+        try:
+            result = _result(line)
+        except msgspec.DecodeError:
+            return None
+        if result.unanswered:
+            return NeverBegun(result.id, "expired")
+        if result.kind is not None:
+            return LineResult(result.id, failure=CallError(FailureKind(result.kind), "no"))
+        return LineResult(result.id, reply=result.reply)
+
+    async def upload(self, file: Path, token: str) -> str:
+        await self._step("upload")
+        name = f"file-{len(self.files)}"
+        self.files[name] = file.read_bytes()
+        return name
+
+    async def create(self, file_id: str, token: str) -> RemoteBatch:
+        await self._step("create")
+        if file_id not in self.files:
+            raise CallError(FailureKind.BAD_REQUEST, "no such file")
+        number = f"batch-{len(self.begun)}"
+        self.begun[number] = token
+        self.content[number] = [read_line(line) for line in self.files[file_id].splitlines()]
+        assert len({line.id for line in self.content[number]}) == len(self.content[number])
+        self.after("create")
+        return RemoteBatch(id=number, state="working")
+
+    async def find(self, token: str) -> RemoteBatch | None:
+        await self._step("find")
+        return next(
+            (RemoteBatch(id=n, state="working") for n, known in self.begun.items() if known == token), None
+        )
+
+    async def state(self, remote_id: str) -> RemoteBatch:
+        await self._step("state")
+        if remote_id not in self.begun:
+            raise CallError(FailureKind.NOT_FOUND, "no such batch")
+        self.seen[remote_id] += 1
+        if self.seen[remote_id] <= self.looks and remote_id not in self.cancelled:
+            return RemoteBatch(id=remote_id, state="working", done=0)
+        outcome, done = self.judge(remote_id, len(self.content[remote_id]))
+        files = (f"out-{remote_id}",) if outcome != "failed" or done else ()
+        return RemoteBatch(
+            id=remote_id, state="ended", outcome=outcome, files=files, done=done, failure=self.failure
+        )
+
+    async def cancel(self, remote_id: str) -> None:
+        await self._step("cancel")
+        self.cancelled.add(remote_id)
+
+    async def forget(self, file_id: str) -> None:
+        await self._step("forget")
+        self.files.pop(file_id, None)
+
+    async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
+        await self._step("download")
+        number = file_id.removeprefix("out-")
+        lines = self.content[number]
+        _, done = self.judge(number, len(lines))
+        results = []
+        for place, line in enumerate(lines):
+            if place >= done:
+                results.append(Result(line.id, unanswered=True))
+            elif (kind := self.kind(line)) is not None:
+                results.append(Result(line.id, kind=str(kind)))
+            else:
+                self.asked[line.seed] += 1
+                results.append(Result(line.id, respond(line.messages, seed=line.seed)))
+        temporary = to.with_name(f".{to.name}.tmp")
+        temporary.write_bytes(b"\n".join([*(encode(result) for result in results), *self.extra]) + b"\n")
+        temporary.rename(to)
+        await asyncio.sleep(0)
+
+    async def aclose(self) -> None:
+        return

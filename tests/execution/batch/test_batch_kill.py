@@ -1,0 +1,208 @@
+"""Batches through the whole program, the vendors' own SDKs and a real server, killed at any moment: each round is
+one batch, every answer is kept, and the files are those of the online run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.core.errors import RunError
+from edgen.core.files import target_name
+from edgen.store.ledger import batches_at
+from tests.execution.service import ROOT, Ended, edgen, end, equation, files, start
+
+pytestmark = pytest.mark.crash
+
+KILLS = 12  # at least two at each aim
+CONVERSATIONS = 24
+
+
+@contextlib.asynccontextmanager
+async def simulator(*options: str) -> AsyncIterator[str]:
+    """`edgen simulator` as its own process; yields its address."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "edgen", "simulator", "--port", "0", *options,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(30):
+            line = (await process.stdout.readline()).decode()
+        assert "http://" in line, line + (await process.stdout.read()).decode()
+        yield "http://" + line.partition("http://")[2].split("/")[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+def backend(kind: str, url: str) -> dict[str, Any]:
+    if kind == "openai":
+        return {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 3000}
+    return {"type": "gemini", "model": "gemini-m", "base_url": url, "seed": "auto", "max_tokens": 3000}
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "oneshot": {"prompt": "education_dialogue", "conversations": CONVERSATIONS},
+    "selfplay": {
+        "protocol": "selfplay",
+        "conversations": CONVERSATIONS // 3,
+        "selfplay": {"max_turns": 6, "closing": "student"},
+    },
+}
+
+
+def write_job(path: Path, kind: str, url: str, shape: str, **changes: Any) -> Path:
+    job = {
+        "name": "t",
+        "seed": 5,
+        "space": "education_dialogue",
+        "backends": {"default": backend(kind, url)},
+        "batch": {"poll": "0.2s"},
+        **SHAPES[shape],
+        **changes,
+    }
+    path.write_text(json.dumps(job))
+    return path
+
+
+def tokens(kind: str, url: str) -> list[str]:
+    """What the provider's batches are named, of all that it ever began."""
+    if kind == "openai":
+        headers, path = {"Authorization": "Bearer k"}, "/v1/batches?limit=100"
+    else:
+        headers, path = {"x-goog-api-key": "k"}, "/v1beta/batches?pageSize=1000"
+    with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=10) as answer:
+        said = json.loads(answer.read())
+    if kind == "openai":
+        assert not said.get("has_more")
+        return [batch["metadata"]["edgen"] for batch in said["data"]]
+    listed = said.get("operations") or said.get("batches") or []
+    return [(batch.get("metadata") or batch)["displayName"] for batch in listed]
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize("shape", ["oneshot", "selfplay"])
+async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, kind: str, shape: str) -> None:
+    async with simulator("--batch-seconds", "0.3") as url:
+        job = write_job(tmp_path / "job.yaml", kind, url, shape)
+        batch = await edgen(
+            "generate", job, "-o", tmp_path / "batch", "--via", "batch", "--json", timeout=120
+        )
+        online = await edgen("generate", job, "-o", tmp_path / "online", "--json")
+        named = tokens(kind, url)
+    assert batch.code == online.code, batch.err
+    assert equation(batch.facts)
+    assert files(tmp_path / "batch") == files(tmp_path / "online")
+    assert batch.facts["calls"]["made"] == online.facts["calls"]["made"]
+    made = batches_at(tmp_path / "batch" / "run.db")
+    assert sorted(named) == sorted(batch.token for batch in made)
+    assert set(Counter(batch.round for batch in made).values()) == {1}
+
+
+# What a run is at when it is killed; but for the last in the order in which a round comes to it, so that most starts
+# have little to do. A batch that was being created is done with by the next start, and not waited for any more.
+AIMS = ("preparing", "uploading", "waiting", "downloading", "reading", "creating")
+SHORT = ("preparing", "reading")  # what lasts but milliseconds
+HELD = 0.3  # seconds that the simulator has each of the others last, at least
+
+
+def at(folder: Path) -> tuple[int, str]:
+    """The last batch of a run, and what is being done with it."""
+    try:
+        made = batches_at(folder / "run.db")
+    except RunError:  # it is only being made
+        return 0, ""
+    if not made:
+        return 0, ""
+    batch = made[-1]
+    if batch.state != "sent":
+        known = {"preparing": "preparing", "ready": "uploading", "sending": "creating"}
+        return batch.number, known.get(batch.state, "")
+    names = [path.name for path in (folder / "run.batches").glob(f"*{batch.number:05d}.results-*")]
+    if any(map(target_name, names)):
+        return batch.number, "downloading"
+    return batch.number, "reading" if names else "waiting"
+
+
+def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Event) -> None:
+    """Kill a process when it has come to `aim`, `delay` seconds into it if that lasts; not where it was at that
+    when it was started, nor when it is over."""
+    before = at(folder)
+    while (seen := at(folder)) == before or seen[1] != aim:
+        if over.wait(0.001 if aim in SHORT else 0.02):
+            return
+    if aim not in SHORT:
+        time.sleep(delay)
+    if not over.is_set():
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_killed_at_any_moment_no_batch_is_sent_twice_and_none_is_lost(tmp_path: Path) -> None:
+    kinds = ("openai", "gemini")
+    for kind in kinds:
+        (tmp_path / kind).mkdir()
+    await asyncio.gather(*(killed_again_and_again(tmp_path / kind, kind) for kind in kinds))
+
+
+async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
+    rng = random.Random(kind)
+    folder = tmp_path / "run"
+    faults = f"batch_create_lost=1:{HELD},batch_slow=1:{HELD}"
+    async with simulator("--batch-seconds", str(4 * HELD), "--latency-ms", "0", "--faults", faults) as url:
+        job = write_job(tmp_path / "job.yaml", kind, url, "selfplay")
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        kills, hits, ours = 0, Counter[str](), list[str]()
+        while kills < KILLS or (kills < 2 * KILLS and min(hits[aim] for aim in AIMS) < 2):
+            ended = await killed(job, folder, AIMS[kills % len(AIMS)], rng.uniform(0, HELD / 2))
+            if ended.code == calm.code:
+                # All made, and the kills go on: from the beginning.
+                ours += assert_whole(folder, tmp_path / "calm")
+                shutil.rmtree(folder)
+                continue
+            assert ended.code == -signal.SIGKILL, ended.err
+            kills += 1
+            hits[at(folder)[1]] += 1
+        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json", timeout=120)
+        assert ended.code == calm.code, ended.err
+        named = tokens(kind, url)
+    ours += assert_whole(folder, tmp_path / "calm")
+    assert sorted(named) == sorted(ours), "one submission for each batch of a run, and no other"
+    assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
+    assert all(hits[aim] >= 2 for aim in AIMS), hits
+
+
+async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
+    """Start a run, or go on with one, until it has come to `aim`."""
+    over = threading.Event()
+    process = await start("generate", job, "-o", folder, "--via", "batch", "--json")
+    killing = asyncio.create_task(asyncio.to_thread(kill_at, aim, folder, process.pid, delay, over))
+    try:
+        return await end(process)
+    finally:
+        over.set()
+        await killing
+
+
+def assert_whole(folder: Path, calm: Path) -> list[str]:
+    """Returns the names of the run's batches."""
+    made = batches_at(folder / "run.db")
+    assert {batch.state for batch in made} == {"read"}
+    assert set(Counter(batch.round for batch in made).values()) == {1}, "one submission a round"
+    assert files(folder) == files(calm)
+    return [batch.token for batch in made]

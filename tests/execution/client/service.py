@@ -1,0 +1,127 @@
+"""A model server as a queueing model, and the callers that keep it busy, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.window import Verdict
+from tests.clock import run_virtual
+
+Seconds = Callable[[random.Random], float]
+
+
+def constant(seconds: float) -> Seconds:
+    return lambda _rng: seconds
+
+
+def lognormal(mean: float, sigma: float) -> Seconds:
+    """Seconds with that mean, however wide the spread."""
+    return lambda rng: mean * rng.lognormvariate(-sigma * sigma / 2, sigma)
+
+
+@dataclass(frozen=True)
+class Call:
+    ended: float
+    latency: float
+    verdict: Verdict
+    window: int
+
+
+@dataclass
+class Service:
+    """`slots` calls are worked on at once and the rest queue in order; None: all at once.
+
+    Calls beyond `refuse_above` at once are refused within 50 ms. `seconds` may be changed midway. `shut`: of
+    every so many seconds (the first) those from the second on nothing is taken. `retry_after`: what refusals say.
+    """
+
+    seconds: Seconds
+    slots: int | None = None
+    refuse_above: int | None = None
+    refuse_share: float = 0.0
+    shut: tuple[float, float] | None = None
+    retry_after: float | None = None
+    rng: random.Random = field(default_factory=lambda: random.Random(11))
+
+    def __post_init__(self) -> None:
+        self._queue = asyncio.Semaphore(self.slots or 1_000_000)
+        self._inside = 0
+
+    async def answer(self) -> Verdict:
+        full = self.refuse_above is not None and self._inside >= self.refuse_above
+        if self.shut is not None and asyncio.get_running_loop().time() % self.shut[0] >= self.shut[1]:
+            full = True
+        if full or self.rng.random() < self.refuse_share:
+            await asyncio.sleep(0.05)
+            return Verdict.CONGESTED
+        self._inside += 1
+        try:
+            async with self._queue:
+                await asyncio.sleep(self.seconds(self.rng))
+        finally:
+            self._inside -= 1
+        return Verdict.OK
+
+
+def busy(
+    service: Service, *, in_flight: int, until: float, change: tuple[float, Seconds] | None = None
+) -> list[Call]:
+    """All calls that end before `until` when there is always more to do.
+
+    `change`: from that moment on the service takes that long.
+    """
+    calls: list[Call] = []
+
+    async def caller(admission: Admission) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            ticket = await admission.admit(0)
+            started = clock()
+            verdict = await service.answer()
+            calls.append(Call(clock(), clock() - started, verdict, admission.window))
+            retry_after = service.retry_after if verdict is Verdict.CONGESTED else None
+            admission.settle(ticket, tokens=None, verdict=verdict, retry_after=retry_after)
+            if retry_after is not None:  # and others go meanwhile, if they may
+                await asyncio.sleep(retry_after + service.rng.random() / 2)
+
+    async def main() -> None:
+        admission = Admission(in_flight=in_flight, requests_per_minute=None, tokens_per_minute=None)
+        tasks = [asyncio.create_task(caller(admission)) for _ in range(in_flight + 4)]
+        if change is not None:
+            await asyncio.sleep(change[0])
+            service.seconds = change[1]
+        await asyncio.sleep(until - asyncio.get_running_loop().time())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    run_virtual(main())
+    return calls
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of the calls that ended from `start` on: answers a second, their mean latency in seconds,
+    the share refused, the smallest and the mean window."""
+
+    rate: float
+    latency: float
+    refused: float
+    smallest: int
+    window: float
+
+
+def summary(calls: list[Call], start: float) -> Summary:
+    late = [call for call in calls if call.ended >= start]
+    answered = [call for call in late if call.verdict is Verdict.OK]
+    return Summary(
+        rate=len(answered) / (late[-1].ended - start),
+        latency=sum(call.latency for call in answered) / len(answered),
+        refused=1 - len(answered) / len(late),
+        smallest=min(call.window for call in late),
+        window=sum(call.window for call in late) / len(late),
+    )

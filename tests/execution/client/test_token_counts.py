@@ -1,0 +1,59 @@
+"""Counting tokens before anybody has."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgen.core.values import Message
+from edgen.prompting.token_bound import (
+    prompt_token_bound,
+    prompt_token_estimate,
+    prompt_token_floor,
+    text_token_bound,
+    text_token_floor,
+)
+
+pytestmark = pytest.mark.unit
+
+TEXTS = ["", "a", "The teacher wants to teach the student.", "分数の足し算", "🙂" * 50, "\ud800"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_bound_is_above_bytes_and_estimate_near_a_quarter(text: str) -> None:
+    size = len(text.encode(errors="surrogatepass"))
+    messages = (Message("system", text), Message("user", text))
+    assert prompt_token_bound(messages) >= 2 * size + 8
+    assert 2 * size / 4 <= prompt_token_estimate(messages) <= 2 * size / 4 + 12
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_the_estimate_is_never_above_the_bound(texts: list[str]) -> None:
+    messages = [Message("user", text) for text in texts]
+    assert 0 < prompt_token_estimate(messages) <= prompt_token_bound(messages)
+
+
+@given(st.text())
+def test_the_floor_is_a_sixteenth_of_the_bytes(text: str) -> None:
+    size = len(text.encode(errors="surrogatepass"))
+    assert text_token_floor(text) == prompt_token_floor([Message("user", text)]) == size // 16
+    assert text_token_bound(text) == size
+
+
+LANGUAGES = {
+    "Hindi": "शिक्षक छात्र को प्रकाश संश्लेषण के बारे में पढ़ाना चाहता है और छात्र प्रश्न पूछता है। ",
+    "Tamil": "ஆசிரியர் மாணவருக்கு ஒளிச்சேர்க்கை பற்றி கற்பிக்க விரும்புகிறார். ",
+    "Thai": "ครูต้องการสอนนักเรียนเกี่ยวกับการสังเคราะห์ด้วยแสง นักเรียนถามคำถามมากมาย ",
+    "Georgian": "მასწავლებელს სურს ასწავლოს მოსწავლეს ფოტოსინთეზის შესახებ. ",
+    "English": "The teacher wants to teach the student about photosynthesis, and the student asks. ",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_honest_count_of_a_language_is_below_the_floor(language: str) -> None:
+    """By the vocabulary that gets the most bytes out of a token of those that are at hand."""
+    bpe_openai = pytest.importorskip("bpe_openai")
+    text = LANGUAGES[language] * 10
+    honest = len(bpe_openai.get_encoding("o200k_base").encode_ordinary(text))
+    assert honest >= 1.3 * text_token_floor(text)

@@ -1,0 +1,179 @@
+"""A Chat Completions server that remembers what it was asked, and a way to run `edgen` against it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from edgen.core.values import Message
+from edgen.simulator.text import respond
+from tests import ROOT
+
+Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
+
+
+@dataclass
+class Service:
+    """Answers as the simulator does. `asked` counts requests by their seed, which in a job with
+    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
+    others wait for `release`: so a process is at work for as long as a test needs it to be."""
+
+    latency: float = 0.0
+    trouble: Trouble | None = None
+    url: str = ""
+    asked: Counter[int] = field(default_factory=Counter)
+    answered: Counter[int] = field(default_factory=Counter)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    hold_after: int | None = None
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        self.released.set()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body: dict[str, Any] = msgspec.json.decode(await request.read())
+        seed = body.get("seed", 0)
+        self.asked[seed] += 1
+        if self.trouble is not None and (response := await self.trouble(self, seed)) is not None:
+            return response
+        if self.hold_after is not None and self.asked.total() > self.hold_after:
+            await self.released.wait()
+        await asyncio.sleep(self.latency)
+        self.answered[seed] += 1
+        messages = [Message(m["role"], m["content"]) for m in body["messages"]]
+        reply = respond(messages, seed=seed, max_tokens=body.get("max_tokens"))
+        return completion(reply.text, reply.finish_reason)
+
+
+def completion(text: str, finish_reason: str = "stop") -> web.Response:
+    """A Chat Completions answer."""
+    answer = {
+        "model": "recorded",
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 20},
+    }
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+
+@contextlib.asynccontextmanager
+async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
+    """Run a service on a port of this machine, a free one without a number. At the end connections break."""
+    runner = web.ServerRunner(web.Server(service.handle), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
+    await site.start()
+    service.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield service
+    finally:
+        await runner.cleanup()
+
+
+def port_of(service: Service) -> int:
+    """Where it runs, to run it there again."""
+    return int(service.url.split(":")[2].split("/")[0])
+
+
+def job_text(url: str, **changes: Any) -> str:
+    """A job for the service, as YAML (which JSON is)."""
+    job: dict[str, Any] = {
+        "name": "t",
+        "seed": 3,
+        "conversations": 300,
+        "space": "education_dialogue",
+        "prompt": "education_dialogue",
+        "backends": {"default": {"type": "openai", "model": "recorded", "base_url": url, "seed": "auto"}},
+        "limits": {"in_flight": 32},
+    }
+    return json.dumps(job | changes)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an edgen process ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def facts(self) -> Any:
+        return json.loads(self.out)
+
+
+def use_default_signals() -> None:
+    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+async def start(*arguments: str | Path) -> asyncio.subprocess.Process:
+    """Start `edgen` with the arguments."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "edgen",
+        *map(str, arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        preexec_fn=use_default_signals,
+    )
+
+
+async def end(process: asyncio.subprocess.Process, timeout: float = 180) -> Ended:
+    """Wait for it."""
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), timeout)
+    except TimeoutError:
+        process.send_signal(signal.SIGKILL)
+        raise
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def edgen(*arguments: str | Path, timeout: float = 180) -> Ended:
+    """Run `edgen` to its end."""
+    return await end(await start(*arguments), timeout)
+
+
+async def until_it_says(process: asyncio.subprocess.Process, words: str) -> None:
+    """Return when the process has said that on stderr."""
+    assert process.stderr is not None
+    while words not in (line := (await process.stderr.readline()).decode()):
+        assert line, f"it ended without saying {words!r}"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The finished files of a run, byte for byte."""
+    return {path.name: path.read_bytes() for path in sorted((folder / "shards").iterdir())}
+
+
+def equation(facts: Any) -> bool:
+    """planned = accepted + rejected + failed + pending"""
+    ended = facts["accepted"] + sum(facts["rejected"].values()) + sum(facts["failed"].values())
+    return bool(facts["planned"] == ended + facts["pending"])
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file; returns where."""
+    path.write_text(text)
+    return path
+
+
+def error(status: int, message: str = "no", **headers: str) -> web.Response:
+    """An error in the format of Chat Completions."""
+    body = json.dumps({"error": {"message": message, "type": "t", "code": None}})
+    return web.Response(status=status, text=body, headers=headers, content_type="application/json")

@@ -1,0 +1,129 @@
+"""Self-play through the whole program: what replicates share is asked once, and any turn can be resumed at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
+from tests.execution.test_kill import stored_calls
+
+SELFPLAY: dict[str, Any] = {
+    "protocol": "selfplay",
+    "prompt": None,
+    "replicates": 3,
+    "branch": {"at": "sampled"},
+    "selfplay": {"closing": "student", "max_turns": 12},
+}
+
+
+def records(folder: Path) -> dict[str, Any]:
+    found = [
+        json.loads(path.read_text()) for path in sorted((folder / "shards").glob("conversations_*.json"))
+    ]
+    return {record["id"]: record for shard in found for record in shard}
+
+
+async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> None:
+    async with serve(Service(latency=0.005)) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=20, **SELFPLAY))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        assert ended.code == 0, ended.err
+    assert ended.facts["accepted"] == 60
+    assert set(service.asked.values()) == {1}
+    made = records(tmp_path / "run")
+    turns = own = 0
+    for index in range(20):
+        base, *others = (made[f"t-{index:06d}-r{replicate}"] for replicate in range(3))
+        assert "branch" not in base["provenance"]
+        for other in others:
+            at = other["provenance"]["branch"]
+            assert other["conversation"][:at] == base["conversation"][:at]
+            assert base["conversation"][at]["role"] == "Teacher"
+            own += len(other["conversation"]) - at
+            turns += len(other["conversation"])
+    # What the replicates asked themselves: their own turns and their closing questions, nothing shared.
+    bases = sum(len(made[f"t-{index:06d}-r0"]["conversation"]) for index in range(20))
+    assert own < turns
+    assert ended.facts["calls"]["made"] == bases + own + 60 == service.asked.total()
+
+
+@pytest.mark.crash
+async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_came_to(
+    tmp_path: Path,
+) -> None:
+    rng = random.Random(8)
+    async with serve(Service(latency=0.01)) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=30, limits={"in_flight": 8}, **SELFPLAY))
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        assert calm.code == 0, calm.err
+        calls = service.asked.total()
+        service.asked.clear()
+        folder = tmp_path / "killed"
+        for _ in range(8):
+            before, asked = stored_calls(folder), Counter(service.asked)
+            process = await start("generate", job, "-o", folder, "--json")
+            aim = service.asked.total() + rng.randint(5, calls // 9)
+            while process.returncode is None and service.asked.total() < aim:
+                await asyncio.sleep(0.002)
+            if process.returncode is None:
+                process.kill()
+            await end(process)
+            again = {seed for seed in service.asked if service.asked[seed] > asked[seed]}
+            assert not again & before, "an answer that was stored was asked for again"
+            if stored_calls(folder):
+                status = await edgen("status", folder, "--json")
+                assert equation(status.facts)
+        ended = await edgen("generate", job, "-o", folder, "--json")
+        assert ended.code == 0, ended.err
+        assert ended.facts["calls"]["made"] == calls
+        assert files(folder) == files(tmp_path / "calm")
+        service.asked.clear()
+        again = await edgen("generate", job, "-o", folder, "--json")
+        assert again.code == 0
+        assert not service.asked
+
+
+async def test_more_replicates_ask_only_what_is_new(tmp_path: Path) -> None:
+    async with serve(Service()) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=10, **SELFPLAY))
+        assert (await edgen("generate", job, "-o", tmp_path / "run")).code == 0
+        before = records(tmp_path / "run")
+        asked = set(service.asked)
+        more = await edgen("generate", job, "-o", tmp_path / "run", "--set", "replicates=4", "--json")
+        assert more.code == 0, more.err
+    assert set(service.asked.values()) == {1}
+    assert more.facts["accepted"] == 40
+    after = records(tmp_path / "run")
+    assert {key: after[key] for key in before} == before
+    assert len(set(service.asked) - asked) < len(asked)
+
+
+async def test_both_sides_on_one_service_share_its_limit(tmp_path: Path) -> None:
+    """in_flight is what a service takes, however many roles it plays."""
+    running = most = 0
+
+    async def counted(_service: Service, _seed: int) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+
+    async with serve(Service(trouble=counted)) as service:
+        backend = {"type": "openai", "model": "m", "base_url": service.url, "seed": "auto"}
+        job = tmp_path / "job.yaml"
+        changes = {**SELFPLAY, "backends": {"teacher": backend, "student": {**backend, "temperature": 0.5}}}
+        job.write_text(job_text(service.url, conversations=20, limits={"in_flight": 5}, **changes))
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        assert ended.code == 0, ended.err
+    assert 3 <= most <= 5

@@ -1,0 +1,54 @@
+"""A service that closes now and then, on a real clock: the open time is used, and hardly a call is wasted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.execution.service import Service, end, equation, error, job_text, serve, start, write
+
+PERIOD, OPEN, RETRY_AFTER = 9.0, 6.0, 1  # seconds: a third of what a real one might take
+CALLERS = 50  # few enough for any machine to keep up with
+
+
+class Closing(Service):
+    """Refuses everything in the last third of each period; the first call begins the first one."""
+
+    def __init__(self, latency: float) -> None:
+        super().__init__(latency=latency, trouble=self._door)
+        self.began: float | None = None
+        self.refused = 0
+
+    async def _door(self, _service: Service, _seed: int) -> web.StreamResponse | None:
+        now = asyncio.get_running_loop().time()
+        self.began = self.began or now
+        if (now - self.began) % PERIOD < OPEN:
+            return None
+        self.refused += 1
+        return error(429, "closed", **{"Retry-After": str(RETRY_AFTER)})
+
+
+@pytest.mark.parametrize("latency", [0.4])
+@pytest.mark.crash
+async def test_most_of_the_open_time_is_used(tmp_path: Path, latency: float) -> None:
+    async with serve(Closing(latency)) as service:
+        assert isinstance(service, Closing)
+        limits = {"in_flight": CALLERS}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=100_000, limits=limits))
+        process = await start("generate", job, "-o", tmp_path / "run", "--json")
+        while service.began is None:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(2 * PERIOD - 1.0)  # to within the second time that it is closed
+        answered, refused = service.answered.total(), service.refused
+        process.send_signal(signal.SIGTERM)
+        ended = await end(process)
+    assert ended.code == 143, ended.err
+    assert equation(ended.facts)
+    assert not ended.facts["failed"]
+    assert refused >= 3, "it was not closed at all"
+    assert answered >= 0.6 * CALLERS / latency * 2 * OPEN
+    assert refused < 0.05 * (answered + refused)

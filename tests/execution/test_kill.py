@@ -1,0 +1,76 @@
+"""A run that is killed, and killed again, ends as one that was left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from edgen.core.values import Address
+from edgen.protocols.base import call_seed
+from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
+
+pytestmark = pytest.mark.crash
+
+KILLS = 20
+CONVERSATIONS = 600
+IN_FLIGHT = 16
+
+
+def stored_calls(folder: Path) -> set[int]:
+    """The seeds of the calls whose answers the ledger holds."""
+    if not (folder / "run.db").exists():
+        return set()
+    with sqlite3.connect(folder / "run.db") as ledger:
+        try:
+            rows = ledger.execute("SELECT scenario, task, step, attempt FROM replies").fetchall()
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return set()
+    return {call_seed(3, Address(*row)) for row in rows}
+
+
+async def test_killed_at_twenty_random_moments_a_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    rng = random.Random(20)
+    async with serve(Service(latency=0.02)) as service:
+        job = tmp_path / "job.yaml"
+        job.write_text(job_text(service.url, conversations=CONVERSATIONS, limits={"in_flight": IN_FLIGHT}))
+        calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
+        assert calm.code == 0, calm.err
+        assert calm.facts["accepted"] == CONVERSATIONS
+        assert set(service.asked.values()) == {1}
+
+        service.asked.clear()
+        folder = tmp_path / "killed"
+        kills = repeated = 0
+        while kills < KILLS:
+            before, asked = stored_calls(folder), service.asked.copy()
+            process = await start("generate", job, "-o", folder, "--json")
+            # Some kills hit the start-up; most hit the middle of the work.
+            if rng.random() < 0.2:
+                await asyncio.sleep(rng.uniform(0.05, 0.4))
+            else:
+                aim = service.asked.total() + rng.randint(1, CONVERSATIONS // KILLS)
+                while process.returncode is None and service.asked.total() < aim:
+                    await asyncio.sleep(0.002)
+            if process.returncode is None:
+                process.kill()
+                kills += 1
+            await end(process)
+            again = {seed for seed in service.asked if service.asked[seed] > asked[seed]}
+            assert not again & before, "an answer that was stored was asked for again"
+            repeated += sum(1 for seed in again if asked[seed])
+            if (folder / "run.db").exists() and stored_calls(folder):
+                status = await edgen("status", folder, "--json")
+                assert status.code == 0, status.err
+                assert equation(status.facts)
+                assert status.facts["state"] in ("stopped", "complete")
+        assert repeated <= KILLS * IN_FLIGHT, "more was asked again than can have been in flight"
+
+        ended = await edgen("generate", job, "-o", folder, "--json")
+        assert ended.code == 0, ended.err
+        assert ended.facts["state"] == "complete"
+        assert ended.facts["calls"]["made"] == CONVERSATIONS
+        assert files(folder) == files(tmp_path / "calm")

@@ -1,0 +1,134 @@
+"""The scheduler with scripted backends: bugs surface, many workers cost little, refusals hold nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.config import Job
+from edgen.core.errors import CallError, FailureKind, ProviderError
+from edgen.core.resources import find
+from edgen.core.values import Reply, Request
+from edgen.execution.run import Run
+from edgen.planning.plan import Plan
+from edgen.prompting import load_prompt
+from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.text import respond
+from edgen.space import load_space
+from edgen.space.variables import EDUCATION_VARIABLES
+from edgen.store.ledger import Ledger, run_status
+from edgen.store.run_folder import RunFolder
+
+pytestmark = pytest.mark.unit
+
+
+class Scripted:
+    """A backend that does what the test says, call by call."""
+
+    def __init__(self, *script: Exception | None, delay: float = 0.0) -> None:
+        self.script = list(script)
+        self.delay = delay
+        self.calls = 0
+        self.most = 0
+        self._now = 0
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"type": "scripted"}
+
+    @property
+    def model(self) -> str:
+        return "scripted"
+
+    async def complete(self, request: Request) -> Reply:
+        self.calls += 1
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            await asyncio.sleep(self.delay)
+        finally:
+            self._now -= 1
+        if self.script and (trouble := self.script.pop(0)) is not None:
+            raise trouble
+        return respond(request.messages, seed=request.seed)
+
+    async def models(self) -> list[str] | None:
+        return None
+
+    async def aclose(self) -> None:
+        return
+
+
+def plan(**changes: Any) -> Plan:
+    values: dict[str, Any] = {
+        "name": "t", "conversations": 30, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
+    }  # fmt: skip
+    return Plan(
+        Job(**(values | changes)),
+        load_space(find("preference_space", "education_dialogue")),
+        {"default": load_prompt(find("prompts", "education_dialogue"), EDUCATION_VARIABLES)},
+    )
+
+
+async def execute(folder: Path, backend: Scripted, **changes: Any) -> None:
+    rundir = RunFolder(folder)
+    rundir.prepare()
+    async with Ledger(rundir.ledger) as ledger:
+        run = Run(plan(**changes), {"default": backend}, rundir, ledger)
+        run.adopt(lambda _: None)
+        await run.execute()
+
+
+async def test_a_bug_in_an_adapter_surfaces_and_what_was_answered_is_kept(tmp_path: Path) -> None:
+    backend = Scripted(*[None] * 10, ZeroDivisionError("a bug"), delay=0.01)
+    with pytest.raises(ZeroDivisionError):
+        await execute(tmp_path / "run", backend)
+    assert run_status(tmp_path / "run" / "run.db").counts.made >= 10
+    await execute(tmp_path / "run", Scripted())
+    assert run_status(tmp_path / "run" / "run.db").accepted == 30
+
+
+async def test_a_request_that_is_never_taken_fails_alone(tmp_path: Path) -> None:
+    backend = Scripted(CallError(FailureKind.CONTEXT_OVERFLOW, "too long"))
+    with pytest.raises(Exception, match="29 of 30"):
+        await execute(tmp_path / "run", backend)
+    assert backend.calls == 30, "it is not tried again within a run"
+    assert run_status(tmp_path / "run" / "run.db").failed == {"context_overflow": 1}
+
+
+@pytest.mark.parametrize("kind", sorted(FailureKind))
+async def test_every_kind_of_failure_ends_in_an_outcome_or_a_sentence(
+    tmp_path: Path, kind: FailureKind
+) -> None:
+    """No kind turns for ever, and none is a traceback."""
+    limits = {"attempts": 2, "stop_after_failures": 3, "give_up_after": 1}
+    backend = Scripted(*[CallError(kind, "no", retry_after=0.01) for _ in range(5000)])
+    from edgen.config import Limits
+
+    with pytest.raises(ProviderError, match="same command again"):
+        await execute(tmp_path / "run", backend, limits=Limits(**limits))
+    status = run_status(tmp_path / "run" / "run.db")
+    assert status.accepted == 0
+    assert status.planned == status.pending + sum(status.failed.values())
+
+
+async def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
+    from edgen.config import Limits
+
+    backend = Scripted(delay=random.Random(1).uniform(0.001, 0.004))
+    await execute(tmp_path / "run", backend, conversations=100, limits=Limits(in_flight=7))
+    assert 5 <= backend.most <= 7
+
+
+async def test_thousands_of_workers_end_as_quickly_as_few(tmp_path: Path) -> None:
+    from edgen.config import Limits
+
+    started = time.process_time()
+    await execute(tmp_path / "run", Scripted(), conversations=50, limits=Limits(in_flight=10_000))
+    assert time.process_time() - started < 5

@@ -1,0 +1,31 @@
+"""What a service calls its model becomes part of records and cards: one line, whatever it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgen.core.values import Reply
+from edgen.protocols.task import Spent
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_models_name_is_one_line_without_controls() -> None:
+    spent = Spent()
+    spent.add(
+        Reply("text", model="m\n---\nsource: x\x1b[31m\u202e" + "y" * 500),
+        b"key",
+        "default",
+        "openai",
+        "asked",
+    )
+    name = spent.by_role["default"].model
+    assert name.isprintable()
+    assert name.startswith("m --- source: x")
+    assert len(name) <= 200
+
+
+def test_a_reply_without_a_name_has_the_one_that_was_asked_for() -> None:
+    spent = Spent()
+    spent.add(Reply("text"), b"key", "default", "openai", "asked")
+    assert spent.by_role["default"].model == "asked"

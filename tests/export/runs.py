@@ -1,0 +1,216 @@
+"""Runs in memory, to export from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, parse_job
+from edgen.core import resources
+from edgen.core.errors import RunError
+from edgen.core.pair import (
+    Candidate,
+    Compare,
+    HumanSignal,
+    HumanVote,
+    Label,
+    OracleSignal,
+    Pair,
+    ProbabilitySignal,
+    Side,
+    SideName,
+    Signals,
+    Verdict,
+)
+from edgen.core.registry import find, names
+from edgen.core.values import END_MARKER, Role, Scenario, Turn
+from edgen.export.chat import Chat, make_chat
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions, Opening
+from edgen.families.base import Family
+from edgen.families.education import EDUCATION
+from edgen.space import Space, load_space
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import AcceptedConversation, Compared
+from tests.scenarios import scenario_of
+
+HALF = scenario_of(
+    0,
+    "fractions",
+    "drawings",
+    "sulks in a corner",
+    "long lectures",
+    "speaks louder",
+)
+NO_LABELS = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
+
+
+@dataclass
+class MemoryRun:
+    """A run whose conversations and pairs are lists; None for pairs: they were never made."""
+
+    taught: Sequence[AcceptedConversation] = ()
+    pairs: Sequence[Compared] | None = ()
+    simulated: bool = True
+    name: str = "tiny"
+    breaks_after: int | None = None
+    space: Space = field(default_factory=lambda: SPACE)
+    family: Family = EDUCATION
+
+    @property
+    def job(self) -> Job:
+        return job()
+
+    @property
+    def rundir(self) -> RunFolder:
+        return RunFolder(Path("runs") / self.name)
+
+    def conversations(self) -> Iterator[AcceptedConversation]:
+        yield from self.taught
+
+    def compared(self) -> Iterator[Compared]:
+        if self.pairs is None:
+            raise RunError("tiny: there are no pairs; make them with 'edgen pairs'.")
+        for i, compared in enumerate(self.pairs):
+            if i == self.breaks_after:
+                raise RunError("tiny: the ledger cannot be read.")
+            yield compared
+
+    def describe(self) -> dict[str, Any]:
+        return {"job": msgspec.to_builtins(self.job), "simulated": self.simulated, "accepted": {"tiny": 3}}
+
+
+def job() -> Job:
+    value = {
+        "name": "tiny",
+        "seed": 7,
+        "conversations": 3,
+        "space": "education_dialogue",
+        "protocol": "oneshot",
+        "prompt": "education_dialogue",
+        "backends": {"default": {"type": "openai", "model": "m-1", "base_url": "http://10.9.8.7:1/v1"}},
+        "shards": {"train": 2, "test": 1},
+    }
+    return parse_job(value, "job")
+
+
+SPACE = load_space(resources.find("preference_space", "education_dialogue"))
+FORMATS: dict[str, Format] = {name: find("format", name) for name in names("format")}
+
+
+def chat(train: Role = "Teacher", opening: Opening = "user") -> Chat:
+    return make_chat(ExportOptions(train=train.lower(), opening=opening), SPACE)
+
+
+def turns(*lines: str) -> tuple[Turn, ...]:
+    """`"T hello", "S hi"`."""
+    roles: dict[str, Role] = {"T": "Teacher", "S": "Student"}
+    return tuple(Turn(roles[line[0]], line[2:]) for line in lines)
+
+
+def scenario(index: int) -> Scenario:
+    return msgspec.structs.replace(HALF, index=index)
+
+
+def candidate(index: int, number: int, said: tuple[Turn, ...], simulated: bool = True) -> Candidate:
+    return Candidate(
+        id=f"tiny-{index:06d}-r{number}",
+        scenario=index,
+        replicate=number,
+        turns=said,
+        ended_by=said[-1].role,
+        simulated=simulated,
+    )
+
+
+def lesson(index: int, number: int, said: tuple[Turn, ...], split: str = "train") -> AcceptedConversation:
+    who = scenario(index)
+    texts = [{"role": turn.role, "text": turn.text} for turn in said]
+    texts[-1]["text"] += f" {END_MARKER}"
+    record = {
+        "background_info": {
+            "topic": who["topic"],
+            "student_prefrences": who["student_preference"],
+            "teacher_prefrences": who["teacher_preference"],
+            "student_reactions": who["student_reaction"],
+            "teacher_reactions": who["teacher_reaction"],
+        },
+        "conversation": texts,
+        "id": f"tiny-{index:06d}-r{number}",
+        "probability": None,
+        "ended_by": said[-1].role,
+    }
+    return AcceptedConversation(candidate(index, number, said), who, split, record)  # type: ignore[arg-type]
+
+
+def oracle(
+    p: float, *, tie: bool = False, judge: str = "0123456789abcdef", compare: Compare = "conversation"
+) -> OracleSignal:
+    return OracleSignal(
+        judge=judge,
+        model="judge-1",
+        compare=compare,
+        verdicts=(Verdict(order="ab", vote=0, choice="a"), Verdict(order="ba", vote=0, choice=None)),
+        wins_ab=p,
+        wins_ba=p,
+        p=p,
+        tie=tie,
+        abstain=False,
+    )
+
+
+def human(p: float) -> HumanSignal:
+    return HumanSignal(votes=(HumanVote(rater="r", choice="a"),), p=p, tie=False)
+
+
+def compared(
+    index: int,
+    a: tuple[Turn, ...],
+    b: tuple[Turn, ...],
+    *,
+    chosen: SideName | None = "a",
+    p: float = 0.75,
+    left_out: str | None = None,
+    split: str = "train",
+    numbers: tuple[int, int] = (0, 1),
+    signals: Signals | None = None,
+    by: str = "oracle",
+    compare: Compare = "conversation",
+    simulated: Sequence[str] = ("conversations", "labels"),
+) -> Compared:
+    """`simulated` is what a simulator made: the conversations, the labels, both or nothing."""
+    label = None
+    if chosen is not None:
+        judge = {"judge": "0123456789abcdef", "compare": compare} if by == "oracle" else {}
+        label = Label(by=by, chosen=chosen, p=p, margin=2 * p - 1, **judge)  # type: ignore[arg-type]
+    played = "conversations" in simulated
+    sides = [candidate(index, number, said, played) for number, said in zip(numbers, (a, b), strict=True)]
+    pair = Pair(
+        id=f"tiny-{index:06d}-r{numbers[0]}-r{numbers[1]}",
+        scenario=index,
+        split=split,  # type: ignore[arg-type]
+        origin="replicates",
+        a=Side(id=sides[0].id, replicate=numbers[0]),
+        b=Side(id=sides[1].id, replicate=numbers[1]),
+        prefix_turns=0,
+        differs_at=None,
+        texts="0" * 16,
+        signals=_judged_by(
+            signals or Signals(probability=NO_LABELS, oracle=(oracle(p, compare=compare),)),
+            "labels" in simulated,
+        ),
+        label=label,
+        left_out=left_out,
+        provenance={"run": "tiny", "simulated": bool(simulated)},
+    )
+    return Compared(pair, sides[0], sides[1], scenario(index))
+
+
+def _judged_by(signals: Signals, simulated: bool) -> Signals:
+    """The signals, their judges simulated or not."""
+    judges = tuple(msgspec.structs.replace(signal, simulated=simulated) for signal in signals.oracle)
+    return msgspec.structs.replace(signals, oracle=judges)

@@ -1,0 +1,214 @@
+"""What the card of an export says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from edgen.core.pair import Compare
+from edgen.core.values import Turn
+from edgen.export.rows import REASONS
+from edgen.preferences.labels import UNLABELLED
+from tests.export.folders import BAD, GOOD, RUN, head, write
+from tests.export.runs import FORMATS, MemoryRun, compared, lesson, turns
+
+
+class TestCard:
+    def _text(self, tmp_path: Path, name: str = "trl-dpo", run: MemoryRun = RUN, **how: Any) -> str:
+        write(name, run, tmp_path / "out", **how)
+        return (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+    def test_counts_and_reasons(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path)
+        assert "| default | 1 | 1 |" in text
+        assert "| identical | 1 | both sides say the same |" in text
+
+    @pytest.mark.parametrize(
+        ("by", "parts", "banner"),
+        [
+            ("oracle", (), None),
+            ("oracle", ("labels",), "A simulated judge gave the labels of these conversations"),
+            (
+                "oracle",
+                ("conversations", "labels"),
+                "A simulator wrote these conversations and had a part in their labels.",
+            ),
+            (
+                "probability",
+                ("conversations",),
+                "A simulator wrote these conversations and had a part in their labels.",
+            ),
+            ("probability", ("labels",), None),  # a simulated judge spoke too, but gave no label
+            ("human", ("labels",), None),
+            ("human", ("conversations",), "A simulator wrote these conversations."),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["trl-dpo", "trl-kto", "openrlhf", "refuel", "trl-conversation", "mtpo"])
+    def test_says_what_a_simulator_made(
+        self, name: str, by: str, parts: tuple[str, ...], banner: str | None, tmp_path: Path
+    ) -> None:
+        run = MemoryRun(pairs=[compared(0, GOOD, BAD, by=by, simulated=parts)], simulated=False)
+        text = self._text(tmp_path, name, run)
+        assert ("rehearsal" in text) == (banner is not None)
+        assert banner is None or f"**{banner}" in text
+        assert ("simulated" in head(tmp_path / "out")["tags"]) == (banner is not None)
+        assert ("- simulated: `no`" in text) == (banner is None)
+
+    def test_says_of_exported_pairs_only_what_a_simulator_made(self, tmp_path: Path) -> None:
+        pairs = [
+            compared(0, GOOD, BAD, simulated=()),
+            compared(1, GOOD, GOOD, simulated=("labels",)),
+            compared(2, GOOD, BAD, chosen=None, left_out="margin", simulated=("labels",)),
+        ]
+        assert "rehearsal" not in self._text(tmp_path, run=MemoryRun(pairs=pairs, simulated=False))
+
+    @pytest.mark.parametrize("name", ["trl-sft", "trl-prompts", "ed"])
+    def test_a_simulated_judge_does_not_mark_conversations(self, name: str, tmp_path: Path) -> None:
+        pairs = [compared(0, GOOD, BAD, simulated=("labels",))]
+        real = MemoryRun(taught=RUN.taught, pairs=pairs, simulated=False)
+        assert "rehearsal" not in self._text(tmp_path / "real", name, real)
+        assert "simulated" not in head(tmp_path / "real" / "out")["tags"]
+        text = self._text(tmp_path / "played", name)
+        assert "**A simulator wrote these conversations. They are for rehearsal" in text
+        assert "- simulated: `conversations`" in text
+
+    @pytest.mark.parametrize("name", ["trl-dpo", "trl-kto", "openrlhf"])
+    def test_says_what_was_judged_of_a_turn(self, name: str, tmp_path: Path) -> None:
+        pairs = {how: compared(0, GOOD, BAD, compare=how) for how in get_args(Compare)}  # type: ignore[arg-type]
+        whole = self._text(tmp_path / "whole", name, MemoryRun(pairs=[pairs["conversation"]]))
+        assert "The labels were given to whole conversations; a row holds the turn" in whole
+        assert "compare=conversation`" in whole
+        assert "single responses" not in whole
+        single = self._text(tmp_path / "single", name, MemoryRun(pairs=[pairs["response"]]))
+        assert "The judge compared single responses" in single
+        assert "compare=response`" in single
+        assert "whole conversations;" not in single
+
+    @pytest.mark.parametrize("name", ["trl-conversation", "mtpo", "refuel"])
+    def test_says_where_whole_conversations_have_labels_of_responses(self, name: str, tmp_path: Path) -> None:
+        single = compared(0, GOOD, BAD, compare="response")
+        whole = compared(1, GOOD, BAD)
+        text = self._text(tmp_path / "whole", name, MemoryRun(pairs=[whole]))
+        assert "The labels were given to whole conversations." in text
+        assert "single responses" not in text
+        text = self._text(tmp_path / "single", name, MemoryRun(pairs=[single]))
+        assert "**The judge compared single responses, not whole conversations.**" in text
+        assert "were given to whole" not in text
+        text = self._text(tmp_path / "mixed", name, MemoryRun(pairs=[single, whole, whole]))
+        assert "**The judge compared single responses in 1 of 3 rows, not whole conversations.**" in text
+
+    @pytest.mark.parametrize("by", ["human", "probability"])
+    def test_other_sources_label_whole_conversations(self, by: str, tmp_path: Path) -> None:
+        """A judge that compared responses may have spoken too."""
+        text = self._text(tmp_path, run=MemoryRun(pairs=[compared(0, GOOD, BAD, by=by, compare="response")]))
+        assert "The labels were given to whole conversations; a row holds the turn" in text
+        assert f"- rows with a preference by `{by}`: 1" in text
+
+    def test_says_of_ties_what_the_judge_compared(self, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=[compared(0, GOOD, BAD, chosen=None, left_out="tie", compare="response")])
+        text = self._text(tmp_path, "mtpo", run)
+        assert "**The judge compared single responses, not whole conversations.**" in text
+        assert "A simulator wrote these conversations and had a part in their labels." in text
+
+    def test_mtpo_says_what_is_in_it(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path, "mtpo")
+        assert "(contradicted) is no label elsewhere; it is here with its own p" in text
+        assert "Pairs below the margin or beyond the number" in text
+
+    def test_kto_says_how_many_are_good_and_what_balances_them(self, tmp_path: Path) -> None:
+        def said(word: str) -> tuple[Turn, ...]:
+            return turns("T Hi.", "S Ok.", f"T {word}.", "S Bye.")
+
+        # One that beats three: 1 true, 3 false. The test split does not count for the weight.
+        more_bad = [compared(0, said("x"), said(word), numbers=(0, i)) for i, word in enumerate("abc", 1)]
+        text = self._text(
+            tmp_path / "bad", "trl-kto", MemoryRun(pairs=[*more_bad, compared(1, GOOD, BAD, split="test")])
+        )
+        assert "train has 1 true and 3 false rows, test has 1 true and 1 false rows." in text
+        assert "KTOConfig(desirable_weight=3.00)" in text
+        more_good = [compared(0, said(word), said("x"), numbers=(i, 9)) for i, word in enumerate("abc")]
+        more_good.append(compared(1, said("a"), said("y"), numbers=(0, 1)))
+        text = self._text(tmp_path / "good", "trl-kto", MemoryRun(pairs=more_good))
+        assert "train has 3 true and 2 false rows" in text
+        assert "KTOConfig(undesirable_weight=1.50)" in text
+        text = self._text(tmp_path / "even", "trl-kto", MemoryRun(pairs=[compared(0, GOOD, BAD)]))
+        assert "train has 1 true and 1 false rows" in text
+        assert "can stay at 1.0" in text
+        only_test = MemoryRun(pairs=[compared(0, GOOD, BAD, split="test")])
+        assert "No weight balances" in self._text(tmp_path / "none", "trl-kto", only_test)
+
+    def test_a_pairs_own_reasons_are_in_the_words_of_the_pairs(self, tmp_path: Path) -> None:
+        assert UNLABELLED.items() <= REASONS.items()
+        pairs = [compared(0, GOOD, BAD)]
+        pairs += [
+            compared(i, GOOD, BAD, chosen=None, left_out=reason) for i, reason in enumerate(UNLABELLED, 1)
+        ]
+        text = self._text(tmp_path, run=MemoryRun(pairs=pairs))
+        for reason, meaning in UNLABELLED.items():
+            assert f"| {reason} | 1 | {meaning} |" in text
+
+    def test_no_licence_unless_stated(self, tmp_path: Path) -> None:
+        self._text(tmp_path / "none")
+        assert "license" not in head(tmp_path / "none" / "out")
+        self._text(tmp_path / "mit", license="mit")
+        assert head(tmp_path / "mit" / "out")["license"] == "mit"
+
+    def test_says_what_it_was_made_with_and_no_address(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path)
+        assert "- job.backends.default.model: `m-1`" in text
+        who = "oracle · 0123456789abcdef · judge-1 · compare=conversation"
+        assert f"rows with a preference by `{who}`: 2" in text
+        assert "opening template: `export_opening`" in text
+        assert "10.9.8.7" not in text
+        assert "API_KEY" not in text
+
+    def test_what_others_named_has_no_meaning_in_markdown(self, tmp_path: Path) -> None:
+        class Odd(MemoryRun):
+            def describe(self) -> dict[str, Any]:
+                return {"model": "x`\n# <b>heading</b>"}
+
+        text = self._text(tmp_path, run=Odd(pairs=RUN.pairs))
+        assert "- model: `x' # <b>heading</b>`" in text
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_shows_how_to_load_it(self, name: str, tmp_path: Path) -> None:
+        text = self._text(tmp_path, name)
+        assert "THIS_FOLDER" in text
+        assert len(FORMATS[name].use.splitlines()) <= 6
+
+
+class TestDigest:
+    """What keeps `datasets` from taking one export for another."""
+
+    def _digests(self, folder: Path) -> dict[str, str]:
+        return {one["config_name"]: one["description"] for one in head(folder).get("configs", ())}
+
+    @pytest.mark.parametrize("name", [name for name in FORMATS if name != "convokit"])
+    def test_every_table_states_the_digest_of_its_rows(self, name: str, tmp_path: Path) -> None:
+        # of as many rows and of the same columns
+        begun = turns("T What is half of 6?", "S No idea.")
+        good, bad = (*begun, *GOOD[2:]), (*begun, *BAD[2:])
+        other = MemoryRun(
+            taught=[
+                lesson(one.scenario.index, one.candidate.replicate, good if one.candidate.replicate == 0 else bad, one.split)
+                for one in RUN.taught
+            ],
+            pairs=[compared(0, good, bad), compared(1, good, good), compared(2, good, bad, split="test")],
+        )  # fmt: skip
+        for place, run in (("one", RUN), ("same", RUN), ("other", other)):
+            write(name, run, tmp_path / place / "out")
+        one, same, different = (self._digests(tmp_path / place / "out") for place in ("one", "same", "other"))
+        assert one
+        assert one == same
+        assert one.keys() == different.keys()
+        for table, said in one.items():
+            assert said.startswith("sha256-")
+            assert len(said) == len("sha256-") + 64
+            assert different[table] != said
+
+    def test_two_formats_of_the_same_layout_differ(self, tmp_path: Path) -> None:
+        write("trl-sft", RUN, tmp_path / "sft")
+        write("trl-dpo", RUN, tmp_path / "dpo")
+        assert self._digests(tmp_path / "sft") != self._digests(tmp_path / "dpo")

@@ -1,0 +1,284 @@
+"""A folder that appears whole or not at all, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.core.errors import RunError, ShortError, StoppedError, TemplateError, UsageError
+from edgen.core.files import temporary
+from edgen.core.values import Role
+from edgen.export.options import Opening
+from edgen.preferences.labels import UNLABELLED
+from edgen.validation import Checker, find_inputs, read_records
+from tests.export.folders import BAD, GOOD, RUN, head, write
+from tests.export.runs import FORMATS, SPACE, MemoryRun, compared, lesson, turns
+
+
+def _read(path: Path) -> list[Any]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        rows: list[Any] = pyarrow.parquet.read_table(path).to_pylist()
+        return rows
+    if path.suffix == ".json":
+        return list(json.loads(path.read_text(encoding="utf-8")))
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+TABLES = [name for name in FORMATS if name != "convokit"]  # a corpus has no files of a split
+
+
+class TestFolder:
+    @pytest.mark.parametrize("name", TABLES)
+    def test_the_card_names_every_file_and_nothing_else_is_there(self, name: str, tmp_path: Path) -> None:
+        target = tmp_path / "not" / "there" / "yet"
+        exported = write(name, RUN, target)
+        named = {}
+        for i, config in enumerate(head(target)["configs"]):
+            assert config.get("default", False) == (i == 0)
+            for part in config["data_files"]:
+                files = sorted(target.glob(part["path"]))
+                named.update(dict.fromkeys(files))
+                rows = [row for file in files for row in _read(file)]
+                assert len(rows) == exported.rows[config["config_name"]][part["split"]] > 0
+                columns = next(
+                    t for t in FORMATS[name].tables_of(SPACE) if t.name == config["config_name"]
+                ).columns
+                assert all(list(row) == list(columns) for row in rows)
+        there = {path for path in target.rglob("*") if path.is_file()}
+        beside = {target / "README.md"}
+        if FORMATS[name].hub:
+            beside.add(target / "croissant.json")
+        assert there == {*named, *beside}
+        assert [path.name for path in target.parent.iterdir()] == ["yet"]
+
+    @pytest.mark.parametrize("name", TABLES)
+    def test_an_empty_split_has_no_file_and_is_not_named(self, name: str, tmp_path: Path) -> None:
+        run = MemoryRun(taught=[lesson(0, 0, GOOD)], pairs=[compared(0, GOOD, BAD)])
+        write(name, run, tmp_path / "out")
+        for config in head(tmp_path / "out")["configs"]:
+            assert [part["split"] for part in config["data_files"]] == ["train"]
+        assert not [p for p in (tmp_path / "out").rglob("*") if "test" in p.name or "eval" in p.name]
+
+    def test_an_empty_folder_is_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        write("trl-sft", RUN, tmp_path / "out")
+        assert (tmp_path / "out" / "train.jsonl").exists()
+
+    def test_a_link_to_an_empty_folder_is_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        write("trl-sft", RUN, tmp_path / "link")
+        assert (tmp_path / "real" / "train.jsonl").exists()
+        assert (tmp_path / "link").is_symlink()
+
+    def test_the_same_run_gives_the_same_bytes(self, tmp_path: Path) -> None:
+        for name in FORMATS:
+            write(name, RUN, tmp_path / "one" / name)
+            write(name, RUN, tmp_path / "two" / name)
+        one, two = (
+            {
+                p.relative_to(tmp_path / side): p.read_bytes()
+                for p in (tmp_path / side).rglob("*")
+                if p.is_file()
+            }
+            for side in ("one", "two")
+        )
+        assert one == two
+
+    def test_parquet_has_the_columns_of_the_trainer(self, tmp_path: Path) -> None:
+        many = MemoryRun(taught=[lesson(i, 0, GOOD) for i in range(2500)])  # three row groups
+        write("verl", many, tmp_path / "out")
+        rows = _read(tmp_path / "out" / "train.parquet")
+        assert [row["id"] for row in rows] == [f"tiny-{i:06d}-r0" for i in range(2500)]
+        assert rows[-1]["messages"][1] == {
+            "role": "assistant",
+            "content": "What is half of 4?",
+            "train": True,
+        }
+
+    def test_ed_is_what_validate_takes(self, tmp_path: Path) -> None:
+        write("ed", RUN, tmp_path / "out")
+        inputs = find_inputs(tmp_path / "out")
+        assert [path.name for path in inputs.files] == [
+            "conversations_eval.json",
+            "conversations_train1.json",
+            "conversations_train2.json",
+        ]
+        checker = Checker()
+        for path in inputs.files:
+            report = checker.file(str(path), read_records(path))
+            assert report.records == report.valid == 2
+            assert report.findings == ()
+
+
+class TestRefused:
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_a_folder_that_holds_something(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "kept.txt").write_text("mine")
+        with pytest.raises(UsageError, match="not empty, and nothing is overwritten"):
+            write(name, RUN, tmp_path)
+        assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
+
+    def test_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(UsageError, match="no folder"):
+            write("trl-sft", RUN, tmp_path / "file")
+        with pytest.raises(UsageError, match="file/below"):
+            write("trl-sft", RUN, tmp_path / "file" / "below")
+        assert (tmp_path / "file").read_text() == "mine"
+
+    def test_a_link_in_a_circle(self, tmp_path: Path) -> None:
+        (tmp_path / "a").symlink_to(tmp_path / "b")
+        (tmp_path / "b").symlink_to(tmp_path / "a")
+        with pytest.raises(UsageError, match=r"a: it cannot be"):
+            write("trl-sft", RUN, tmp_path / "a")
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_a_run_without_anything(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(ShortError, match=f"nothing to export as {name}"):
+            write(name, MemoryRun(), tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_run_whose_pairs_were_never_made(self, tmp_path: Path) -> None:
+        with pytest.raises(RunError, match="no pairs"):
+            write("trl-dpo", MemoryRun(pairs=None), tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_every_pair_left_out_is_told_with_the_counts(self, tmp_path: Path) -> None:
+        pairs = [
+            compared(0, GOOD, BAD, chosen=None, left_out="tie"),
+            compared(1, GOOD, BAD, chosen=None, left_out="tie"),
+            compared(2, GOOD, GOOD),
+        ]
+        with pytest.raises(ShortError) as caught:
+            write("trl-dpo", MemoryRun(pairs=pairs), tmp_path / "out")
+        assert "identical 1" in str(caught.value)
+        assert f"tie 2 ({UNLABELLED['tie']})" in str(caught.value)
+        assert "`edgen pairs runs/tiny --by oracle|probability|human` left out" in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(("train", "other"), [("Teacher", "student"), ("Student", "teacher")])
+    def test_pairs_that_part_at_the_other_side_are_told_how_to_train_it(
+        self, train: Role, other: str, tmp_path: Path
+    ) -> None:
+        said = {"Teacher": ("T Hi.", "S Yes."), "Student": ("T Hi.", "S Yes.")}[train]
+        other_said = ("T Hi.", "S No.") if train == "Teacher" else ("T Ho.", "S Yes.")
+        run = MemoryRun(pairs=[compared(0, turns(*said), turns(*other_said))])
+        with pytest.raises(ShortError, match=f"`--train {other}` trains that side") as caught:
+            write("trl-dpo", run, tmp_path / "out", train=train.lower())
+        assert "edgen pairs" not in str(caught.value)
+        right: Role = "Student" if train == "Teacher" else "Teacher"
+        assert write("trl-dpo", run, tmp_path / "out", train=right.lower()).left_out == {}
+
+    def test_pairs_of_which_one_goes_on_are_told_where_they_fit(self, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=[compared(0, turns("T Hi.", "S Yes."), turns("T Hi.", "S Yes.", "T More."))])
+        with pytest.raises(ShortError, match="`--to trl-conversation` and `--to mtpo`"):
+            write("trl-dpo", run, tmp_path / "out")
+        assert write("trl-conversation", run, tmp_path / "out").left_out == {}
+
+    @pytest.mark.parametrize(("name", "opening"), [("refuel", "both"), ("sharegpt", "system")])
+    def test_an_opening_that_does_not_fit_names_the_one_that_does(
+        self, name: str, opening: Opening, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ShortError, match="`--opening user`"):
+            write(name, RUN, tmp_path / "out", opening=opening)
+        write(name, RUN, tmp_path / "out")
+
+    @pytest.mark.parametrize(
+        ("name", "options", "said"),
+        [
+            ("trl-sft", {"opening": "loud"}, "opening: 'loud' is none of user, system, both."),
+            ("hf", {"files": "arrow"}, "files: 'arrow' is none of parquet, jsonl."),
+            ("csv", {"csv_safe": "yes"}, "csv_safe: 'yes' is none of True, False."),
+            ("trl-sft", {"train": 3}, "train: expected a text, not 3."),
+        ],
+    )
+    def test_a_choice_that_there_is_not(
+        self, name: str, options: dict[str, Any], said: str, tmp_path: Path
+    ) -> None:
+        with pytest.raises(UsageError) as caught:
+            write(name, RUN, tmp_path / "out", **options)
+        assert str(caught.value) == said
+
+    @pytest.mark.parametrize("below", [".", "exports", "pairs/new/deeper"])
+    def test_a_folder_inside_a_run(self, below: str, tmp_path: Path) -> None:
+        run = tmp_path / "run"
+        run.mkdir()
+        (run / "job.yaml").touch()
+        (run / "run.db").touch()
+        (tmp_path / "link").symlink_to(run)
+        for name in ("run", "link"):
+            with pytest.raises(UsageError, match="a run's folder is the run's; name a folder elsewhere"):
+                write("trl-sft", RUN, tmp_path / name / below)
+        assert sorted(path.name for path in run.iterdir()) == ["job.yaml", "run.db"]
+        write("trl-sft", RUN, tmp_path / "run-exports")
+
+    def test_a_job_beside_it_makes_no_run_of_a_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "job.yaml").touch()
+        write("trl-sft", RUN, tmp_path / "out")
+
+    @pytest.mark.parametrize("name", ["trl-dpo", "openrlhf", "mtpo"])
+    def test_a_reading_that_breaks_leaves_nothing(self, name: str, tmp_path: Path) -> None:
+        run = MemoryRun(pairs=RUN.pairs, breaks_after=2)
+        with pytest.raises(RunError, match="cannot be read"):
+            write(name, run, tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_opening_without_the_block_that_is_asked_for(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.j2"
+        path.write_text("Hello {{ role }}")
+        with pytest.raises(TemplateError, match="system"):
+            write("trl-sft", RUN, tmp_path / "out", opening="system", opening_prompt=path)
+        assert not (tmp_path / "out").exists()
+        write("trl-sft", RUN, tmp_path / "out", train="student", opening_prompt=path)
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
+    def test_a_full_disk_leaves_nothing(self, tmp_path: Path) -> None:
+        class Full(MemoryRun):
+            """Its reading finds the disk full."""
+
+            def conversations(self) -> Any:
+                yield from super().conversations()
+                with Path("/dev/full").open("wb", buffering=0) as full:
+                    full.write(b"x")
+
+        with pytest.raises(StoppedError, match="no room left"):
+            write("trl-sft", Full(taught=RUN.taught), tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.integration
+    def test_parquet_without_pyarrow_is_a_sentence(self) -> None:
+        code = (
+            "import sys; sys.modules['pyarrow'] = None\n"
+            "from edgen.core.errors import UsageError\n"
+            "from edgen.export.files import import_arrow\n"
+            "try: import_arrow()\n"
+            "except UsageError as error: print(error)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "[parquet]'" in done.stdout or "--extra parquet" in done.stdout
+
+    @pytest.mark.integration
+    def test_only_verl_needs_pyarrow(self) -> None:
+        code = "import sys, edgen.export.write; print('pyarrow' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "False\n"
+
+
+def test_a_leftover_of_a_killed_export_is_no_obstacle(tmp_path: Path) -> None:
+    stale = temporary(tmp_path / "out")
+    stale.mkdir()
+    (stale / "train.jsonl").write_text("half")
+    write("trl-sft", RUN, tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", stale.name}

@@ -1,0 +1,44 @@
+"""The examples of the layout of any roles and dimensions: each is judged as its file says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from edgen.core import resources
+from edgen.families.base import Provenance
+from edgen.families.dialogue import DIALOGUE
+from edgen.families.dialogue.record import Record
+from edgen.validation import problems
+
+pytestmark = pytest.mark.unit
+
+EXAMPLES = resources.folder("validators") / "dialogue_examples"
+SCHEMA = json.loads(resources.find("validators", DIALOGUE.schema).read_bytes())
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("*.json")), ids=lambda path: path.stem)
+def test_valid(path: Path) -> None:
+    record = json.loads(path.read_bytes())
+    assert problems(record) == []
+    if "provenance" in record:
+        assert json.loads(DIALOGUE.record(DIALOGUE.read(path.read_bytes()))) == record
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "invalid").glob("*.json")), ids=lambda path: path.stem)
+def test_invalid(path: Path) -> None:
+    example = json.loads(path.read_bytes())
+    found = [finding for finding in problems(example["record"]) if finding.severity == "error"]
+    for expected in example["expect"]:
+        assert any(one.path == expected["path"] and expected["contains"] in one.problem for one in found), (
+            found
+        )
+
+
+def test_the_schema_knows_the_keys_that_records_have() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert {*Record.__struct_fields__} <= {*SCHEMA["properties"]}
+    assert list(SCHEMA["properties"]["provenance"]["properties"]) == list(Provenance.__struct_fields__)

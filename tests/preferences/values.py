@@ -1,0 +1,169 @@
+"""Pairs for tests: built by hand, and random ones that a run could hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
+
+from edgen.core import pair as model
+from edgen.core.pair import (
+    Compare,
+    HumanSignal,
+    HumanVote,
+    JudgeDirected,
+    Label,
+    OracleSignal,
+    Order,
+    Pair,
+    ProbabilitySignal,
+    Side,
+    SideName,
+    Signals,
+    Strength,
+    Verdict,
+)
+from edgen.preferences.signals import human_signal, oracle_signal, probability_signal
+
+JUDGE = "0123456789abcdef"
+OTHER_JUDGE = "fedcba9876543210"
+
+
+def oracle(ab: str, ba: str, judge: str = JUDGE, compare: Compare = "conversation") -> OracleSignal:
+    """An oracle's signal from the letters of its verdicts: a, b, or ? for one that could not be read."""
+    orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
+    names: dict[str, SideName] = {"a": "a", "b": "b"}
+    verdicts = [
+        Verdict(order=order, vote=vote, choice=names.get(letter), text="hm" if letter == "?" else None)
+        for order, letters in orders
+        for vote, letter in enumerate(letters)
+    ]
+    return oracle_signal(judge, "judge-1", compare, verdicts)
+
+
+def votes(text: str) -> HumanSignal | None:
+    """People's signal from letters: a, b or t for a tie."""
+    choice: dict[str, Any] = {"a": "a", "b": "b", "t": "tie"}
+    return human_signal([HumanVote(rater=str(i), choice=choice[c]) for i, c in enumerate(text)])
+
+
+def pair(
+    a: int = 0,
+    b: int = 1,
+    *signals: OracleSignal,
+    scenario: int = 0,
+    said: tuple[float | None, float | None] = (None, None),
+    human: str = "",
+    left_out: str | None = None,
+    directed: JudgeDirected | UnsetType = UNSET,
+) -> Pair:
+    """A pair of two replicates, without a label."""
+    return Pair(
+        id=f"x-{scenario:06d}-r{a}-r{b}",
+        scenario=scenario,
+        split="train",
+        origin="replicates",
+        a=Side(id=f"x-{scenario:06d}-r{a}", replicate=a),
+        b=Side(id=f"x-{scenario:06d}-r{b}", replicate=b),
+        prefix_turns=0,
+        differs_at="Teacher",
+        texts="00112233445566aa",
+        signals=Signals(
+            probability=probability_signal(*said), oracle=signals, human=votes(human), judge_directed=directed
+        ),
+        label=None,
+        left_out=left_out,
+        provenance={},
+    )
+
+
+_share = st.floats(0, 1)
+_maybe = st.none() | _share
+_count = st.integers(0, 2**31)
+_text = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
+_digests = st.text("0123456789abcdef", min_size=16, max_size=16)
+_compares = st.sampled_from(["conversation", "response"])
+_sides = st.sampled_from(["a", "b"])
+_strengths = st.builds(Strength, st.floats(-9, 9), st.floats(-9, 9), st.floats(-9, 9))
+_verdicts = st.builds(
+    Verdict,
+    order=st.sampled_from(["ab", "ba"]),
+    vote=st.integers(0, 99),
+    choice=st.none() | _sides,
+    text=st.none() | st.text(max_size=9),
+)
+_oracles = st.builds(
+    oracle_signal,
+    _digests,
+    _text,
+    _compares,
+    st.lists(_verdicts, max_size=6),
+)
+_probabilities: st.SearchStrategy[ProbabilitySignal] = st.builds(probability_signal, _maybe, _maybe)
+_votes = st.builds(
+    HumanVote, rater=_text, choice=st.sampled_from(["a", "b", "tie"]), texts=st.none() | _digests
+)
+_humans = st.lists(_votes, max_size=4).map(human_signal)
+_labels = st.builds(
+    Label,
+    by=st.sampled_from(["oracle", "probability", "human"]),
+    chosen=_sides,
+    p=st.floats(0.5, 1, exclude_min=True),
+    margin=st.floats(0, 1, exclude_min=True),
+    judge=st.none() | _digests,
+    compare=st.none() | _compares,
+)
+_ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.fixed_dictionaries({"label": _labels, "left_out": st.none()}),
+    st.fixed_dictionaries(
+        {
+            "label": st.none(),
+            "left_out": st.sampled_from(
+                [
+                    "identical",
+                    "judge_directed",
+                    "not_judged",
+                    "abstained",
+                    "tie",
+                    "contradicted",
+                    "margin",
+                    "surplus",
+                ]
+            ),
+        }
+    ),
+)
+_directed = st.just(UNSET) | st.builds(JudgeDirected, a=st.none() | _text, b=_text)
+_side = st.builds(Side, id=_text, replicate=_count, arm=st.none() | _text, strength=st.none() | _strengths)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> Pair:
+    """Any pair, ready to be written."""
+    return Pair(
+        id=draw(_text),
+        scenario=draw(_count),
+        split=draw(st.sampled_from(["train", "test"])),
+        origin=draw(st.sampled_from(["replicates", "branch", "arms"])),
+        a=draw(_side),
+        b=draw(_side),
+        prefix_turns=draw(_count),
+        differs_at=draw(st.sampled_from(["Teacher", "Student", None])),
+        texts=draw(_digests),
+        signals=Signals(
+            probability=draw(_probabilities),
+            oracle=tuple(draw(st.lists(_oracles, max_size=3))),
+            human=draw(_humans),
+            judge_directed=draw(_directed),
+        ),
+        provenance=draw(st.dictionaries(_text, st.none() | st.integers() | _text, max_size=3)),
+        **draw(_ends),
+    )
+
+
+STRUCTS = (
+    model.Pair, model.Side, model.Strength, model.Signals, model.OracleSignal, model.Verdict,
+    model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.JudgeDirected,
+    model.Label,
+)  # fmt: skip

@@ -1,0 +1,308 @@
+"""What both services share: failures of every class, no key on the way elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from google.genai import errors as genai_errors
+from yarl import URL
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.providers import make, make_batch_service
+from edgen.providers.base import Key
+from edgen.providers.batches import BatchService
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.openai import online as online_openai
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.sdk import SdkCalls
+from edgen.providers.sdk_batches import read_members, read_number_member, read_text_member
+from tests import ROOT
+from tests.providers.batches import test_gemini, test_openai
+from tests.providers.batches.service import Service
+from tests.providers.batches.test_openai import failing
+from tests.providers.fakes import Answer, answer, raw_serving
+
+KINDS = {"openai": test_openai, "gemini": test_gemini}
+NAMES = {"openai": "batch_0", "gemini": "batches/0"}
+FILES = {"openai": "out", "gemini": "files/out"}
+
+
+@contextlib.asynccontextmanager
+async def opened(kind: str, url: str, **settings: Any) -> AsyncIterator[BatchService]:
+    module: Any = KINDS[kind]
+    async with module.opened(url, **settings) as it:
+        yield it
+
+
+def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
+    """One call of each method that goes over the network."""
+    (folder / "in").write_bytes(b"{}\n")
+    return [
+        it.upload(folder / "in", "t"),
+        it.create(FILES[kind], "t"),
+        it.find("t"),
+        it.state(NAMES[kind]),
+        it.cancel(NAMES[kind]),
+        it.forget(FILES[kind]),
+        it.download(FILES[kind], folder / "out"),
+    ]
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "expected", "retry_after"),
+    [
+        (answer({"error": {"message": "slow"}}, 429, Retry_After="7"), FailureKind.RATE_LIMIT, 7.0),
+        (answer({"error": {"message": "no"}}, 401), FailureKind.AUTHENTICATION, None),
+        (answer({"error": {"message": "no"}}, 403), FailureKind.PERMISSION, None),
+        (answer({"error": {"message": "no"}}, 400), FailureKind.BAD_REQUEST, None),
+        (answer({"error": {"message": "oops"}}, 500), FailureKind.SERVER_ERROR, None),
+        (answer(b"<html>full</html>", 503, Content_Type="text/html"), FailureKind.OVERLOADED, None),
+        (answer(b"", 504), FailureKind.TIMEOUT, None),
+        (answer([1], 502), FailureKind.SERVER_ERROR, None),
+        (answer("text", 404, Content_Type="text/plain"), FailureKind.NOT_FOUND, None),
+    ],
+)
+async def test_every_refusal_is_classified_as_online(
+    service: Service,
+    kind: str,
+    step: Answer,
+    expected: FailureKind,
+    retry_after: float | None,
+    tmp_path: Path,
+) -> None:
+    async with opened(kind, service.url) as it:
+        for number_, call in enumerate(steps(it, kind, tmp_path)):
+            service.seen.clear()
+            service.next = [step]
+            if number_ == 5 and expected is FailureKind.NOT_FOUND:
+                await call  # what is to be deleted is gone already
+                continue
+            if number_ == 4 and expected is FailureKind.BAD_REQUEST:
+                getattr(service, f"{kind}_batch")()  # asked how it stands, it is still at work
+            failure = await failing(call)
+            assert (failure.kind, failure.status, failure.retry_after) == (expected, step.status, retry_after)
+            assert len(service.seen) == 1 + (
+                number_ == 4 and expected is FailureKind.BAD_REQUEST
+            )  # tried once
+
+
+async def test_no_message_holds_the_key(service: Service, kind: str) -> None:
+    key = KINDS[kind].KEY
+    async with opened(kind, service.url) as it:
+        service.next = [answer({"error": {"message": f"Incorrect key {key}\x1b[2J"}}, 401)]
+        assert (await failing(it.state(NAMES[kind]))).message == "Incorrect key [key] [2J"
+        assert key not in repr(it)
+
+
+async def test_nobody_listens(kind: str, tmp_path: Path) -> None:
+    async with opened(kind, "http://127.0.0.1:9") as it:
+        for call in steps(it, kind, tmp_path):
+            failure = await failing(call)
+            assert failure.kind is FailureKind.CONNECTION
+            assert "no connection to 127.0.0.1:9 (Connection refused); check base_url" in failure.message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"), [(b"SSH-2.0\r\n", FailureKind.CONNECTION), (b"", FailureKind.CONNECTION)]
+)
+async def test_no_http(kind: str, script: bytes, expected: FailureKind) -> None:
+    async with raw_serving(script) as raw, opened(kind, raw.url) as it:
+        assert (await failing(it.state(NAMES[kind]))).kind is expected
+        assert (await failing(it.create(FILES[kind], "t"))).kind is expected
+
+
+async def test_a_service_that_moved(service: Service, kind: str) -> None:
+    async with opened(kind, service.url) as it:
+        service.next = [answer(b"", 308, Location="https://example.org/v2")]
+        failure = await failing(it.create(FILES[kind], "t"))
+    assert failure.kind is FailureKind.NOT_FOUND
+    assert "moved to https://example.org/v2; put that into base_url" in failure.message
+    assert len(service.seen) == 1
+
+
+async def test_a_download_elsewhere_goes_without_the_key(service: Service, kind: str, tmp_path: Path) -> None:
+    elsewhere = service.url.replace("127.0.0.1", "localhost")
+    async with opened(kind, service.url) as it:
+        service.next = [answer(b"", 302, Location=f"{elsewhere}/store/1"), answer(b"{}\n")]
+        await it.download(FILES[kind], tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == b"{}\n"
+    first, second = (
+        f"{seen.headers.get('authorization')} {seen.headers.get('x-goog-api-key')}" for seen in service.seen
+    )
+    assert KINDS[kind].KEY in first
+    assert second == "None None"
+
+
+async def test_a_proxy_is_that_of_the_environment_handed_in(service: Service, kind: str) -> None:
+    place = "http://batches.example"
+    config = (GeminiConfig(model="m", base_url=place), OpenAIConfig(model="m", base_url=f"{place}/v1"))[
+        kind == "openai"
+    ]
+    environ = {"HTTP_PROXY": service.url.replace("//", "//me:secret@")}
+    backend = make(config, timeout=1, connections=1, environ=environ)
+    getattr(service, f"{kind}_batch")()
+    it = make_batch_service(config, backend, environ=environ)
+    assert (await it.state(NAMES[kind])).id == NAMES[kind]
+    assert await it.find("t") is None
+    await it.aclose()
+    await backend.aclose()
+    for seen in service.seen:
+        assert seen.headers["host"] == "batches.example"
+        assert seen.headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+
+
+def everything_below(root: type[BaseException]) -> Iterator[type[BaseException]]:
+    yield root
+    for below in root.__subclasses__():
+        yield from everything_below(below)
+
+
+def raised(kind: type[BaseException]) -> BaseException:
+    """An exception of that class, with its attributes as the SDK fills them."""
+    request = httpx2.Request("GET", "http://127.0.0.1/")
+    response = httpx2.Response(418, request=request, content=b'{"error":{"message":"short and stout"}}')
+    given = {
+        "message": "m", "request": request, "response": response, "body": None, "code": 418, "symbol": "s",
+        "completion": SimpleNamespace(usage=None),
+        "response_json": {"error": {"message": "m"}}, "unsent_messages": [], "encoding": "x",
+    }  # fmt: skip
+    parameters = inspect.signature(kind.__init__).parameters
+    arguments = {n: given[n] for n, p in parameters.items() if n in given and p.default is p.empty}
+    positional = [given["message"]] if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()) else []
+    error = kind.__new__(kind)
+    kind.__init__(error, *positional, **arguments)
+    return error
+
+
+SDK_ERRORS: list[tuple[str, str, type[BaseException]]] = [
+    (module, root.__name__, kind)
+    for module, root in (("openai", openai.OpenAIError), ("google.genai.errors", genai_errors.APIError))
+    for family in (root, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
+    for kind in dict.fromkeys(everything_below(family))
+]
+
+
+@pytest.mark.parametrize(("module", "root", "error"), SDK_ERRORS)
+def test_the_map_is_complete(module: str, root: str, error: type[BaseException]) -> None:
+    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, (module, root))
+    first = raised(error)
+    wrapped = openai.APIConnectionError(request=httpx2.Request("GET", "http://127.0.0.1/"))
+    wrapped.__cause__ = first
+    for one in [first, wrapped] if module == "openai" else [first]:
+        with pytest.raises(CallError) as caught, place.calling():
+            raise one
+        assert caught.value.message
+        if isinstance(first, httpx2.TimeoutException):
+            assert caught.value.kind is FailureKind.TIMEOUT
+        elif isinstance(first, httpx2.TransportError):
+            assert caught.value.kind is FailureKind.CONNECTION
+
+
+def test_an_answer_that_was_never_read_is_known_by_its_status() -> None:
+    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, ("openai", "OpenAIError"))
+    asked = httpx2.Request("GET", "http://127.0.0.1/")
+    unread = httpx2.Response(
+        429, headers={"Retry-After": "3"}, request=asked, stream=httpx2.ByteStream(b"{}")
+    )
+    with pytest.raises(CallError) as caught, place.calling():
+        raise openai.RateLimitError("slow", response=unread, body=None)
+    assert (caught.value.kind, caught.value.retry_after) == (FailureKind.RATE_LIMIT, 3.0)
+
+
+def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> None:
+    """What is none of these comes from other parts of the SDKs: web hooks, sockets, chats that are continued."""
+    defined = {
+        error
+        for module in (openai, genai_errors)
+        for _, error in inspect.getmembers(module, inspect.isclass)
+        if issubclass(error, Exception)
+        and not issubclass(error, Warning)
+        and error.__module__.startswith(("openai", "google.genai"))
+    }
+    caught = (openai.OpenAIError, genai_errors.APIError, ValueError)
+    assert {error.__name__ for error in defined if not issubclass(error, caught)} <= {
+        "ContinuationInterruptedError",
+        "WebSocketConnectionClosedError",
+        "WebSocketQueueFullError",
+    }
+
+
+def test_cancellation_and_a_disk_s_errors_pass_through() -> None:
+    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, ("openai", "OpenAIError"))
+    for error in (asyncio.CancelledError(), OSError(28, "No space left on device"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), place.calling():
+            raise error
+
+
+@pytest.mark.parametrize("kind_", list(KINDS))
+def test_without_the_extra(kind_: str) -> None:
+    code = f"""
+import sys
+sys.modules["openai"] = sys.modules["google.genai"] = sys.modules["httpx2"] = None
+from edgen.core.errors import InputError
+from tests.providers.batches import service
+from edgen.providers import make
+from edgen.providers import make_batch_service
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.openai.config import OpenAIConfig
+config = (GeminiConfig if {kind_!r} == "gemini" else OpenAIConfig)(model="m", base_url="http://127.0.0.1:9")
+backend = make(config, timeout=1, connections=1, environ={{}})
+from tests.providers.fakes import request
+it = make_batch_service(config, backend, environ={{}}, offline=True)
+assert it.line("c", request("x")) and it.read(b"{{}}") is None
+try:
+    make_batch_service(config, backend, environ={{}})
+except InputError as error:
+    print(error)
+"""
+    root = ROOT
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=root, env={**os.environ}
+    )
+    assert done.stdout.startswith(f"batch jobs of type {kind_} need more packages: `"), done
+    assert "[batch]'" in done.stdout or "--extra batch" in done.stdout
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def test_members_are_read_as_they_stand_or_leniently() -> None:
+    assert read_members(b'{"a": {"b":1} ,"c":"\xc3\xbc"}') == {"a": b'{"b":1}', "c": b'"\xc3\xbc"'}
+    assert read_members(b'{"\\ud800": NaN, "a": "\\ud800"}') == {"\ud800": b"NaN", "a": b'"\\ud800"'}
+    for nothing in (b"", b"1", b"[{}]", b'{"a":1', b"\xff", b'{"a":' * 50_000):
+        assert read_members(nothing) == {}
+
+
+def test_values() -> None:
+    assert [read_text_member(x) for x in (b'"a"', b'"\\ud800"', b"1", b"null", b"", None)] == [
+        "a",
+        "\ufffd",
+        None,
+        None,
+        None,
+        None,
+    ]
+    assert [read_number_member(x) for x in (b"7", b'"7"', b"7.5", b"", b"9" * 6_000, None)] == [
+        7,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]

@@ -1,0 +1,36 @@
+"""A scripted server for each test that asks for one, and one real llama.cpp server for them all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.providers import llama
+from tests.providers.fakes import FakeServer, serving
+from tests.providers.gemini_grpc import Certificate, make_certificate
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeServer]:
+    async with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Certificate]:
+    """What gRPC trusts in these tests; it reads the file once in a process, at its first channel."""
+    made = make_certificate()
+    roots = tmp_path_factory.mktemp("tls") / "roots.pem"
+    roots.write_bytes(made.public)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(roots))
+        yield made
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[llama.Server]:
+    folder: Path = tmp_path_factory.mktemp("llama")
+    with llama.running(folder) as server:
+        yield server

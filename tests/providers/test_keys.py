@@ -1,0 +1,129 @@
+"""No key is ever seen: not in an error, a representation, an identity or a log line of any adapter."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from edgen.config import BackendConfig
+from edgen.core.errors import CallError
+from edgen.core.values import Reply
+from edgen.providers import make
+from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.openai.config import OpenAIConfig
+from tests.providers import gemini_grpc
+from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
+from tests.providers.gemini_grpc import Certificate, grpc_serving
+
+KEY = "AIza-this-key-must-never-be-seen-0123456789"
+PADDING = "x" * 280  # the key then lies across the place where messages are cut
+
+
+def echoes() -> Iterator[Answer]:
+    """Failures of every make, each with the key somewhere in it."""
+    for status in (200, 400, 401, 403, 404, 429, 500, 503):
+        yield answer({"error": {"message": f"your key {KEY} is {PADDING}{KEY}", "code": KEY}}, status)
+        yield answer({"error": {"odd": {"key": KEY}}}, status)
+        yield answer({"detail": [KEY]}, status)
+        yield Answer(f"<html><body>{KEY} {PADDING}{KEY}</body></html>".encode(), status)
+    yield Answer(b"", 302, {"Location": f"https://example.org/?key={KEY}"})
+    yield answer({"choices": KEY})
+    yield answer({"candidates": KEY})
+    yield Answer(KEY.encode(), act="cut")
+
+
+def everything_shown(error: BaseException) -> str:
+    """What a person or a log could be shown of an error: words, arguments, the traceback with its causes."""
+    trace = "".join(traceback.format_exception(error))
+    return f"{error} {error!r} {error.args} {vars(error)} {error.__cause__!r} {error.__context__!r} {trace}"
+
+
+@pytest.fixture
+def configs(fake: FakeServer) -> list[BackendConfig]:
+    return [
+        OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
+        GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
+        # Nothing there speaks gRPC; what it says to that is shown all the same.
+        GoogleGenerativeAIConfig(model="m", endpoint=fake.url.removeprefix("http://"), api_key_env="THE_KEY"),
+    ]
+
+
+async def test_no_adapter_shows_its_key(
+    fake: FakeServer,
+    configs: list[BackendConfig],
+    certificate: Certificate,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    failed = 0
+    for config in configs:
+        it: Any = make(config, timeout=0.5, connections=2, environ={"THE_KEY": KEY, **TRUSTING})
+        shown.append(f"{it!r} {it} {it.identity} {it.model}")
+        scripts = (
+            [Answer()] if isinstance(config, GoogleGenerativeAIConfig) else [*echoes(), Answer(act="hang")]
+        )
+        for script in scripts:
+            fake.says(script)
+            for call in (it.complete(request()), it.models()):
+                try:
+                    shown.append(repr(await call))
+                except CallError as error:
+                    failed += 1
+                    shown.append(everything_shown(error))
+        await it.aclose()
+    assert failed > 100
+    shown.append(caplog.text)
+    # Twelve characters of it count as the key.
+    assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
+
+
+ECHO = f"a\nb: {KEY} and {KEY}"
+
+
+async def asked(config: BackendConfig, text: str = "hello", key: str = KEY) -> Reply:
+    it = make(config, timeout=5, connections=1, environ={"THE_KEY": key, **TRUSTING})
+    try:
+        return await it.complete(request(text))
+    finally:
+        await it.aclose()
+
+
+@pytest.mark.parametrize("status", [200, 403])
+async def test_a_key_in_a_reply_of_openai_is_taken_out(fake: FakeServer, status: int) -> None:
+    message = {"content": ECHO, "refusal": ECHO}
+    completion = {"choices": [{"message": message}], "model": f"m/{KEY}"}
+    blocked = {"error": {"message": f"flagged by moderation {PADDING} {KEY}"}}
+    fake.says(answer(completion if status == 200 else blocked, status))
+    reply = await asked(OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"))
+    assert KEY not in repr(reply)
+    if status == 200:
+        assert (reply.text, reply.refusal, reply.model) == ("a\nb: [key] and [key]",) * 2 + ("m/[key]",)
+
+
+async def test_a_key_in_a_reply_of_gemini_is_taken_out(fake: FakeServer) -> None:
+    parts = [{"text": ECHO[:20]}, {"text": ECHO[20:]}]  # the cut goes through the key
+    candidate = {"content": {"parts": parts}, "finishReason": "SAFETY", "finishMessage": KEY}
+    fake.says(answer({"candidates": [candidate], "modelVersion": KEY}))
+    reply = await asked(GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"))
+    assert (reply.text, reply.refusal, reply.model) == ("a\nb: [key] and [key]", "SAFETY: [key]", "[key]")
+
+
+async def test_a_key_in_a_reply_of_the_sdk_is_taken_out(
+    certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(gemini_grpc._SCRIPT, "echo", {"texts": [ECHO[:20], ECHO[20:]]})
+    async with grpc_serving(certificate) as service:
+        config = GoogleGenerativeAIConfig(model="m", endpoint=service.endpoint, api_key_env="THE_KEY")
+        assert (await asked(config, "echo")).text == "a\nb: [key] and [key]"
+
+
+async def test_a_key_that_is_a_word_leaves_replies_as_they_are(fake: FakeServer) -> None:
+    fake.says(answer({"choices": [{"message": {"content": "what a secret is"}}]}))
+    config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY")
+    assert (await asked(config, key="secret")).text == "what a secret is"

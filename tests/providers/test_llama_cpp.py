@@ -1,0 +1,113 @@
+"""The openai adapter against a real llama.cpp server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Usage
+from edgen.providers import Backend, make
+from edgen.providers.openai.config import OpenAIConfig
+from tests.providers import llama
+from tests.providers.fakes import TRUSTING, request
+
+Build = Callable[..., Backend]
+SCHEMA = {
+    "type": "object",
+    "properties": {"understood": {"enum": ["yes", "no"]}},
+    "required": ["understood"],
+    "additionalProperties": False,
+}
+JSON_SCHEMA = {
+    "response_format": {"type": "json_schema", "json_schema": {"name": "verdict", "schema": SCHEMA}}
+}
+
+
+@pytest.fixture
+async def build(llama_server: llama.Server) -> AsyncIterator[Build]:
+    built = []
+
+    def one(*, key: str = llama_server.key, **settings: Any) -> Backend:
+        config = OpenAIConfig(model=llama_server.model, base_url=llama_server.base_url, **settings)
+        it = make(config, timeout=20, connections=4, environ={"OPENAI_API_KEY": key, **TRUSTING})
+        built.append(it)
+        return it
+
+    yield one
+    for it in built:
+        await it.aclose()
+
+
+async def failing(it: Backend, *texts: str) -> CallError:
+    with pytest.raises(CallError) as caught:
+        await it.complete(request(*texts))
+    return caught.value
+
+
+async def test_max_tokens_end_an_answer_and_usage_counts_it(build: Build) -> None:
+    reply = await build(max_tokens=6, temperature=0).complete(request("hi"))
+    assert reply.finish_reason == "length"
+    assert reply.text
+    # Two letters in two brackets, and the assistant's opening: what the chat template makes of it.
+    assert reply.usage == Usage(prompt_tokens=5, completion_tokens=6)
+    assert reply.model == llama.MODEL
+
+
+async def test_an_answer_cut_off_is_given_more_room(build: Build) -> None:
+    reply = await build(max_tokens=6, temperature=0).complete(request("hi", scale=2))
+    assert reply.usage == Usage(prompt_tokens=5, completion_tokens=12)
+
+
+async def test_json_by_schema_and_the_models_own_end(build: Build) -> None:
+    it = build(max_tokens=200, temperature=0.5, seed="auto", extra_body=JSON_SCHEMA)
+    reply = await it.complete(request("did the student understand?", system="answer"))
+    assert reply.finish_reason == "stop"
+    assert json.loads(reply.text)["understood"] in ("yes", "no")
+
+
+async def test_stop(build: Build) -> None:
+    it = build(max_tokens=200, temperature=0.5, seed=1, stop=("stood",), extra_body=JSON_SCHEMA)
+    reply = await it.complete(request("did the student understand?"))
+    assert reply.finish_reason == "stop"
+    assert reply.text.rstrip().endswith('"under')
+
+
+async def test_a_seed_repeats_an_answer(build: Build) -> None:
+    it = build(max_tokens=20, temperature=1.0, seed="auto", extra_body={"cache_prompt": False})
+    texts = [(await it.complete(request("hi", seed=seed))).text for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+async def test_a_wrong_key(build: Build) -> None:
+    error = await failing(build(key="not-the-key"))
+    assert (error.kind, error.status) == (FailureKind.AUTHENTICATION, 401)
+
+
+async def test_no_key(build: Build) -> None:
+    assert (await failing(build(key=""))).kind is FailureKind.AUTHENTICATION
+
+
+async def test_a_prompt_that_does_not_fit(build: Build) -> None:
+    error = await failing(build(), "many words " * llama.CONTEXT)
+    assert (error.kind, error.status) == (FailureKind.CONTEXT_OVERFLOW, 400)
+
+
+async def test_a_parameter_that_the_server_refuses(build: Build) -> None:
+    error = await failing(build(extra_body={"temperature": "hot"}))
+    assert (error.kind, error.status) == (FailureKind.BAD_REQUEST, 400)
+    assert "temperature" in error.message
+
+
+async def test_a_path_that_is_not_there(build: Build, llama_server: llama.Server) -> None:
+    config = OpenAIConfig(model="m", base_url=llama_server.base_url + "/v2")
+    it = make(config, timeout=5, connections=1, environ={"OPENAI_API_KEY": llama_server.key, **TRUSTING})
+    assert (await failing(it)).kind is FailureKind.NOT_FOUND
+    await it.aclose()
+
+
+async def test_models(build: Build) -> None:
+    assert await build().models() == [llama.MODEL]

@@ -1,0 +1,183 @@
+"""Other words for teacher and student: every word of the table in every manner, and never by half."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.core.values import Conversation, Rejection
+from edgen.reading import read
+from edgen.reading.answers.probability import read_probability
+from edgen.reading.conversation import _as_it_stands, read_any
+from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.reading.refusals import is_refusal
+from edgen.reading.role_words import LANGUAGES
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords
+from tests.cases import each
+from tests.reading.test_corpus import CASES, raw
+
+SAID = ["Hm, 1?", "A!", "Ok, b.", "Thanks (a lot)."]
+MANNERS = {
+    "lines": "{0}: {1}",
+    "full width": "{0}：{1}",
+    "blank before the colon": "{0} : {1}",
+    "bold, colon inside": "**{0}:** {1}",
+    "bold, colon outside": "**{0}**: {1}",
+    "quoted": '{0}: "{1}"',
+    "a bullet": "- {0}: {1}",
+    "an arrow of writing": "\u200f{0}\u200f: {1}\u200f",
+    "a heading": "### {0}\n{1}\n",
+    "square brackets": "[{0}]: {1}",
+    "a note": "{0} (A. B.): {1}",
+    "capitals": "{0!u}: {1}",
+}
+OWN: OwnWords = (("Teacher", ("Ms. Rivera", "Coach")), ("Student", ("Kim",)))
+
+
+def lesson(manner: str, teacher: str, student: str) -> str:
+    form = MANNERS[manner]
+    if "!u" in form:
+        form, teacher, student = form.replace("!u", ""), teacher.upper(), student.upper()
+    return "\n".join(form.format((teacher, student)[i % 2], said) for i, said in enumerate(SAID)) + "\n"
+
+
+def said(result: Conversation | Rejection) -> list[tuple[str, str]] | None:
+    return [(t.role, t.text) for t in result.turns] if isinstance(result, Conversation) else None
+
+
+EXPECTED = [("Teacher" if i % 2 == 0 else "Student", text) for i, text in enumerate(SAID)]
+
+
+@each("manner", MANNERS)
+@each("language", LANGUAGES)
+def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, manner: str) -> None:
+    teachers, students = (words.split() for words in LANGUAGES[language])
+    for i in range(max(len(teachers), len(students))):
+        teacher, student = teachers[i % len(teachers)], students[i % len(students)]
+        if language == "Turkish" and manner == "capitals":
+            continue  # Turkish has capitals of its own
+        assert said(read(lesson(manner, teacher, student))) == EXPECTED, (teacher, student)
+
+
+@each(("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")])
+def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
+    spoken = ["Ein „Wort“ \\u00e9 \U0001f600", 'Ja: "gut"\nso\u2028']
+    told = [{"role": (teacher, student)[i % 2], "text": text} for i, text in enumerate(spoken)]
+    own: OwnWords = (("Teacher", ("Tutor é",)), ("Student", ("Kim",)))
+    results = [read(json.dumps(told, ensure_ascii=escaped), words=own) for escaped in (True, False)]
+    assert said(results[0]) == said(results[1]) is not None
+
+
+@each("language", LANGUAGES)
+def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: str) -> None:
+    known = {*TEACHER_STUDENT.by_name, *TEACHER_STUDENT.aliases}
+    for words in LANGUAGES[language]:
+        for word in set(words.split()) - known:
+            assert isinstance(read(lesson("lines", word, word)), Rejection)
+            within = f"Teacher: Well.\n{word}: yes\nStudent: I see.\n"
+            assert said(read(within)) == [("Teacher", f"Well.\n{word}: yes"), ("Student", "I see.")]
+
+
+@each("case", [case for case in CASES if not case.startswith("languages/")])
+def test_what_the_reader_knew_already_reads_as_before(case: str) -> None:
+    assert read_any(raw(case)) == _as_it_stands(raw(case), TEACHER_STUDENT)
+
+
+@given(st.lists(st.sampled_from(["Lehrer: a\n", "Schüler: b\n", "x Lehrer: c\n", "Student: d\n", "老师：e\n", "\n", '"', "[",
+                                 "Wahrscheinlichkeit: 0,2\n", "[Ende des Gesprächs]", "{", "**", "Teacher: f\n"]), max_size=12)
+       .map("".join))  # fmt: skip
+@settings(deadline=None)
+def test_any_heap_of_it_is_read_and_reads_the_same_by_either_way(text: str) -> None:
+    assert read(text) == read_any(text)
+
+
+class TestOwnWords:
+    @each("manner", MANNERS)
+    def test_a_jobs_own_words_name_its_sides(self, manner: str) -> None:
+        text = lesson(manner, "Ms. Rivera", "Kim")
+        assert said(read(text)) in (None, EXPECTED)
+        assert said(read(text, words=OWN)) == EXPECTED
+
+    @each(
+        ("teacher", "student"),
+        [("Coach", "Student"), ("Ms. Rivera", "Learner"), ("Coach", "Schüler"), ("Lehrer", "Kim")],
+    )
+    def test_they_go_with_the_readers_and_with_any_language(self, teacher: str, student: str) -> None:
+        assert said(read(lesson("lines", teacher, student), words=OWN)) == EXPECTED
+
+    def test_they_come_before_the_readers_own(self) -> None:
+        text = "Ms. Rivera: The Teacher: a film.\nKim: Oh.\nTeacher: is who?\nStudent: me.\n"
+        assert said(read(text, words=OWN)) is not None
+        assert said(read(text, words=OWN))[:2] == [("Teacher", "The Teacher: a film."), ("Student", "Oh.")]  # type: ignore[index]
+
+    def test_what_names_nobody_by_them_reads_as_without(self) -> None:
+        for text in (
+            lesson("lines", "Teacher", "Student"),
+            lesson("lines", "Lehrer", "Schüler"),
+            "Kim: a\nKim: b\n",
+        ):
+            assert read(text, words=OWN) == read(text)
+
+    def test_in_self_play_they_are_labels_of_a_turn(self) -> None:
+        label = read_turn("Ms. Rivera: Good morning.", "Teacher", words=OWN)
+        assert isinstance(label, TurnReply)
+        assert label.text == "Good morning."
+        other = read_turn("Good morning.\nKim: Good morning, Ms. Rivera!", "Teacher", words=OWN)
+        assert isinstance(other, Rejection)
+        assert other.reason == "speaks_for_other"
+        assert isinstance(read_turn("Good morning.\nKim: Good morning, Ms. Rivera!", "Teacher"), TurnReply)
+
+
+def test_an_end_marker_in_another_language_ends_a_turn_of_self_play() -> None:
+    for marker in (
+        "[Ende des Gesprächs]",
+        "[fin de la conversación]",
+        "【对话结束】",
+        "[نهاية المحادثة]",
+        "(fine della conversazione)",
+    ):
+        turn = read_turn(f"Bis bald! {marker}", "Student")
+        assert isinstance(turn, TurnReply)
+        assert (turn.text, turn.ended) == ("Bis bald!", True)
+    turn = read_turn("[Ende des Gesprächs] steht auf der Tafel.", "Student")
+    assert isinstance(turn, TurnReply)
+    assert not turn.ended
+
+
+@each(
+    ("text", "value"),
+    [
+        ("Wahrscheinlichkeit: 20 %", 0.2), ("0,2", 0.2), ("概率：0.2", 0.2), ("etwa 20 Prozent", 0.2), ("20 pour cent", 0.2),
+        ("20 por ciento", 0.2), ("約30%", 0.3), ("확률: 30퍼센트", 0.3), ("٠٫٢", 0.2), ("٢٠٪", 0.2), ("20 प्रतिशत", 0.2),
+        ("20 процентов", 0.2), ("zwischen 0,2 und 0,4", None),
+    ],
+)  # fmt: skip
+def test_a_number_in_another_language_is_a_probability(text: str, value: float | None) -> None:
+    assert read_probability(text) == value
+
+
+@each("text", [raw(case) for case in CASES if re.match(r"languages/refuses_", case)])
+def test_a_refusal_is_one_wherever_it_begins(text: str) -> None:
+    assert is_refusal(f"Hm. {text}")
+
+
+@each(
+    ("text", "refused"),
+    [
+        ("Als KI kann ich das nicht.", True), ("In quanto IA, non posso farlo.", True),
+        ("Como modelo de linguagem, não posso.", True), ("AIとして、それはできません。", True),
+        ("Ich kann diese Anfrage nicht erfüllen.", True), ("Ich kann das nicht, ich verstehe es nicht.", False),
+        ("No puedo con esto, profesora.", False), ("我不能理解这个。", False), ("できません、先生。", False),
+        ("Je ne peux pas répondre à votre demande.", True), ("我无法满足您的请求。", True),
+    ],
+)  # fmt: skip
+def test_a_student_who_cannot_is_no_model_that_declines(text: str, refused: bool) -> None:
+    assert isinstance(read_turn(text, "Student"), Rejection) is refused
+
+
+def test_words_of_a_vocabulary_are_no_conversation_within_a_turn() -> None:
+    text = "Two words for today.\nLehrer: teacher\nSchüler: pupil"
+    assert read_turn(text, "Teacher") == TurnReply(text)

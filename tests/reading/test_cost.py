@@ -1,0 +1,173 @@
+"""Reading is linear: a megabyte of any shape in well under a second, twice as much in about twice."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench.replies import LAYOUTS
+from edgen.reading import clean_turn, read
+from edgen.reading.conversation import read_any
+
+pytestmark = pytest.mark.integration
+
+MEGABYTE = 1_000_000
+
+SHAPES = {
+    "quotes": '"',
+    "escaped quotes": '\\"',
+    "single quotes": "'",
+    "curly quotes": "“”",
+    "quote and comma": '",',
+    "quotes and spaces": '"      ',
+    "brackets": "[",
+    "brackets and spaces": "[     ",
+    "brackets, a line each": "[\n",
+    "closing brackets": "]",
+    "closing brackets, a line each": "]\n",
+    "braces": "{",
+    "objects": '{"a":',
+    "objects with role and content": '{"role": "Teacher", "content": "a"},\n',
+    "objects in lists": '[{"a":"b"},',
+    "pairs of brackets": "[]\n",
+    "roles": "Teacher:",
+    "role lines": "Teacher:\n",
+    "both role lines": "Teacher: a\nStudent: b\n",
+    "both initials": "T: a\nS: b\n",
+    "quoted role lines": 'Teacher: "a\nStudent: b\n',
+    "role lines, quotes open": 'Teacher: "a\n',
+    "words with role lines": "Teacher\n",
+    "quoted turns closed later": 'Teacher: "a\n]\nb" c\nStudent: "d\n',
+    "headings in quoted turns": 'Teacher: "a\nConversation:\n[\n',
+    "blockquotes": "> Teacher: a\n> Student: b\n",
+    "forms of a role": "Students: a\nStudent A: b\n",
+    "numbered": "1. ",
+    "newlines": "\n",
+    "carriage returns": "\r",
+    "line ends": "\r\n",
+    "spaces": " ",
+    "indented lines": "      \n",
+    "backticks": "`",
+    "fences": "```\n",
+    "tildes": "~~~\n",
+    "stars": "*",
+    "rules": "---\n",
+    "thinking": "<think>",
+    "thinking lines": "<think>\n",
+    "thinking closed": "</think>\n",
+    "markers": "[end of conversation]",
+    "half markers": "[end of conversation",
+    "marker words": "end of conversation ",
+    "bracket and end": "[ end of ",
+    "parentheses": "(",
+    "tags": '"(x)',
+    "probabilities": "Probability: 0.2\n",
+    "explained probabilities": "Teacher: a\nStudent: b\nProbability: 0.2\n\nSo\n",
+    "chances": "a chance of the student to understand\n",
+    "probability words": "probability ",
+    "notes": "Note:\n",
+    "notes after blank lines": "\nNote:\n",
+    "turn headings": "Turn 1\n",
+    "names": "Ms. R: a\n",
+    "declared names": "Ms. R (Teacher): a\n",
+    "stage tags": "(x) ",
+    "special tokens": "<|end|>",
+    "breaks": "<br>",
+    "headings": "Conversation:\n",
+    "headings and roles": "Conversation:\nTeacher: a\n",
+    "conversations": 'Conversation:\n[\nTeacher: "a",\nStudent: "b",\n]\nProbability: 0.2\n',
+    "commas": ",",
+    "colons": ":",
+    "digits": "9",
+    "backslashes": "\\",
+    "backslash n": "\\n",
+    "comments": "/*",
+    "line comments": "//",
+    "letters": "a",
+    "words": "Ab Cd ",
+    "invisible": "\u200b",
+    "surrogates": "\ud800",
+    "nul": "\x00",
+    "refusals": "I can ",
+    "sorry": "sorry ",
+    "dots": "...",
+    "angle brackets": "<",
+    "pipes": "|",
+}
+# What stands before and behind the shape.
+PLACES = {
+    "alone": ("", ""),
+    "in a list": ('[\n{"role": "Teacher", "text": "', ""),
+    "in single quotes": ("[{'role': 'Teacher', 'text': '", ""),
+    "in a turn": ('Conversation:\n[\n   Teacher:  "a",\n   Student:  "', '",\n]\n'),
+    "in an earlier turn": ("Teacher: a\nStudent: ", "\nTeacher: b\n"),
+    "in an open turn": ("Student: b\nTeacher: ", ""),
+    "in a value": ("Teacher: a\nStudent: b\nProbability: ", ""),
+    "in thoughts": ("<think>", "</think>\nTeacher: a\nStudent: b\n"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _others_objects_are_nobodys_cost() -> Iterator[None]:
+    """What other tests left in memory is not looked through again and again while these measure."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def seconds(text: str) -> float:
+    """Processor time, so that whatever else the machine does counts for nothing."""
+    start = time.process_time()
+    read(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_megabyte_of_any_shape_is_read_in_under_a_second(shape: str) -> None:
+    unit = SHAPES[shape]
+    text = unit * (MEGABYTE // len(unit))
+    assert any(seconds(text) < 1.0 for _ in range(2))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) -> None:
+    """Something quadratic would need many seconds for what takes milliseconds."""
+    size = 30_000
+    before, behind = PLACES[place]
+    took = {name: seconds(f"{before}{unit * (size // len(unit))}{behind}") for name, unit in SHAPES.items()}
+    assert {name: s for name, s in took.items() if s > 0.25} == {}
+
+
+@pytest.mark.parametrize(
+    "shape", ["quotes", "brackets and spaces", "both role lines", "newlines", "conversations"]
+)
+def test_twice_the_text_takes_about_twice_the_time(shape: str) -> None:
+    unit = SHAPES[shape]
+    small, large = (unit * (size // len(unit)) for size in (200_000, 400_000))
+    once, twice = (min(seconds(text) for _ in range(3)) for text in (small, large))
+    assert twice < 4 * once + 0.02
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_reply_in_a_common_layout_takes_the_short_way(layout: str) -> None:
+    """Several times quicker than by the general reader, so half of its time is far from both."""
+    texts = [LAYOUTS[layout](number) for number in range(40)]
+
+    def total(reader: Callable[[str], object]) -> float:
+        start = time.process_time()
+        for text in texts:
+            reader(text)
+        return time.process_time() - start
+
+    assert min(total(read) for _ in range(5)) < 0.5 * min(total(read_any) for _ in range(5))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cleaning_a_turn_is_linear(shape: str) -> None:
+    start = time.process_time()
+    clean_turn(SHAPES[shape] * (200_000 // len(SHAPES[shape])))
+    assert time.process_time() - start < 0.5

@@ -1,0 +1,16 @@
+"""A simulator served for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from edgen.simulator.server import serving
+from tests.simulator.server import options
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[str]:
+    async with serving(options()) as address:
+        yield address

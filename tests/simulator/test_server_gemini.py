@@ -1,0 +1,164 @@
+"""The simulator over HTTP, used by Google's client."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from google import genai
+from google.genai import errors as google_errors
+from google.genai import types
+
+from edgen.core.values import Message
+from edgen.simulator.server import serving
+from edgen.simulator.text import respond
+from tests.simulator import lessons
+from tests.simulator.prompts import prompt, turns_of
+from tests.simulator.server import options
+
+pytestmark = pytest.mark.integration
+
+
+def gemini(address: str) -> genai.Client:
+    return genai.Client(api_key="any", http_options=types.HttpOptions(base_url=address))
+
+
+async def test_gemini_completion(address: str) -> None:
+    text = prompt()[0].content
+    first, rest = text.split("\n", 1)
+    answer = await gemini(address).aio.models.generate_content(
+        model="gemini-any",
+        contents=rest,
+        config=types.GenerateContentConfig(seed=5, system_instruction=first, temperature=0.3),
+    )
+    reply = respond((Message("system", first), Message("user", rest)), seed=5)
+    assert answer.text == reply.text
+    assert answer.candidates is not None
+    assert answer.candidates[0].finish_reason == types.FinishReason.STOP
+    assert answer.model_version == "gemini-any"
+    assert answer.usage_metadata is not None
+    assert reply.usage is not None
+    assert answer.usage_metadata.prompt_token_count == reply.usage.prompt_tokens
+    assert answer.usage_metadata.candidates_token_count == reply.usage.completion_tokens
+    assert len(turns_of(answer.text)) >= 10
+
+
+async def test_gemini_selfplay_closing_and_verdict(address: str) -> None:
+    for asked in lessons.samples():
+        system = [message.content for message in asked if message.role == "system"]
+        contents: list[Any] = [
+            types.Content(
+                role="model" if message.role == "assistant" else "user",
+                parts=[types.Part(text=message.content)],
+            )
+            for message in asked
+            if message.role != "system"
+        ]
+        answer = await gemini(address).aio.models.generate_content(
+            model="g",
+            contents=contents,
+            config=types.GenerateContentConfig(seed=5, system_instruction=system[0] if system else None),
+        )
+        assert answer.text == respond(asked, seed=5).text
+
+
+async def test_gemini_streaming(address: str) -> None:
+    stream = await gemini(address).aio.models.generate_content_stream(
+        model="g", contents=prompt()[0].content, config=types.GenerateContentConfig(seed=5)
+    )
+    chunks = [chunk async for chunk in stream]
+    assert "".join(chunk.text or "" for chunk in chunks) == respond(prompt(), seed=5).text
+    assert len(chunks) > 10
+    assert chunks[-1].usage_metadata is not None
+    assert chunks[-1].candidates is not None
+    assert chunks[-1].candidates[0].finish_reason == types.FinishReason.STOP
+
+
+async def test_gemini_candidates_tokens_stop_and_json(address: str) -> None:
+    models = gemini(address).aio.models
+    text = prompt()[0].content
+    two = await models.generate_content(
+        model="g", contents=text, config=types.GenerateContentConfig(seed=1, candidate_count=2)
+    )
+    cut = await models.generate_content(
+        model="g", contents=text, config=types.GenerateContentConfig(seed=1, max_output_tokens=20)
+    )
+    stopped = await models.generate_content(
+        model="g", contents=text, config=types.GenerateContentConfig(seed=1, stop_sequences=["Probability"])
+    )
+    as_json = await models.generate_content(
+        model="g",
+        contents="hello",
+        config=types.GenerateContentConfig(response_mime_type="application/json"),
+    )
+    assert two.candidates is not None
+    assert len(two.candidates) == 2
+    assert cut.candidates is not None
+    assert cut.candidates[0].finish_reason == types.FinishReason.MAX_TOKENS
+    assert "Probability" not in (stopped.text or "")
+    assert re.fullmatch(r'\{"answer":".+"\}', as_json.text or "")
+
+
+async def test_gemini_models(address: str) -> None:
+    """Both where Google's client looks by itself and at v1beta, where older ones do."""
+    for version in (None, "v1beta"):
+        options = types.HttpOptions(base_url=address, api_version=version)
+        models = genai.Client(api_key="any", http_options=options).aio.models
+        await check_models(models)
+
+
+async def check_models(models: Any) -> None:
+    assert [model.name async for model in await models.list()] == ["models/edgen-simulator"]
+    assert (await models.get(model="anything")).name == "models/anything"
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "code", "status"),
+    [
+        ("429", google_errors.ClientError, 429, "RESOURCE_EXHAUSTED"),
+        ("quota", google_errors.ClientError, 429, "RESOURCE_EXHAUSTED"),
+        ("500", google_errors.ServerError, 500, "INTERNAL"),
+        ("503", google_errors.ServerError, 503, "UNAVAILABLE"),
+        ("401", google_errors.ClientError, 401, "UNAUTHENTICATED"),
+        ("404", google_errors.ClientError, 404, "NOT_FOUND"),
+    ],
+)
+async def test_gemini_errors(fault: str, error: type[google_errors.APIError], code: int, status: str) -> None:
+    async with serving(options(faults=f"{fault}=1")) as address:
+        with pytest.raises(error) as caught:
+            await gemini(address).aio.models.generate_content(model="g", contents="hello")
+    assert (caught.value.code, caught.value.status) == (code, status)
+    details = str(caught.value.details)
+    assert ("'retryDelay': '1s'" in details) == (fault == "429")
+    assert ("PerDay" in details) == (fault == "quota")
+
+
+async def test_gemini_filtered() -> None:
+    blocked, cut = 0, 0
+    async with serving(options(faults="filtered=1")) as address:
+        models = gemini(address).aio.models
+        for seed in range(12):
+            answer = await models.generate_content(
+                model="g", contents="hello", config=types.GenerateContentConfig(seed=seed)
+            )
+            assert not answer.text
+            if answer.prompt_feedback is not None:
+                blocked += answer.prompt_feedback.block_reason == types.BlockedReason.PROHIBITED_CONTENT
+            else:
+                assert answer.candidates is not None
+                cut += answer.candidates[0].finish_reason == types.FinishReason.SAFETY
+        stream = await models.generate_content_stream(model="g", contents="hello")
+        assert not "".join(chunk.text or "" for chunk in [c async for c in stream])
+    assert blocked > 0
+    assert cut > 0
+    assert blocked + cut == 12
+
+
+async def test_gemini_refusal_is_text() -> None:
+    async with serving(options(faults="refusal=1")) as address:
+        for seed in range(10):
+            answer = await gemini(address).aio.models.generate_content(
+                model="g", contents="hello", config=types.GenerateContentConfig(seed=seed)
+            )
+            assert answer.text

@@ -1,0 +1,57 @@
+"""The tiers of the tests: every test is `unit`, `integration` or `crash`.
+
+unit          calls the package's modules in this process: it starts no process and listens on no port
+integration   goes through a command, a process, a server or a browser, or takes many seconds of sampling
+crash         kills or interrupts edgen at work, and looks at what is left
+
+A test has the mark that stands nearest to it, at its own head or its module's. Without one it has its folder's
+tier, or `integration` if one of its fixtures starts a server. A unit test that starts something fails and says so.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import pytest
+
+from tests import ROOT
+
+TIERS = ("unit", "integration", "crash")
+FOLDERS = frozenset(
+    {"cli", "execution", "providers", "report", "rl"}
+)  # of tests that are mostly `integration`
+STARTING = frozenset({"address", "browser", "command", "fake", "llama_server"})  # fixtures
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a test: the mark that stands nearest to it."""
+    marked = next((mark.name for mark in item.iter_markers() if mark.name in TIERS), None)
+    if marked is not None:
+        return marked
+    folder = item.path.relative_to(ROOT / "tests").parts[0]
+    starts = folder in FOLDERS or STARTING.intersection(getattr(item, "fixturenames", ()))
+    return "integration" if starts else "unit"
+
+
+def assign(items: Iterable[pytest.Item]) -> None:
+    """Give each test its tier, so that `-m unit` selects by it."""
+    for item in items:
+        tier = tier_of(item)
+        if item.get_closest_marker(tier) is None:
+            item.add_marker(tier)
+
+
+def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be started: for unit tests."""
+
+    def refuse(what: str) -> Any:
+        def refused(*_: Any, **__: Any) -> NoReturn:
+            pytest.fail(f"a unit test {what}: mark it `integration`")
+
+        return refused
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse("starts a process"))
+    monkeypatch.setattr(socket.socket, "listen", refuse("opens a port"))
