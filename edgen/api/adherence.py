@@ -39,7 +39,7 @@ def judge_adherence(
         raise UsageError("--judge: expected how many conversations to ask about, 1 or more.")
     rundir = RunFolder(run)
     rundir.require()
-    with explain_os_errors(run), rundir.held(), RunReader(run) as reader:
+    with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
         if not reader.accepted:
             raise RunError(
                 f"{run}: no conversation was accepted in this run, so there is nothing to ask a judge about."

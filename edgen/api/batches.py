@@ -120,7 +120,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
     """
     rundir = RunFolder(run)
     rundir.require()
-    with explain_os_errors(rundir.path), rundir.held():
+    with explain_os_errors(rundir.path), rundir.lock_for_writing():
         known = batches_of(rundir)
         out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
         if missing := sorted(set(numbers) - out):
@@ -163,7 +163,7 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
     for path in files:
         if not path.is_file():
             raise DataError(str(path), "there is no such file." if not path.exists() else "this is no file.")
-    with explain_os_errors(rundir.path), rundir.held():
+    with explain_os_errors(rundir.path), rundir.lock_for_writing():
         known = batches_of(rundir)
         if not known:
             raise RunError(

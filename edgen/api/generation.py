@@ -177,7 +177,7 @@ class _Generation:
             arms = [await self._equip(arm, plan, stack) for arm, plan in self._plans.items()]
             with explain_os_errors(folder.path):
                 folder.prepare(arms=bool(self._whole.arms))
-                with folder.held() as dead:
+                with folder.lock_for_writing() as dead:
                     if dead is not None:
                         control.note(f"{dead} ended without saying so; its run is gone on with.")
                     async with contextlib.AsyncExitStack() as open_runs:
@@ -220,7 +220,7 @@ class _Generation:
         for arm in arms:
             if arm.name:
                 arm.folder.prepare()
-                stack.enter_context(arm.folder.held())
+                stack.enter_context(arm.folder.lock_for_writing())
             ledger = Ledger(arm.folder.ledger, create=not arm.folder.job.exists())
             arm.ledger = await stack.enter_async_context(ledger)
         self._control.require_consent(self._losses(arms))

@@ -80,7 +80,7 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
     _check_options(options)
     rundir = RunFolder(run)
     rundir.require()
-    with explain_os_errors(run), rundir.held() as dead, RunReader(run) as reader:
+    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
         if dead is not None:
             control.note(f"{dead} ended without saying so; its run is gone on with.")
         control.begin(reader.name, "pairs")
@@ -97,7 +97,7 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
         )
     rundir = RunFolder(run)
     rundir.require()
-    with rundir.read(), RunReader(run) as reader:
+    with rundir.lock_for_reading(), RunReader(run) as reader:
         return _bias_of(reader)
 
 

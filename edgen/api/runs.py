@@ -77,7 +77,7 @@ def _describe(rundir: RunFolder) -> RunFacts:
     )
     try:
         rundir.refuse_links()
-        status = status_of(rundir, held=rundir.is_held())
+        status = status_of(rundir, held=rundir.is_locked())
     except EdgenError as error:
         return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
     except OSError as error:

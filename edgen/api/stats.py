@@ -47,7 +47,7 @@ def measure(
     judged = {} if judge is None else judge_adherence(paths[0], control, judge, overrides)
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
-            stack.enter_context(RunFolder(path).read())
+            stack.enter_context(RunFolder(path).lock_for_reading())
         tell = stack.enter_context(control.stages())
         found = {}
         for data in open_data_sets(paths):

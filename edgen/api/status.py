@@ -125,7 +125,7 @@ def read_status(folder: Path) -> Status:
     rundir.refuse_links()
     if not rundir.exists:  # a ledger alone is a run that was killed before its job was noted
         rundir.require()
-    return status_of(rundir, held=rundir.is_held())
+    return status_of(rundir, held=rundir.is_locked())
 
 
 def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
@@ -157,7 +157,7 @@ def follow_status(
         note(f"{rundir.path}: no run was begun here yet; waiting for one (Ctrl-C ends this).")
     before = None
     while True:
-        held = rundir.is_held()  # looked at first: what it wrote before it let go is seen below
+        held = rundir.is_locked()  # looked at first: what it wrote before it let go is seen below
         status = _status_begun(rundir, held=held)
         if status is not None and (status != before or not held):
             yield status
@@ -185,7 +185,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> Status:
         return _ledger_status(str(rundir.path), rundir.ledger, held=held)
     each: dict[str, Status | None] = dict.fromkeys(arms)
     for name, arm in rundir.begun_arms():
-        each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_held())
+        each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
     begun_arms = [status for status in each.values() if status is not None]
     states = {"stopped" if status is None else status.state for status in each.values()}
     state: State = "stopped" if "stopped" in states else "short" if "short" in states else "complete"

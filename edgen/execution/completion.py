@@ -29,7 +29,7 @@ def is_finished(whole: Job, jobs: Mapping[str, ArmRequest], rundir: RunFolder, p
     `jobs` are those of the arms, by name; `part` is the piece that is asked for, None for all. What cannot be read, or is being worked on, is not finished.
     """
     runs = {arm: rundir.arm(arm) for arm in jobs}
-    if rundir.is_held() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
+    if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
         return False
     try:
         if whole.arms and not _same_job(rundir, whole):

@@ -74,15 +74,15 @@ def merge(
     with contextlib.ExitStack() as stack:
         for run in runs:
             run.require()
-            stack.enter_context(run.read())
+            stack.enter_context(run.lock_for_reading())
             for arm in begun_arms(run):
-                stack.enter_context(run.arm(arm).read())
+                stack.enter_context(run.arm(arm).lock_for_reading())
         parts, notes = group_parts(runs)
         output.parent.mkdir(parents=True, exist_ok=True)
         work = RunFolder(output.with_name(f".{output.name}.merging"))
         _refuse_stranger(work)
         work.path.mkdir(exist_ok=True)
-        stack.enter_context(work.held())
+        stack.enter_context(work.lock_for_writing())
         _clear(work)
         try:
             merged = _Merger(runs, parts, work, tell).make(notes)

@@ -50,7 +50,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
     """
     rundir = RunFolder(run)
     rundir.require()
-    with rundir.read(), contextlib.ExitStack() as stack:
+    with rundir.lock_for_reading(), contextlib.ExitStack() as stack:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}
         readers = {arm: stack.enter_context(RunReader(rundir.arm(arm).path)) for arm in found}

@@ -39,7 +39,7 @@ def write_report(
     RunFolder(run).require()
     path = RunFolder(run).report if output is None else output
     check_file(path, RunFolder(run), _MARK, "report")
-    with RunFolder(run).read():  # until the file stands: nobody makes the run anew below it
+    with RunFolder(run).lock_for_reading():  # until the file stands: nobody makes the run anew below it
         found = gather(run, progress)
         progress("drawing")
         text = page(found).encode()

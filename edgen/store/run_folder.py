@@ -12,25 +12,24 @@ from a stranger: where anything of edgen's in it is a link, a pipe or a device, 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import socket
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from edgen.core.errors import LockedError, RunError, UsageError
-from edgen.core.files import open_lock, read_regular, refuse_links, sweep, target_name, update_text
+from edgen.core.errors import RunError, UsageError
+from edgen.core.files import refuse_links, sweep, target_name, update_text
+from edgen.store import locks
 
 _IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
 _MADE_OF_IT = ("pairs", "adherence", "comparisons", "report.html")
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
+_HEAD = 2_000  # bytes of a file in which its mark stands
 
 
 class RunFolder:
@@ -81,10 +80,8 @@ class RunFolder:
         """The ledger of each judge of pairs."""
         return _begun(self.judged)
 
-    def note_judge(self, judge: str, facts: dict[str, Any], folder: Path | None = None) -> None:
-        """Keep beside a judge's ledger who it is and how it is asked. `folder`: where its ledger is, if it
-        judges no pairs."""
-        folder = self.judged if folder is None else folder
+    def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
+        """Keep beside a judge's ledger in `folder` who it is and how it is asked."""
         folder.mkdir(parents=True, exist_ok=True)
         update_text(folder / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
@@ -145,25 +142,19 @@ class RunFolder:
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
         self.refuse_links()
-        strangers = [p.name for p in self.path.iterdir() if not self._own(p)]
+        strangers = sorted(p.name for p in self.path.iterdir() if not self._own(p))
+        wrong = ""
         if strangers and not self.exists:
+            wrong = f"other things ({', '.join(strangers[:3])}) and no run"
+        elif arms and self.ledger.exists():
+            wrong = "a run without arms"
+        elif not arms and self.arms_folder.exists():
+            wrong = "a run with arms"
+        if wrong:
             raise RunError(
-                f"{self.path}: this folder holds other things ({', '.join(sorted(strangers)[:3])}) and no run. "
-                "Nothing was changed; choose another run folder with -o."
+                f"{self.path}: this folder holds {wrong}. Nothing was changed; choose another run folder with -o."
             )
-        if arms and self.ledger.exists():
-            raise RunError(
-                f"{self.path}: this folder holds a run without arms. Nothing was changed; "
-                "choose another run folder with -o."
-            )
-        if not arms and self.arms_folder.exists():
-            raise RunError(
-                f"{self.path}: this folder holds a run with arms. Nothing was changed; "
-                "choose another run folder with -o."
-            )
-        if arms:
-            return
-        if self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
+        if not arms and self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
             raise RunError(
                 f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is unknown. "
                 "Restore it, or choose another run folder with -o."
@@ -176,17 +167,25 @@ class RunFolder:
         return path == self.lock or begun or left
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[str | None]:
-        """Hold the run for this process. Raises LockedError if a live process holds it.
-
-        The lock is the operating system's and ends with its holder, however that ends; a file left
-        behind by a dead process locks nothing. Gives the name of the one that held it before and was
-        killed, None if there is none such.
-        """
-        with hold(self.lock, f"{self.path}: another process works on this run", "another run folder") as dead:
+    def lock_for_writing(self) -> Iterator[str | None]:
+        """Hold the run for this process; gives the name of the one that held it before and was killed, None if there
+        is none. Raises LockedError if a live process holds it."""
+        with locks.lock_for_writing(self.lock, self._taken, "another run folder") as dead:
             sweep(self.path, _SWEPT)  # first: what a kill left may be a second name of a ledger
             self._refuse_other_names()
             yield dead
+
+    def lock_for_reading(self) -> contextlib.AbstractContextManager[None]:
+        """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
+        return locks.lock_for_reading(self.lock, self._taken)
+
+    def is_locked(self) -> bool:
+        """Whether a live process holds the run."""
+        return locks.is_locked(self.lock)
+
+    @property
+    def _taken(self) -> str:
+        return f"{self.path}: another process works on this run"
 
     def _refuse_other_names(self) -> None:
         """Raise RunError if a ledger, or what SQLite keeps beside it, has another name somewhere: it would be written
@@ -200,35 +199,6 @@ class RunFolder:
                     f"{path}: it is a hard link: the file has another name, and would be changed there, too. "
                     f"Copy the run's folder (cp -r {self.path} COPY), and work on the copy."
                 )
-
-    @contextlib.contextmanager
-    def read(self) -> Iterator[None]:
-        """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
-        try:
-            file = open_lock(self.lock, make=False)
-        except OSError:  # never begun, or on a disk that cannot be written: nobody works on it
-            yield
-            return
-        with file:
-            try:
-                _lock(file, fcntl.LOCK_SH)
-            except BlockingIOError:
-                taken = _name_holder(f"{self.path}: another process works on this run", self.lock)
-                raise LockedError(f"{taken}. Wait for it, or stop it; it goes on where it stopped.") from None
-            yield
-
-    def is_held(self) -> bool:
-        """Whether a live process holds the run."""
-        try:
-            with open_lock(self.lock, make=False) as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
 
     def set_aside(self) -> Path | None:
         """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays.
@@ -267,37 +237,6 @@ class RunFolder:
         for name, text in inputs.items():
             update_text(self.inputs / name, text)
         update_text(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
-
-
-@contextlib.contextmanager
-def hold(lock: Path, taken: str, other: str) -> Iterator[str | None]:
-    """Hold a lock file for this process. Raises LockedError, which begins with `taken`, if a live process
-    holds it; `other` is what one can choose with -o instead. Gives the name of a holder that was killed:
-    whoever lets go takes its name off the file, so a name that stands there is a dead one's."""
-    try:
-        file = open_lock(lock)
-    except OSError as problem:
-        raise RunError(f"{lock}: the folder cannot be written ({problem.strerror}).") from None
-    with file:
-        try:
-            _lock(file)
-        except BlockingIOError:
-            raise LockedError(
-                f"{_name_holder(taken, lock)}. Wait for it, stop it, or choose {other} with -o."
-            ) from None
-        except OSError as problem:
-            raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
-        file.seek(0)
-        dead = holder(lock) if b'"since"' in file.read(_HEAD) else None
-        file.truncate(0)
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
-        file.write(json.dumps(me).encode())
-        file.flush()
-        try:
-            yield dead
-        finally:
-            with contextlib.suppress(OSError):
-                file.truncate(0)
 
 
 def run_around(place: Path) -> Path | None:
@@ -344,9 +283,6 @@ def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
         )
 
 
-_HEAD = 2_000  # bytes of a file in which its mark stands
-
-
 def _begun(folder: Path) -> list[Path]:
     """The ledgers in a folder. One that a kill left empty holds nothing, and is none."""
     return [
@@ -354,30 +290,3 @@ def _begun(folder: Path) -> list[Path]:
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
     ]
-
-
-def _lock(file: Any, kind: int = fcntl.LOCK_EX) -> None:
-    """Lock it, or raise BlockingIOError. Somebody who only looks (`is_held`) holds it for a moment."""
-    for _ in range(6):
-        try:
-            return fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.05)
-    return fcntl.flock(file, kind | fcntl.LOCK_NB)
-
-
-def _name_holder(taken: str, lock: Path) -> str:
-    """`taken`, which speaks of another process, with its name; or that it is this very process."""
-    who = holder(lock)
-    if who == f"process {os.getpid()} on {socket.gethostname()}":
-        return taken.replace("another process", "another call in this process")
-    return f"{taken} ({who})"
-
-
-def holder(lock: Path) -> str:
-    """Who holds a lock file, as far as it says."""
-    try:
-        who = json.loads(read_regular(lock, _HEAD))
-        return f"process {who['pid']} on {who['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "it left no name"

@@ -281,10 +281,10 @@ class TestMistakes:
     def test_nobody_makes_the_run_anew_before_it_is_stored(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
         with open_comparison([run]) as comparison:
-            with pytest.raises(LockedError), RunFolder(run).held():
+            with pytest.raises(LockedError), RunFolder(run).lock_for_writing():
                 pass
             store(comparison, run)
-        with RunFolder(run).held():
+        with RunFolder(run).lock_for_writing():
             pass
 
     def test_nothing_to_compare_with(self, command: Command, tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ class TestMistakes:
 
     def test_a_run_still_going(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
-        with RunFolder(run).held():
+        with RunFolder(run).lock_for_writing():
             ended = command("compare", run)
         assert ended.code == 6
         assert "works on this run" in ended.err

@@ -95,7 +95,7 @@ def test_runs_beside_a_job_of_somebodys_own(command: Command, tmp_path: Path) ->
 
 def test_a_run_that_goes_on_is_running(command: Command, tmp_path: Path) -> None:
     assert command("generate", job(tmp_path), "-o", tmp_path / "runs" / "a").code == 0
-    with RunFolder(tmp_path / "runs" / "a").held():
+    with RunFolder(tmp_path / "runs" / "a").lock_for_writing():
         (row,) = listed(command, tmp_path / "runs")
     assert row["state"] == "running"
 

@@ -180,7 +180,7 @@ def test_mistakes(command: Command, run: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_somebody_works_on(command: Command, run: Path) -> None:
-    with RunFolder(run).held():
+    with RunFolder(run).lock_for_writing():
         ended = command("stats", run)
     assert ended.code == 6
     assert "works on this run" in ended.err

@@ -438,15 +438,15 @@ async def test_a_dead_holder_is_taken_over_with_a_note(tmp_path: Path) -> None:
 
 def test_who_lets_go_takes_its_name_off(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    with run.held() as dead:
+    with run.lock_for_writing() as dead:
         assert dead is None
         assert '"pid"' in run.lock.read_text()
     assert run.lock.read_text() == ""
     run.lock.write_text('{"pid": 7, "host": "elsewhere"}')  # as an edgen left it that did not take it off
-    with run.held() as dead:
+    with run.lock_for_writing() as dead:
         assert dead is None
     run.lock.write_text('{"pid": 7, "host": "elsewhere", "since": 1.0}')
-    with run.held() as dead:
+    with run.lock_for_writing() as dead:
         assert dead == "process 7 on elsewhere"
 
 

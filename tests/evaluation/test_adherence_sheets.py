@@ -146,7 +146,7 @@ def test_runs_that_cannot_be_asked_about(tmp_path: Path, command: Command) -> No
     with pytest.raises(RunError, match="there is no run here"):
         judged(tmp_path / "none", 5, JUDGE)
     run = made(command, tmp_path, conversations=2)
-    with RunFolder(run).held(), pytest.raises(LockedError):
+    with RunFolder(run).lock_for_writing(), pytest.raises(LockedError):
         judged(run, 5, JUDGE)
     refusing = {"default": {"type": "simulator", "faults": "refusal=1"}}
     (tmp_path / "job.yaml").write_text(job_text("http://127.0.0.1:9/v1", conversations=2, backends=refusing))

@@ -149,10 +149,10 @@ def test_a_run_is_held_while_it_is_read(command: Command, tmp_path: Path) -> Non
     data_set = one(run)
     for reading in (data_set.samples(), iter(data_set.plan() or ())):
         next(reading)
-        with pytest.raises(LockedError), RunFolder(run).held():
+        with pytest.raises(LockedError), RunFolder(run).lock_for_writing():
             pass
         reading.close()  # type: ignore[attr-defined]
-    with RunFolder(run).held():
+    with RunFolder(run).lock_for_writing():
         pass
 
 
@@ -176,7 +176,7 @@ def test_an_export_for_the_hub_is_read_as_the_run_is(command: Command, tmp_path:
 
 def test_a_held_run_is_said(command: Command, tmp_path: Path) -> None:
     run = generated(command, tmp_path)
-    with RunFolder(run).held(), pytest.raises(LockedError, match="works on this run"):
+    with RunFolder(run).lock_for_writing(), pytest.raises(LockedError, match="works on this run"):
         open_data_sets([run])
 
 

@@ -56,7 +56,7 @@ async def make(
     plan = plan_of(parse_job(values, "job.yaml"), Reach.of(Path("job.yaml")))
     run_folder = RunFolder(folder)
     run_folder.prepare()
-    with run_folder.held():
+    with run_folder.lock_for_writing():
         async with Ledger(run_folder.ledger) as ledger:
             backend = FunctionBackend(function, config, 5.0)
             run = Run(plan, {"default": backend}, run_folder, ledger)

@@ -45,7 +45,7 @@ async def main(job, folder, seconds):
         for name, config in plan.job.backends.items()
     }
     rundir.prepare()
-    with rundir.held():
+    with rundir.lock_for_writing():
         async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
             run = Run(plan, backends, rundir, ledger)
             run.adopt(print)

@@ -113,7 +113,7 @@ def run(request: pytest.FixtureRequest, folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("name", [one["format"] for one in list_formats()])
 def test_a_format_writes_what_its_readers_take_or_says_why_not(name: str, run: Path, tmp_path: Path) -> None:
     format_: Format = find("format", name)
-    with RunFolder(run).read(), RunReader(run) as reader:
+    with RunFolder(run).lock_for_reading(), RunReader(run) as reader:
         try:
             exported = export(reader, format_, tmp_path / "out")
         except EdgenError as error:

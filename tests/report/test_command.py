@@ -79,7 +79,7 @@ def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> 
 
 def test_a_run_that_goes_on(command: Command, tmp_path: Path) -> None:
     run = made(tmp_path / "run")
-    with RunFolder(run).held():
+    with RunFolder(run).lock_for_writing():
         ended = command("report", run)
     assert ended.code == 6
     assert not (run / "report.html").exists()
@@ -91,13 +91,13 @@ def test_nobody_changes_the_run_until_the_report_stands(tmp_path: Path) -> None:
 
     def meanwhile(stage: str) -> None:
         if stage == "drawing":
-            with pytest.raises(LockedError), RunFolder(run).held():
+            with pytest.raises(LockedError), RunFolder(run).lock_for_writing():
                 pass
             tried.append(stage)
 
     write_report(run, progress=meanwhile)
     assert tried
-    with RunFolder(run).held():
+    with RunFolder(run).lock_for_writing():
         pass
 
 

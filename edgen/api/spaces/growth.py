@@ -31,7 +31,7 @@ from edgen.space import Space, dump_space, load_space
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
 from edgen.store.ledger import Ledger, RunStatus
-from edgen.store.run_folder import hold
+from edgen.store.locks import lock_for_writing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,10 @@ async def _ask(tasks: SpaceGrowth, out: Path, path: Path, control: Control) -> R
     async with open_backends(dict(tasks.job.backends), tasks.job.limits, control.trust) as backends:
         taken = f"{path}: another process is at it"
         refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal")])
-        with explain_os_errors(path), hold(path.with_name(f".{path.name}.lock"), taken, "another name"):
+        with (
+            explain_os_errors(path),
+            lock_for_writing(path.with_name(f".{path.name}.lock"), taken, "another name"),
+        ):
             _require_free(out)  # who held it until now may have written it
             async with Ledger(path) as ledger:
                 session = Session(tasks, backends, ledger, roles=("default",))

@@ -61,7 +61,7 @@ def open_comparison(
     with contextlib.ExitStack() as stack:
         for path in paths:
             _require(path, paths)
-            stack.enter_context(RunFolder(path).read())
+            stack.enter_context(RunFolder(path).lock_for_reading())
         chosen = _choose(_arms_of(paths), names, paths)
         _refuse_other_scenarios(chosen, paths)
         readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]

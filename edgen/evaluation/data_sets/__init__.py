@@ -44,9 +44,9 @@ def _at(path: Path, number: int = 0) -> list[DataSet]:
     if path.resolve().parent == whole.arms_folder and whole.job.exists():
         # an arm by itself has the test side of its run
         whole.refuse_links()
-        with whole.read():
+        with whole.lock_for_reading():
             return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm="")]
-    with rundir.read():
+    with rundir.lock_for_reading():
         arms = rundir.arms()
         begun = [arm for arm, own in arms if is_settled(own.ledger)]
         if not begun:

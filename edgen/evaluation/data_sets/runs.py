@@ -103,7 +103,7 @@ class _RunReading:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[RunReader]:
-        with self._rundir.read(), RunReader(self._rundir.arm(self._arm).path) as reader:
+        with self._rundir.lock_for_reading(), RunReader(self._rundir.arm(self._arm).path) as reader:
             yield reader
 
     def samples(self) -> Iterator[Sample]:
