@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -72,6 +73,24 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
 
     found = json.loads(environment.edgen("stats", run, "--only", "questions", "--json"))
     assert "questions" in json.dumps(found)
+    files = tmp_path / "files"  # by themselves, so that nothing but their layout tells whose they are
+    shutil.copytree(Path(run, "shards"), files)
+    found = json.loads(environment.edgen("stats", str(files), "--json"))
+    assert (found["overview"]["records"], found["overview"]["unread"]) == (12, {})
+    assert found["overview"]["simulated"] == 0
+    assert "all dimensions" in found["leakage"]["groups"]
+    ours = json.loads(environment.edgen("stats", run, "--json"))
+    assert found["lengths"] == ours["lengths"]
+    checked = json.loads(environment.edgen("validate", run, "--json"))
+    assert (checked["valid"], checked["records"]) == (12, 12)
+
+    other = str(tmp_path / "other")
+    environment.edgen("generate", str(JOB), "-o", other, "--set", "teach_back.sentences=5", "--json")
+    compared = json.loads(environment.edgen("compare", run, other, "--json"))
+    assert [arm["accepted"] for arm in compared["arms"]] == [12, 12]
+    turns = next(one for one in compared["metrics"] if one["name"] == "turns")
+    assert [one["value"] for one in turns["arms"].values()] == [2.0, 2.0]
+
     environment.edgen("export", run, "--to", "script", "-o", str(tmp_path / "script"))
     rows = [json.loads(line) for line in (tmp_path / "script" / "train.jsonl").read_text().splitlines()]
     assert rows[0]["script"].startswith("TEACHER. ")

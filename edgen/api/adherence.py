@@ -44,7 +44,7 @@ def judge_adherence(
             raise RunError(
                 f"{run}: no conversation was accepted in this run, so there is nothing to ask a judge about."
             )
-        if (needed := measures_of_other_families(reader.family.name).get("adherence")) is not None:
+        if (needed := measures_of_other_families(reader.family).get("adherence")) is not None:
             raise UsageError(
                 f"--judge: adherence is asked about in conversations of the {needed} family, and {run} has those of the "
                 f"{reader.family.name} family. Leave --judge out."

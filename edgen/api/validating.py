@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import UsageError
 from edgen.core.files import write_lines
-from edgen.families import family_of
-from edgen.reading import clean_turn
+from edgen.families import family_of, family_of_record, usual_family
 from edgen.space import load_space
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
@@ -99,7 +99,7 @@ def validate(
         _refuse_links(path)
     inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
-    checker, vocabularies = Checker(), [_read_vocabulary(found, note) for found in inputs]
+    checker, vocabularies = Checker(_schema_of), [_read_vocabulary(found, note) for found in inputs]
     reports = [
         report
         for found, vocabulary in zip(inputs, vocabularies, strict=True)
@@ -142,6 +142,11 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
         return None
     space = load_space(found.space)
     return family_of(space).vocabulary(space)
+
+
+def _schema_of(record: Any) -> str:
+    """The schema of the family whose layout a decoded record has."""
+    return (family_of_record(record) or usual_family()).schema
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
@@ -212,7 +217,7 @@ def _fix(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise UsageError(f"--fix {out}: the folder cannot be made ({problem.strerror}).") from None
-    fixer, lines, files = Fixer(clean_turn), list[bytes](), list[FixedFile]()
+    fixer, lines, files = Fixer(_schema_of), list[bytes](), list[FixedFile]()
     for found, vocabulary in zip(inputs, vocabularies, strict=True):
         for path in found.files:
             label, target = _label(path), targets[path]

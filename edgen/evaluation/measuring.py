@@ -15,6 +15,7 @@ from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.measures.overview import Overview
+from edgen.families.base import Family
 from edgen.families.education.words import cut
 
 _TELL_EVERY = 500  # conversations
@@ -52,13 +53,14 @@ def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
 
-def measures_of_other_families(family: str) -> dict[str, str]:
+def measures_of_other_families(family: Family | None) -> dict[str, str]:
     """The measures that only conversations of another family have, with its name."""
     found: dict[str, str] = {}
     for name in names("family"):
         with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
             found |= dict.fromkeys(find("family", name).measures, name)
-    return {measure: owner for measure, owner in found.items() if owner != family}
+    own = family.measures if family else ()
+    return {measure: owner for measure, owner in found.items() if measure not in own}
 
 
 def measure(
@@ -78,7 +80,7 @@ def measure(
         needs = join_list(sorted({others[name] for name in skipped}))
         notes.append(
             f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
-            f"the {needs} family, and these are of {f'the {data.family} family' if data.family else 'several families'}."
+            f"the {needs} family, and these are of {f'the {data.family.name} family' if data.family else 'several families'}."
         )
     chosen = [one for one in measures(only) if one.name not in others]
     plan = data.plan()

@@ -8,8 +8,10 @@ from typing import Literal
 import msgspec
 
 from edgen.core.values import Role, Scenario, Turn
+from edgen.families.base import FiledRecord
+from edgen.validation import Marker
 
-Marker = Literal["suffix", "own_turn", "inside", "absent"]
+Split = Literal["train", "test"]
 Words = Sequence[Sequence[str]]  # the words of each turn
 
 
@@ -24,7 +26,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     source: str
-    split: Literal["train", "test"] | None
+    split: Split | None
     scenario: Scenario
     turns: tuple[Turn, ...]
     entries: int
@@ -34,6 +36,26 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None = None
     simulated: bool = False
     repairs: tuple[str, ...] = ()
+
+
+def sample_of(
+    record: FiledRecord, identifier: str, scenario: Scenario, source: str, split: Split | None
+) -> Sample:
+    """The sample that a record is, with the id and the scenario that it has in the data set."""
+    return Sample(
+        id=identifier,
+        source=source,
+        split=split,
+        scenario=scenario,
+        turns=record.speech.turns,
+        entries=record.entries,
+        defects=record.speech.defects,
+        marker=record.speech.marker,
+        ended_by=record.ended_by,
+        probability=record.probability,
+        simulated=record.simulated,
+        repairs=record.repairs,
+    )
 
 
 class PlannedOutcome(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
@@ -24,6 +25,20 @@ def family_of(space: Space, named: str | None = None) -> Family:
     return family
 
 
+def family_of_record(record: Any) -> Family | None:
+    """The family whose layout a decoded record has; None if nobody knows it. Those that packages bring are loaded and
+    asked only where none of edgen's own knows it."""
+    for families in (_own_families, _other_families):
+        if found := next((family for family in families() if family.recognizes(record)), None):
+            return found
+    return None
+
+
+def usual_family() -> Family:
+    """The family that records are taken for whose layout nobody knows."""
+    return _own_families()[0]
+
+
 @functools.cache
 def _own_families() -> list[Family]:
     own: list[Family] = [
@@ -32,3 +47,8 @@ def _own_families() -> list[Family]:
         if plugin.kind == "family" and plugin.package == registry.DISTRIBUTION
     ]
     return sorted(own, key=lambda family: family.precedence)
+
+
+@functools.cache
+def _other_families() -> list[Family]:
+    return [family for family in registry.find_all("family") if family not in _own_families()]

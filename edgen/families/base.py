@@ -7,13 +7,14 @@ A family owns a layout with its JSON Schema. Whoever goes through a run's conver
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation, Role, Scenario, Turn, Usage
-from edgen.space.model import Space
+from edgen.space.model import Space, SpaceRole
+from edgen.validation import Speech, conforms, read_speech
 
 _SUFFIX = f" {END_MARKER}"
 
@@ -60,15 +61,52 @@ class Recorded(msgspec.Struct, frozen=True):
         return self.conversation.turns
 
 
+class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as a file has it, whoever wrote the file.
+
+    `id` is None and the scenario's index -1 where the record tells none. `speech` is what was said in its turns, and
+    `entries` counts these as they are written.
+    """
+
+    id: str | None
+    scenario: Scenario
+    speech: Speech
+    entries: int
+    ended_by: Role | None
+    probability: float | None
+    simulated: bool
+    repairs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, recorded: Recorded) -> FiledRecord:
+        """A record of edgen's own."""
+        conversation = recorded.conversation
+        written = with_marker(conversation)
+        return cls(
+            id=recorded.id,
+            scenario=recorded.scenario,
+            speech=read_speech(written),
+            entries=len(written),
+            ended_by=conversation.ended_by,
+            probability=conversation.probability,
+            simulated=recorded.provenance.simulated,
+            repairs=recorded.provenance.repairs,
+        )
+
+
 class Family:
-    """A kind of conversation. `name` is that of its entry point, `tags` what a card calls its conversations, `schema` the file of its JSON Schema in validators/,
-    `measures` the names of those that only conversations of this kind have. `precedence`: of edgen's own that fit a space,
-    the lowest is taken."""
+    """A kind of conversation.
+
+    `name` is that of its entry point, `tags` are what a card calls its conversations, `schema` is the file of its JSON
+    Schema in validators/, `measures` are the names of those that only conversations of this kind have. `roles` speak
+    where no space tells who does. `precedence`: of edgen's own that fit a space or know a record, the lowest is taken.
+    """
 
     name: ClassVar[str]
     schema: ClassVar[str]
     tags: ClassVar[tuple[str, ...]] = ()
     measures: ClassVar[tuple[str, ...]] = ()
+    roles: ClassVar[tuple[SpaceRole, ...]] = ()
     precedence: ClassVar[int] = 0
 
     @abstractmethod
@@ -86,6 +124,27 @@ class Family:
     @abstractmethod
     def read(self, data: bytes) -> Recorded:
         """What a record holds. Raises ValueError or msgspec's errors where it is none."""
+
+    def recognizes(self, record: Any) -> bool:
+        """Whether a decoded JSON value is laid out as a record of this family."""
+        return conforms(record, self.schema)
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """The conversation in a decoded record of a file, whoever wrote it. Raises ValueError with a clause that says
+        why it is none."""
+        try:
+            return FiledRecord.of(self.read(msgspec.json.encode(record)))
+        except ValueError:
+            raise ValueError(f"no record of the {self.name} family") from None
+
+    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """By what train and test may be kept apart: each is a name, and the dimensions whose values make a group."""
+        return dimension_groups(dimensions)
+
+
+def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Each dimension by itself, and all of them together."""
+    return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
 
 
 def record_id(name: str, scenario: int, replicate: int) -> str:
@@ -122,12 +181,63 @@ def write_values(scenario: Scenario, *, without: Collection[str] = ()) -> dict[s
 
 
 def read_values(written: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """The values and the fields that `write_values` wrote."""
+    """The values and the fields that `write_values` wrote. An object without a `value` is left out."""
     values, fields = {}, {}
     for name, said in written.items():
-        if isinstance(said, dict):
-            more = dict(said)
-            values[name], fields[name] = str(more.pop("value")), more
-        else:
+        if not isinstance(said, dict):
             values[name] = str(said)
+        elif "value" in said:
+            values[name] = str(said["value"])
+            fields[name] = {key: more for key, more in said.items() if key != "value"}
     return values, fields
+
+
+def filed_turns(record: Any) -> tuple[Turn, ...]:
+    """The turns of a decoded record that has a list of them under `conversation`. Raises ValueError with a clause that
+    says why there are none."""
+    turns = record.get("conversation")
+    if not isinstance(turns, list) or not turns:
+        raise ValueError("no list of turns")
+    if not all(isinstance(turn, dict) and isinstance(turn.get("text"), str) for turn in turns):
+        raise ValueError("a turn without a text")
+    if not all(isinstance(turn.get("role"), str) and turn["role"] for turn in turns):
+        raise ValueError("a turn without a role")
+    return tuple(Turn(turn["role"], turn["text"]) for turn in turns)
+
+
+def filed_index(record: Mapping[str, Any]) -> int:
+    """The number of a decoded record's scenario by its provenance; -1 where that tells none."""
+    index = _provenance(record).get("scenario")
+    return index if type(index) is int and index >= 0 else -1
+
+
+def filed_record(
+    record: Mapping[str, Any], scenario: Scenario, turns: Sequence[Turn], *, marked: bool
+) -> FiledRecord:
+    """A decoded record of which anything but `scenario` and `turns` may be missing or wrong. `marked`: who ended it
+    is told by an end marker in the turns, and `ended_by` only says whose it is."""
+    provenance = _provenance(record)
+    speech, repairs = read_speech(turns), provenance.get("repairs")
+    ended_by, identifier = record.get("ended_by"), record.get("id")
+    known = ended_by in {turn.role for turn in turns} and not (marked and speech.marker == "absent")
+    return FiledRecord(
+        id=identifier if isinstance(identifier, str) else None,
+        scenario=scenario,
+        speech=speech,
+        entries=len(turns),
+        ended_by=ended_by if known else speech.ended_by,
+        probability=_probability(record.get("probability")),
+        simulated=provenance.get("simulated") is True,
+        repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
+    )
+
+
+def _provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    provenance = record.get("provenance")
+    return provenance if isinstance(provenance, dict) else {}
+
+
+def _probability(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)

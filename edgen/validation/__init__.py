@@ -11,21 +11,21 @@ from __future__ import annotations
 from edgen.validation.checker import Checker, FileReport, decode, problems
 from edgen.validation.findings import KINDS, Finding, Vocabulary
 from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
-from edgen.validation.repair import Change, Clean, Fixed, Fixer, LeftOut, fix
+from edgen.validation.repair import Change, Fixed, Fixer, LeftOut, fix
 from edgen.validation.schema import conforms, is_valid
-from edgen.validation.speech import Speech, read_speech
+from edgen.validation.speech import Marker, Speech, read_speech
 
 __all__ = [
     "KINDS",
     "Change",
     "Checker",
-    "Clean",
     "FileReport",
     "Finding",
     "Fixed",
     "Fixer",
     "Inputs",
     "LeftOut",
+    "Marker",
     "Speech",
     "Vocabulary",
     "conforms",

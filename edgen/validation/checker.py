@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
-from edgen.validation.schema import conforms, schema_findings, schema_of
+from edgen.validation.schema import EDUCATION, conforms, schema_findings
 
 
-def problems(record: Any, number: int | None = None, vocabulary: Vocabulary | None = None) -> list[Finding]:
+def problems(
+    record: Any, number: int | None = None, vocabulary: Vocabulary | None = None, schema: str = EDUCATION
+) -> list[Finding]:
     """All that is wrong with one decoded record, by itself. Empty: nothing, not even a warning."""
-    schema = schema_of(record)
     broken = [] if conforms(record, schema) else schema_findings(record, number, schema)
     return broken + rule_findings(record, number, vocabulary)
 
@@ -49,7 +50,9 @@ class Ids:
 class Checker:
     """Checks the files of one data set, one after the other, and notices ids used twice among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema_of: Callable[[Any], str] = lambda _: EDUCATION) -> None:
+        """`schema_of` names the schema that a decoded record has to satisfy."""
+        self._schema_of = schema_of
         self._ids = Ids()
 
     def file(
@@ -72,7 +75,7 @@ class Checker:
             record = decode(raw)
         except ValueError as problem:
             return [Finding(number, "$", str(problem), "unreadable")]
-        found = problems(record, number, vocabulary)
+        found = problems(record, number, vocabulary, self._schema_of(record))
         if repeated := self._ids.repeated(record, path, number):
             found.append(Finding(number, "$.id", repeated, "duplicate_id"))
         return found

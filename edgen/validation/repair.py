@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
+from edgen.reading import clean_turn
 from edgen.validation.checker import Ids, decode, problems
 from edgen.validation.findings import Vocabulary
-
-# A turn's text -> the text without debris and marker, whether it held the marker, names of repairs.
-Clean = Callable[[str], tuple[str, bool, tuple[str, ...]]]
+from edgen.validation.schema import EDUCATION
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -49,8 +48,9 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Fixer:
     """Fixes the files of one data set, one after the other; of two records with one id the first stays."""
 
-    def __init__(self, clean: Clean) -> None:
-        self._clean = clean
+    def __init__(self, schema_of: Callable[[Any], str]) -> None:
+        """`schema_of` names the schema that a decoded record has to satisfy."""
+        self._schema_of = schema_of
         self._ids = Ids()
 
     def file(
@@ -59,7 +59,8 @@ class Fixer:
         """For each record of a file, in order, what becomes of it."""
         for number, raw in enumerate(records):
             try:
-                result = fix(decode(raw), self._clean, vocabulary)
+                record = decode(raw)
+                result = fix(record, vocabulary, self._schema_of(record))
             except ValueError as problem:
                 result = LeftOut(str(problem))
             if isinstance(result, Fixed) and (repeated := self._ids.repeated(result.record, path, number)):
@@ -67,12 +68,12 @@ class Fixer:
             yield result
 
 
-def fix(record: Any, clean: Clean, vocabulary: Vocabulary | None = None) -> Fixed | LeftOut:
+def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = EDUCATION) -> Fixed | LeftOut:
     """The repaired copy of one decoded record. Applied to its own result it changes nothing."""
     if not _has_turns(record):
-        reason = _first_error(record, vocabulary)
+        reason = _first_error(record, vocabulary, schema)
         return LeftOut(reason or "it has no list of turns with a role and a text")
-    turns, changes, speaker = _turns(record["conversation"], clean)
+    turns, changes, speaker = _turns(record["conversation"])
     fixed = {**record, "conversation": turns}
     if turns:
         before = record.get("ended_by")
@@ -81,7 +82,7 @@ def fix(record: Any, clean: Clean, vocabulary: Vocabulary | None = None) -> Fixe
             fixed["ended_by"] = after
             if after != before:
                 changes.append(Change("$.ended_by", ("ended_by",), before, after))
-    reason = _first_error(fixed, vocabulary)
+    reason = _first_error(fixed, vocabulary, schema)
     return LeftOut(reason) if reason else Fixed(fixed, tuple(changes))
 
 
@@ -93,18 +94,16 @@ def _has_turns(record: Any) -> bool:
     )
 
 
-def _first_error(record: Any, vocabulary: Vocabulary | None) -> str | None:
+def _first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str | None:
     """What is still wrong with `record`, in short; None if it has no errors."""
-    errors = [f for f in problems(record, vocabulary=vocabulary) if f.severity == "error"]
+    errors = [f for f in problems(record, None, vocabulary, schema) if f.severity == "error"]
     if not errors:
         return None
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"{errors[0].path}: {errors[0].problem}{more}"
 
 
-def _turns(
-    turns: list[dict[str, Any]], clean: Clean
-) -> tuple[list[dict[str, Any]], list[Change], str | None]:
+def _turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Change], str | None]:
     """The turns as they should be, what was changed on the way, and which role spoke the marker."""
     kept: dict[int, dict[str, Any]] = {}
     repairs: dict[int, tuple[str, ...]] = {}
@@ -113,7 +112,7 @@ def _turns(
         if marker is not None:
             repairs[i] = ("after_end_marker",)
             continue
-        text, marked, repairs[i] = clean_fully(turn["text"], clean)
+        text, marked, repairs[i] = clean_fully(turn["text"])
         if marked:
             marker = i
         if text:
@@ -144,13 +143,13 @@ def _name_change(before: str, after: str | None) -> str:
     return "marker_form" if respelled else "white_space"
 
 
-def clean_fully(text: str, clean: Clean) -> tuple[str, bool, tuple[str, ...]]:
-    """What `clean` makes of a text, and of that, until nothing changes: debris can hide debris."""
+def clean_fully(text: str) -> tuple[str, bool, tuple[str, ...]]:
+    """What `clean_turn` makes of a text, and of that, until nothing changes: a marker can stand before a marker."""
     marked = False
     repairs: dict[str, None] = {}
     for _ in range(10):
         before = text
-        text, held, names = clean(before)
+        text, held, names = clean_turn(before)
         marked = marked or held
         repairs |= dict.fromkeys(names)
         if text in ("", before):

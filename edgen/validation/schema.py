@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 EDUCATION = "conversation"  # the file in which Education Dialogue's layout is
-DIALOGUE = "dialogue"  # the one of any roles and dimensions
 
 
 @functools.cache
@@ -28,13 +27,6 @@ def schema(name: str = EDUCATION) -> dict[str, Any]:
     """A shipped schema by its name, or one in the file of that path, decoded."""
     decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
-
-
-def schema_of(record: Any) -> str:
-    """The schema of the layout that a decoded record has: Education Dialogue's, or that of any roles and dimensions."""
-    if isinstance(record, dict) and "background_info" not in record and {"roles", "scenario"} & {*record}:
-        return DIALOGUE
-    return EDUCATION
 
 
 def is_valid(data: bytes, schema: str = EDUCATION) -> bool:

@@ -5,14 +5,17 @@ The turns are those that `fix` would keep; here nothing is written back, and wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from edgen.core.values import Role, Turn
+from edgen.reading import is_plain
 from edgen.validation.artefacts import read_turn
-from edgen.validation.repair import Clean, clean_fully
+from edgen.validation.repair import clean_fully
+
+Marker = Literal["suffix", "own_turn", "inside", "absent"]
 
 
 class Speech(msgspec.Struct, frozen=True):
@@ -20,35 +23,31 @@ class Speech(msgspec.Struct, frozen=True):
     `turns`); `ended_by`: who spoke it. `defects` are the kinds of debris found, each once."""
 
     turns: tuple[Turn, ...]
-    marker: Literal["suffix", "own_turn", "inside", "absent"]
+    marker: Marker
     ended_by: Role | None
     defects: tuple[str, ...]
 
 
-def read_speech(
-    turns: Sequence[tuple[Role, str]], clean: Clean, plain: Callable[[str], bool] = lambda _: False
-) -> Speech:
-    """What was said in these turns, (role, text) each. Raises on no text. `plain` tells of a text that holds
-    letters and nothing to clean; where it says no, the text is looked at closely."""
+def read_speech(turns: Iterable[Turn]) -> Speech:
+    """What was said in turns as they are written. Raises on no text."""
     kept: list[Turn] = []
     defects: dict[str, None] = {}
-    marker: Literal["suffix", "own_turn", "inside", "absent"] = "absent"
+    marker: Marker = "absent"
     ended_by: Role | None = None
-    for role, raw in turns:
-        if marker == "absent" and plain(raw):
-            kept.append(Turn(role, raw))
+    for turn in turns:
+        if marker == "absent" and is_plain(turn.text):
+            kept.append(turn)
             continue
-        what = read_turn(raw)
-        if what.notes:
-            defects |= dict.fromkeys(kind for kind, _ in what.notes)
+        what = read_turn(turn.text)
+        defects |= dict.fromkeys(kind for kind, _ in what.notes)
         if marker != "absent":
             marker = "inside" if what.says else marker
             continue
-        text, marked, repairs = clean_fully(raw, clean)
+        text, marked, repairs = clean_fully(turn.text)
         if text:
-            kept.append(Turn(role, text))
+            kept.append(Turn(turn.role, text))
         if marked:
-            ended_by = role
+            ended_by = turn.role
             marker = "suffix" if text else "own_turn"
             if "after_end_marker" in repairs:
                 marker = "inside"

@@ -24,6 +24,7 @@ from edgen.evaluation.measures.overview import OverviewCount
 from edgen.evaluation.measuring import Quality, measure, measures
 from edgen.evaluation.render import render
 from edgen.evaluation.sample import Sample
+from edgen.families.education import EDUCATION
 from edgen.stats.distributions import (
     MOST_BINS,
     summarize,
@@ -49,7 +50,8 @@ def samples(draw: st.DrawFn) -> Sample:
 
 
 def measured_together(data: list[Sample], **options: Any) -> Quality:
-    return measure(DataSet(name="any", samples=lambda: iter(data)), **options)
+    found = DataSet(name="any", samples=lambda: iter(data), family=EDUCATION, roles=EDUCATION.roles)
+    return measure(found, **options)
 
 
 NAMES = [one.name for one in measures()]

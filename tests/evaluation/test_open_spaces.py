@@ -10,6 +10,7 @@ from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measuring import Quality, measure
 from edgen.evaluation.render import render
 from edgen.evaluation.sample import PlannedOutcome, Sample
+from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
 
 ROLES = (
@@ -50,7 +51,7 @@ def sample(
 def quality(samples: Sequence[Sample], plan: Sequence[PlannedOutcome] | None = None, **more: Any) -> Quality:
     data = DataSet(
         name="fractions", samples=lambda: iter(samples), plan=lambda: None if plan is None else iter(plan),
-        family="dialogue", roles=ROLES, space=SPACE,
+        family=DIALOGUE, roles=ROLES, space=SPACE,
     )  # fmt: skip
     return measure(data, **more)
 

@@ -23,7 +23,7 @@ SCHEMA = json.loads(resources.find("validators", DIALOGUE.schema).read_bytes())
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("*.json")), ids=lambda path: path.stem)
 def test_valid(path: Path) -> None:
     record = json.loads(path.read_bytes())
-    assert problems(record) == []
+    assert problems(record, schema=DIALOGUE.schema) == []
     if "provenance" in record:
         assert json.loads(DIALOGUE.record(DIALOGUE.read(path.read_bytes()))) == record
 
@@ -31,7 +31,11 @@ def test_valid(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "invalid").glob("*.json")), ids=lambda path: path.stem)
 def test_invalid(path: Path) -> None:
     example = json.loads(path.read_bytes())
-    found = [finding for finding in problems(example["record"]) if finding.severity == "error"]
+    found = [
+        finding
+        for finding in problems(example["record"], schema=DIALOGUE.schema)
+        if finding.severity == "error"
+    ]
     for expected in example["expect"]:
         assert any(one.path == expected["path"] and expected["contains"] in one.problem for one in found), (
             found

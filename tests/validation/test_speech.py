@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.core.values import END_MARKER, Role
-from edgen.reading import clean_turn
+from edgen.core.values import END_MARKER, Role, Turn
 from edgen.validation import KINDS, read_speech
 from edgen.validation.repair import _turns
 
@@ -26,8 +25,8 @@ TURNS = st.lists(st.tuples(st.sampled_from(["Teacher", "Student"]), TEXTS), max_
 @settings(max_examples=300)
 @given(TURNS)
 def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -> None:
-    found = read_speech(turns, clean_turn)
-    kept, _, speaker = _turns([{"role": role, "text": text} for role, text in turns], clean_turn)
+    found = read_speech([Turn(*turn) for turn in turns])
+    kept, _, speaker = _turns([{"role": role, "text": text} for role, text in turns])
     if kept and found.marker != "absent":
         kept[-1]["text"] = kept[-1]["text"].removesuffix(f" {END_MARKER}")
         assert found.ended_by == speaker
@@ -50,5 +49,5 @@ def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -
 )
 def test_where_the_marker_stands(texts: list[str], marker: str, defects: tuple[str, ...]) -> None:
     roles: list[Role] = ["Teacher", "Student", "Teacher"]
-    found = read_speech(list(zip(roles, texts, strict=False)), clean_turn)
+    found = read_speech(map(Turn, roles, texts))
     assert (found.marker, found.defects) == (marker, defects)

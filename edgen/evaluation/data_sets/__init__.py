@@ -1,4 +1,4 @@
-"""Data sets from runs and from anybody's files of Education Dialogue's form.
+"""Data sets from runs and from anybody's files.
 
 Samples and plan are read anew each time they are asked for, and streamed. A run is read from its ledger, so that
 what was rejected is known too; a run with arms is one data set an arm. Of files there are the records alone; those
@@ -89,7 +89,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         sources=tuple(source for part in parts for source in part.sources),
         samples=samples,
         plan=plan,
-        family=parts[0].family if len({part.family for part in parts}) == 1 else "",
+        family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
         space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
         count=sum(counts) if len(counts) == len(parts) else None,

@@ -1,6 +1,6 @@
-"""Records of anybody's files as samples: of Education Dialogue's form, or of any roles and dimensions.
+"""Records of anybody's files as samples, each read by the family that knows its layout.
 
-The first record tells which. The name of a file tells which side of a split it is.
+The first record tells the family. The name of a file tells which side of a split it is.
 """
 
 from __future__ import annotations
@@ -10,30 +10,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from edgen.core.errors import DataError
-from edgen.core.values import ROLES, Scenario
+from edgen.core.values import Scenario
 from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
-from edgen.evaluation.sample import Sample
-from edgen.families.base import read_values
-from edgen.reading import clean_turn, is_plain
+from edgen.evaluation.sample import Sample, Split, sample_of
+from edgen.families import family_of_record, usual_family
+from edgen.families.base import Family
 from edgen.space import load_space
-from edgen.space.education import ROLES as EDUCATION_ROLES
-from edgen.space.education import education_scenario
-from edgen.validation import decode, find_inputs, read_records, read_speech
+from edgen.validation import decode, find_inputs, read_records
 
 EXPECTED = (
     "expected objects with `background_info` (topic, student_prefrences, teacher_prefrences, student_reactions, "
     "teacher_reactions) and `conversation`, a list of {role: Teacher or Student, text}"
 )
-_FLAT = ("topic", "student_preference", "student_reaction", "teacher_preference", "teacher_reaction")
-_BACKGROUND = ("topic", "student_prefrences", "student_reactions", "teacher_prefrences", "teacher_reactions")
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
-
-Split = Literal["train", "test"]
 
 
 def files_at(path: Path, number: int) -> DataSet:
@@ -48,7 +42,7 @@ def files_at(path: Path, number: int) -> DataSet:
         sources=tuple(map(_label, inputs.files)),
         samples=_FileReading(path, inputs.files, family, unread, number * SCENARIOS_A_PATH).samples,
         family=family,
-        roles=space.roles if space else EDUCATION_ROLES if family == "education" else (),
+        roles=space.roles if space else family.roles,
         space=space,
         unread=unread,
     )
@@ -58,7 +52,7 @@ class _FileReading:
     """Files read as one data set; `unread` is counted anew each time."""
 
     def __init__(
-        self, path: Path, files: Sequence[Path], family: str, unread: Counter[str], offset: int
+        self, path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
     ) -> None:
         self._path = path
         self._files = files
@@ -72,15 +66,16 @@ class _FileReading:
         clusters: dict[tuple[str, int], int] = {}
         count = 0
         for file in self._files:
-            split = split_of(file.name)
+            source, split = _label(file), split_of(file.name)
             for number, raw in enumerate(read_records(file)):
-                sample = _read_sample(
-                    raw, self._family, f"{_label(file.name)}[{number}]", _label(file), split
-                )
-                if isinstance(sample, str):
-                    self._unread[sample] += 1
+                try:
+                    record = self._family.read_file(_decode(raw))
+                except ValueError as problem:
+                    self._unread[str(problem)] += 1
                     continue
-                yield self._with_index(sample, clusters, count)
+                identifier = record.id if record.id is not None else f"{_label(file.name)}[{number}]"
+                scenario = self._with_index(identifier, record.scenario, clusters, count)
+                yield sample_of(record, identifier, scenario, source, split)
                 count += 1
         if not count:
             raise DataError(
@@ -89,15 +84,16 @@ class _FileReading:
                 "wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
             )
 
-    def _with_index(self, sample: Sample, clusters: dict[tuple[str, int], int], count: int) -> Sample:
-        """With its own number as the scenario's index, or that of the first record of the same scenario: a
-        run's records (`_read_sample` leaves -1 for others) tell which scenario they are of."""
+    def _with_index(
+        self, identifier: str, scenario: Scenario, clusters: dict[tuple[str, int], int], count: int
+    ) -> Scenario:
+        """With the record's own number as its index, or that of the first record of the same scenario: a run's
+        records tell which scenario they are of, others have -1."""
         index = count
-        if sample.scenario.index >= 0:
-            run = re.sub(r"-\d+-r\d+$", "", sample.id)
-            index = clusters.setdefault((run, sample.scenario.index), count)
-        scenario = msgspec.structs.replace(sample.scenario, index=self._offset + index)
-        return msgspec.structs.replace(sample, scenario=scenario)
+        if scenario.index >= 0:
+            run = re.sub(r"-\d+-r\d+$", "", identifier)
+            index = clusters.setdefault((run, scenario.index), count)
+        return msgspec.structs.replace(scenario, index=self._offset + index)
 
     def _why(self) -> str:
         if not self._unread:
@@ -118,114 +114,17 @@ def split_of(name: str) -> Split | None:
     return "train" if found[1] else "test"
 
 
-def _family_of(files: Sequence[Path]) -> str:
-    """What kind the first record is that can be decoded."""
+def _family_of(files: Sequence[Path]) -> Family:
+    """The family that knows the first record that can be decoded."""
     for file in files:
         for raw in read_records(file):
             with contextlib.suppress(ValueError):
-                record = decode(raw)
-                said = isinstance(record, dict) and "background_info" not in record
-                return "dialogue" if said and isinstance(record.get("scenario"), dict) else "education"
-    return "education"
+                return family_of_record(decode(raw)) or usual_family()
+    return usual_family()
 
 
-def _read_sample(raw: msgspec.Raw, family: str, name: str, source: str, split: Split | None) -> Sample | str:
-    """A record of a file as a sample, or why it is none. A scenario's index of -1: the record tells none."""
+def _decode(raw: msgspec.Raw) -> Any:
     try:
-        record = decode(raw)
+        return decode(raw)
     except ValueError:
-        return "it cannot be decoded"
-    if family == "education":
-        record = _unflatten(record)
-    if why := _why_no_record(record, family):
-        return why
-    provenance = record.get("provenance")
-    provenance = provenance if isinstance(provenance, dict) else {}
-    index = provenance.get("scenario")
-    index = index if type(index) is int and index >= 0 else -1
-    scenario = _education_scenario(record, index) if family == "education" else _any_scenario(record, index)
-    turns = [(turn["role"], turn["text"]) for turn in record["conversation"]]
-    found = read_speech(turns, clean_turn, is_plain)
-    ended_by, identifier, repairs = record.get("ended_by"), record.get("id"), provenance.get("repairs")
-    known = ended_by in {role for role, _ in turns} and (found.marker != "absent" or family != "education")
-    return Sample(
-        id=identifier if isinstance(identifier, str) else name,
-        source=source,
-        split=split,
-        scenario=scenario,
-        turns=found.turns,
-        entries=len(record["conversation"]),
-        defects=found.defects,
-        marker=found.marker,
-        ended_by=ended_by if known else found.ended_by,
-        probability=_probability(record.get("probability")),
-        simulated=provenance.get("simulated") is True,
-        repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
-    )
-
-
-def _education_scenario(record: dict[str, Any], index: int) -> Scenario:
-    """The five texts, what is said of the topic, and what a space has besides."""
-    background, more = record["background_info"], record.get("scenario")
-    texts = {name: background[key] for name, key in zip(_FLAT, _BACKGROUND, strict=True)}
-    more = more if isinstance(more, dict) else {}
-    found = education_scenario(index, texts, _text(more.get("subject")), _text(more.get("level")))
-    if "topic" not in more:  # which stands there only beside further dimensions or fields
-        return found
-    values, fields = _values(more)
-    return Scenario(index, {**found.values, **values}, fields)
-
-
-def _any_scenario(record: dict[str, Any], index: int) -> Scenario:
-    values, fields = _values(record["scenario"])
-    return Scenario(index, values, fields)
-
-
-def _values(written: dict[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    return read_values(
-        {name: said for name, said in written.items() if not isinstance(said, dict) or "value" in said}
-    )
-
-
-def _unflatten(record: Any) -> Any:
-    """A flat row of `edgen export --to hf` as a record; anything else as it is."""
-    if not isinstance(record, dict) or "background_info" in record or not record.keys() >= {*_FLAT}:
-        return record
-    provenance = {key: record.get(key) for key in ("scenario", "simulated")}
-    background = {name: record[key] for name, key in zip(_BACKGROUND, _FLAT, strict=True)}
-    more = {key: record.get(key) for key in ("subject", "level")}
-    return {**record, "background_info": background, "provenance": provenance, "scenario": more}
-
-
-def _why_no_record(record: Any, family: str) -> str | None:
-    """Why a decoded value is no record of the family; None if it is one."""
-    if not isinstance(record, dict):
-        return "no object"
-    if family == "education":
-        background = record.get("background_info")
-        if not isinstance(background, dict):
-            return "no background_info"
-        if not all(isinstance(background.get(key), str) for key in _BACKGROUND):
-            return "background_info without its five texts"
-    elif not isinstance(record.get("scenario"), dict):
-        return "no scenario"
-    turns = record.get("conversation")
-    if not isinstance(turns, list) or not turns:
-        return "no list of turns"
-    if not all(isinstance(turn, dict) and isinstance(turn.get("text"), str) for turn in turns):
-        return "a turn without a text"
-    if not all(isinstance(turn.get("role"), str) and turn["role"] for turn in turns):
-        return "a turn without a role"
-    if family == "education" and not all(turn["role"] in ROLES for turn in turns):
-        return "a role that is neither Teacher nor Student"
-    return None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _probability(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        return None
-    return float(value)
+        raise ValueError("it cannot be decoded") from None

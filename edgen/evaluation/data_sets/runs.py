@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -13,13 +13,11 @@ from edgen.config import load_job
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
 from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
-from edgen.evaluation.sample import PlannedOutcome, Sample
-from edgen.families.base import Recorded, with_marker
-from edgen.reading import clean_turn, is_plain
+from edgen.evaluation.sample import PlannedOutcome, Sample, Split, sample_of
+from edgen.families.base import FiledRecord
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader, read_test_side
-from edgen.validation import read_speech
 
 
 def is_settled(ledger: Path) -> bool:
@@ -43,7 +41,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
     own = rundir.arm(arm)
     with RunReader(own.path) as reader:
         view, space, name = reader.views[""], reader.space, arm or reader.name
-        family = reader.family.name
+        family = reader.family
         if view.status.planned == view.status.pending:
             raise nothing_settled(rundir)
         notes = list(_notes(rundir, own, view))
@@ -112,8 +110,9 @@ class _RunReading:
             side = read_test_side(arms, load_job(self._rundir.job).split.test)
             for _, _, group, data in reader.views[""].records():
                 record = reader.read(data)
-                split: Literal["train", "test"] = "test" if side.is_test(group) else "train"
-                yield _read_sample(record, self._with_offset(record.scenario), split, str(self._rundir.path))
+                split: Split = "test" if side.is_test(group) else "train"
+                scenario = self._with_offset(record.scenario)
+                yield sample_of(FiledRecord.of(record), record.id, scenario, str(self._rundir.path), split)
 
     def plan(self) -> Iterator[PlannedOutcome]:
         """Every planned conversation, scenario by scenario; one without an outcome is pending."""
@@ -135,25 +134,3 @@ class _RunReading:
         if not self._offset:
             return scenario
         return msgspec.structs.replace(scenario, index=scenario.index + self._offset)
-
-
-def _read_sample(
-    record: Recorded, scenario: Scenario, split: Literal["train", "test"], source: str
-) -> Sample:
-    """A sample of a run. Its record is read as one of a file is."""
-    written = with_marker(record.conversation)
-    found = read_speech([(turn.role, turn.text) for turn in written], clean_turn, is_plain)
-    return Sample(
-        id=record.id,
-        source=source,
-        split=split,
-        scenario=scenario,
-        turns=found.turns,
-        entries=len(written),
-        defects=found.defects,
-        marker=found.marker,
-        ended_by=record.conversation.ended_by,
-        probability=record.conversation.probability,
-        simulated=record.provenance.simulated,
-        repairs=record.provenance.repairs,
-    )

@@ -18,9 +18,10 @@ from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, s
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, wrap
+from edgen.families.base import dimension_groups
 
 _SIDES = ("train", "test")
-ALL = "all dimensions"
+_NAMED = ("topic", "persona", "topic and persona")  # groups that have fields of their own
 _PLURALS = {"topic": "topics", "persona": "personas"}
 
 Groups = NDArray[np.intp]
@@ -39,7 +40,7 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 class Leakage(msgspec.Struct, frozen=True, kw_only=True):
     """What of the test side is in train too, by group; None where nothing tells the sides. `groups`: of conversations
-    that are not Education Dialogue's, by dimension, and ALL of them together."""
+    that are not Education Dialogue's, as their family has them."""
 
     topic: Overlap | None = None
     persona: Overlap | None = None
@@ -52,8 +53,8 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
         """Every overlap, by what the groups are."""
         if self.groups is not msgspec.UNSET:
             return self.groups
-        known = {"topic": self.topic, "persona": self.persona, "topic and persona": self.topic_and_persona}
-        return {name: overlap for name, overlap in known.items() if overlap is not None}
+        known = zip(_NAMED, (self.topic, self.persona, self.topic_and_persona), strict=True)
+        return {name: overlap for name, overlap in known if overlap is not None}
 
 
 class LeakageMeasure(Measure[Leakage]):
@@ -121,7 +122,7 @@ class LeakageCount:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._education = shared.data.family == "education"
+        self._groups = shared.data.family.groups if shared.data.family else dimension_groups
         self._values: dict[str, array[int]] = {}
         self._tested = array("b")
 
@@ -142,18 +143,14 @@ class LeakageCount:
             return Leakage()
         numbers = {name: _number_groups(np.array(column)) for name, column in self._values.items()}
         near = self._shared.result("duplicates").across
-        if not self._education:
-            groups = {name: _overlap(number, tested) for name, number in numbers.items()}
-            groups[ALL] = _overlap(_combine([*numbers.values()]), tested)
+        groups = {
+            name: _overlap(_combine([numbers[one] for one in dimensions]), tested)
+            for name, dimensions in self._groups([*numbers]).items()
+        }
+        if (*groups,) != _NAMED:
             return Leakage(near_duplicates=near, groups=groups)
-        topic = numbers.pop("topic")
-        persona = _combine([*numbers.values()])
-        return Leakage(
-            topic=_overlap(topic, tested),
-            persona=_overlap(persona, tested),
-            topic_and_persona=_overlap(_combine([topic, persona]), tested),
-            near_duplicates=near,
-        )
+        topic, persona, both = (groups[name] for name in _NAMED)
+        return Leakage(topic=topic, persona=persona, topic_and_persona=both, near_duplicates=near)
 
 
 def _combine(numbers: Sequence[Groups]) -> Groups:

@@ -11,7 +11,17 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Conversation, Role, Scenario, Turn
-from edgen.families.base import Family, Provenance, Recorded, read_values, write_values
+from edgen.families.base import (
+    Family,
+    FiledRecord,
+    Provenance,
+    Recorded,
+    filed_index,
+    filed_record,
+    filed_turns,
+    read_values,
+    write_values,
+)
 from edgen.space.model import Space
 
 
@@ -67,6 +77,19 @@ class Dialogue(Family):
             record.conversation, record.probability, record.ended_by, made.repairs, made.flags, made.branch
         )
         return Recorded(record.id, Scenario(made.scenario, values, fields), conversation, made)
+
+    def recognizes(self, record: Any) -> bool:
+        """An object with a scenario or with roles."""
+        return isinstance(record, dict) and ("roles" in record or isinstance(record.get("scenario"), dict))
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """A record with any turns about any scenario."""
+        if not isinstance(record, dict):
+            raise ValueError("no object")
+        if not isinstance(record.get("scenario"), dict):
+            raise ValueError("no scenario")
+        scenario = Scenario(filed_index(record), *read_values(record["scenario"]))
+        return filed_record(record, scenario, filed_turns(record), marked=False)
 
 
 DIALOGUE = Dialogue()

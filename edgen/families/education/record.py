@@ -9,6 +9,7 @@ holds, stands again as the suffix of the last turn, as in most of ED.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,14 +17,18 @@ import msgspec
 from edgen.core.values import Conversation, Role, Scenario, Turn
 from edgen.families.base import (
     Family,
+    FiledRecord,
     Provenance,
     Recorded,
+    filed_index,
+    filed_record,
+    filed_turns,
     read_values,
     with_marker,
     without_marker,
     write_values,
 )
-from edgen.space.education import DIMENSIONS, TOPIC_FIELDS, education_scenario, is_education
+from edgen.space.education import DIMENSIONS, ROLES, TOPIC_FIELDS, education_scenario, is_education
 from edgen.space.model import Space
 
 
@@ -70,6 +75,7 @@ class Education(Family):
     schema = "conversation"
     tags = ("education", "education-dialogue")
     measures = ("adherence", "answers", "probability")
+    roles = ROLES
 
     def fits(self, space: Space) -> bool:
         """A space with ED's dimensions and roles, whatever it has besides."""
@@ -106,7 +112,35 @@ class Education(Family):
             made.flags,
             made.branch,
         )
-        return Recorded(record.id, _scenario(record), conversation, made)
+        background = msgspec.structs.asdict(record.background_info)
+        scenario = _scenario(made.scenario, background, record.scenario or {})
+        return Recorded(record.id, scenario, conversation, made)
+
+    def recognizes(self, record: Any) -> bool:
+        """An object with ED's scenario, or a flat row of `edgen export --to hf`."""
+        return isinstance(record, dict) and ("background_info" in record or record.keys() >= {*DIMENSIONS})
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """A record in ED's layout or a flat row."""
+        if not isinstance(record, dict):
+            raise ValueError("no object")
+        record = _unflatten(record)
+        background, more = record.get("background_info"), record.get("scenario")
+        if not isinstance(background, dict):
+            raise ValueError("no background_info")
+        if not all(isinstance(background.get(key), str) for key in _KEYS):
+            raise ValueError("background_info without its five texts")
+        turns = filed_turns(record)
+        if not {turn.role for turn in turns} <= {role.name for role in ROLES}:
+            raise ValueError("a role that is neither Teacher nor Student")
+        said = {name: what for name, what in more.items() if what} if isinstance(more, dict) else {}
+        scenario = _scenario(filed_index(record), background, said)
+        return filed_record(record, scenario, turns, marked=True)
+
+    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Topics, personas (all but the topic, as `split: {by: persona}` has it), and both together."""
+        persona = tuple(name for name in dimensions if name != "topic")
+        return {"topic": ("topic",), "persona": persona, "topic and persona": ("topic", *persona)}
 
 
 def _write_more(scenario: Scenario) -> dict[str, Any] | None:
@@ -119,13 +153,25 @@ def _write_more(scenario: Scenario) -> dict[str, Any] | None:
     return {"topic": scenario["topic"]} | more
 
 
-def _scenario(record: Record) -> Scenario:
-    about, more = record.background_info, record.scenario or {}
-    values = {name: getattr(about, key) for key, name in _KEYS.items()}
+def _scenario(index: int, background: Mapping[str, str], more: Mapping[str, Any]) -> Scenario:
+    """The five texts, what is said of the topic, and what a space has besides."""
+    values = {name: background[key] for key, name in _KEYS.items()}
     if "topic" not in more:
-        return education_scenario(record.provenance.scenario, values, more.get("subject"), more.get("level"))
+        return education_scenario(index, values, more.get("subject"), more.get("level"))
     others, fields = read_values(more)
-    return Scenario(record.provenance.scenario, values | others, fields)
+    return Scenario(index, values | others, fields)
+
+
+def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
+    """A flat row as a record; anything else as it is."""
+    if "background_info" in record or not record.keys() >= {*DIMENSIONS}:
+        return record
+    return {
+        **record,
+        "background_info": {key: record[name] for key, name in _KEYS.items()},
+        "provenance": {key: record.get(key) for key in ("scenario", "simulated")},
+        "scenario": {key: record.get(key) for key in TOPIC_FIELDS},
+    }
 
 
 EDUCATION = Education()
