@@ -11,7 +11,7 @@ from edgen.core.values import Scenario, Turn
 from edgen.evaluation.comparison.result import Comparison
 from edgen.evaluation.measuring import Quality
 from edgen.stats.distributions import Distribution
-from edgen.store.ledger import RunStatus
+from edgen.store.ledger import RunStatus, Session
 
 
 class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     job: dict[str, Any]
     status: RunStatus
     simulated: bool
-    sessions: tuple[dict[str, Any], ...]
+    sessions: tuple[Session, ...]
     latency: Distribution
     quality: Quality
     reasons: tuple[RejectionGroup, ...]

@@ -154,7 +154,7 @@ def _tick(logarithm: float) -> str:
 
 def describe_sessions(arm: ArmReport) -> str:
     """How long the sessions worked, in words."""
-    known = [each["ended_at"] - each["started_at"] for each in arm.sessions if each["ended_at"] is not None]
+    known = [each.ended_at - each.started_at for each in arm.sessions if each.ended_at is not None]
     open_ends = len(arm.sessions) - len(known)
     words = f"{seconds(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
     return words + (f", {quantity(open_ends, 'session')} without a noted end" if open_ends and known else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -189,7 +188,7 @@ async def _ask(tasks: SpaceGrowth, out: Path, path: Path, control: Control) -> R
 def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledger: Path) -> GrownSpace:
     expanded = tasks.expanded
     assert expanded is not None
-    counts: dict[str, Any] = status.as_json("", held=False)
+    counts = status.counts
     return GrownSpace(
         space=str(path),
         dimension=tasks.dimension,
@@ -205,7 +204,9 @@ def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledg
         file=str(out) if expanded.kept else None,
         ledger=str(ledger),
         values=expanded.kept,
-        **{key: counts[key] for key in ("calls", "tokens", "cost_usd")},
+        calls={"made": counts.made, "replayed": counts.replayed, "retried": counts.retried},
+        tokens={"prompt": counts.prompt_tokens, "completion": counts.completion_tokens},
+        cost_usd=counts.cost_usd,
     )
 
 

@@ -16,34 +16,35 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Address, Reply, Status, TaskId
-from edgen.store.ledger import checksums
-from edgen.store.ledger.checked_reader import (
-    REPLY,
-    REPLY_COLUMNS,
-    CheckedReader,
-    find_unsound,
-)
-from edgen.store.ledger.column_types import NATURAL, STATUS, TASK, TEXT
+from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
-from edgen.store.ledger.outcomes import BEHIND, Outcomes
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
-from edgen.store.ledger.queries import LedgerSummary, batches_at, charged_at, out_at, run_status, summary_at
-from edgen.store.ledger.reader import LedgerReader
+from edgen.store.ledger.reader import (
+    LedgerReader,
+    LedgerSummary,
+    Outcomes,
+    batches_at,
+    charged_at,
+    out_at,
+    run_status,
+    summary_at,
+)
+from edgen.store.ledger.rows import REPLIES, Natural, ReplyRow, checksum_of, record_checksum
 from edgen.store.ledger.status import (
-    IN_SCOPE,
     Counts,
     RunPlan,
     RunStatus,
     Scope,
+    Session,
+    count_outcomes,
     read_plan,
     read_status,
     sum_charges,
 )
 from edgen.store.ledger.writer import Writer
 
-_PAGE = 500
-_REPLIES = f"SELECT {REPLY_COLUMNS} FROM replies WHERE scenario = ? AND task = ?"  # noqa: S608 - ours
+_OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
 _REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
@@ -78,9 +79,9 @@ class Ledger:
         try:
             check(connection, path)
             # Who opens one that was worked on would otherwise pay again for what a lost log held.
-            if not create and self._book.row("SELECT id FROM sessions", (NATURAL,)) is None:
+            if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise empty_error(path)
-            last = self._book.one("SELECT MAX(scenario) FROM replies", (NATURAL.or_none,))[0]
+            last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
         except BaseException:
             connection.close()
             raise
@@ -139,53 +140,31 @@ class Ledger:
     ) -> None:
         """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
         usage = reply.usage
-        said = (
-            address.scenario,
-            address.task,
-            address.step,
-            address.attempt,
-            key,
-            reply.finish_reason,
-            reply.refusal,
-            reply.model,
-            int(reply.simulated),
-            usage.prompt_tokens if usage else None,
-            usage.completion_tokens if usage else None,
-        )
-        row = (
-            *said,
-            time.time(),
-            latency,
-            tries,
-            charged_tokens,
-            cost_usd,
-            reply.text,
-            checksums.of_row(*said, reply.text),
-        )
+        tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
+        facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
+        said = (*msgspec.structs.astuple(address), key, *facts)
+        spent = (time.time(), latency, tries, charged_tokens, cost_usd)
+        row = (*said, *spent, reply.text, checksum_of(*said, reply.text))
         self._last_answered = max(self._last_answered, address.scenario)
-        if held is None:
-            await self.writer.put(_REPLY, row)
-        else:
-            await self.writer.put_all([(_REPLY, row), (STRIKE, (held,))])
+        struck = [] if held is None else [(STRIKE, (held,))]
+        await self.writer.put((_REPLY, row), *struck)
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """What was answered for a task by now, by key."""
         if scenario > self._last_answered:
             return {}
-        return {row[4]: self._book.reply(row) for row in self._book.rows(_REPLIES, REPLY, (scenario, task))}
+        rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
+        return {row.key: self._book.reply(row) for row in rows}
 
     def places(self, scenario: int, task: TaskId) -> int:
         """How many calls of a task were answered; a call that was asked in several forms counts once."""
         answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = ?)"
-        return int(self._book.one(answered, (NATURAL,), (scenario, task))[0])
+        return self._book.one(answered, tuple[Natural], (scenario, task))[0]
 
     def reply(self, address: Address, key: bytes) -> Reply | None:
         """What was answered to one request by now, whichever session asked it."""
-        row = self._book.row(
-            f"{_REPLIES} AND step = ? AND attempt = ? AND key = ?",
-            REPLY,
-            (address.scenario, address.task, address.step, address.attempt, key),
-        )
+        call = (*msgspec.structs.astuple(address), key)
+        row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         return None if row is None else self._book.reply(row)
 
     # -- outcomes
@@ -194,42 +173,23 @@ class Ledger:
         """Queue how a task ended and, if it was accepted, its record."""
         unit = (outcome.scenario, outcome.task)
         facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
-        row = (*unit, fingerprint, *facts, checksums.of_row(*unit, *facts))
-        kept = [] if record is None else [(_RECORD, (*unit, record, checksums.of_record(*unit, record)))]
+        row = (*unit, fingerprint, *facts, checksum_of(*unit, *facts))
+        kept = [] if record is None else [(_RECORD, (*unit, record, record_checksum(*unit, record)))]
         self.writer.add(*kept, (_OUTCOME, row))
 
     def settled(
         self, fingerprint: str, first: int, end: int
     ) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """(scenario, task, status, reason) of outcomes made under `fingerprint`, in order.
-
-        `first` and `end` bound the scenarios (half open). Failed ones are left out: they have no
-        answer and are tried again. Read in pages, so that no long read holds the log back.
-        """
-        scenario, task = first - 1, BEHIND
-        while True:
-            rows = self._book.rows(
-                "SELECT scenario, task, status, reason, fingerprint FROM outcomes "
-                "WHERE (scenario, task) > (?, ?) AND scenario < ? ORDER BY scenario, task LIMIT ?",
-                (NATURAL, TASK, STATUS, TEXT.or_none, TEXT),
-                (scenario, task, end, _PAGE),
-            )
-            for scenario, task, status, reason, made_under in rows:
-                if made_under == fingerprint and status != Status.FAILED:
-                    yield scenario, task, Status(status), reason
-            if len(rows) < _PAGE:
-                return
+        """(scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without those that failed.
+        `first` and `end` bound the scenarios (half open)."""
+        return self.outcomes(Scope(fingerprint, end, first=first)).answered()
 
     def count_settled(
         self, fingerprint: str, first: int, end: int, replicates: int
     ) -> list[tuple[Status, str | None, int]]:
         """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
-        rows = self._book.derived(
-            f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status != 'failed' GROUP BY 1, 2",  # noqa: S608
-            (STATUS, TEXT.or_none, NATURAL),
-            Scope(fingerprint, end, replicates, first).values,
-        )
-        return [(Status(status), reason, count) for status, reason, count in rows]
+        counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
+        return [one for one in counts if one[0] != Status.FAILED]
 
     def outcomes(self, scope: Scope) -> Outcomes:
         """The outcomes of a scope, to be read: what a finished run is written from."""
@@ -241,7 +201,7 @@ class Ledger:
         """Before anything is asked: what a dead process had under way is charged to its session, and outcomes and
         records that are damaged are removed, so that they are made again from what was answered."""
         abandon(self._book)
-        if gone := list(find_unsound(self._book)):
+        if gone := list(self._book.find_unsound()):
             with self._book.transaction("BEGIN IMMEDIATE"):
                 for unit in gone:
                     # A text that is no UTF-8 can be named by its bytes alone.
@@ -285,8 +245,8 @@ class Ledger:
 
     def fact(self, name: str) -> str | None:
         """A fact as last committed."""
-        row = self._book.row("SELECT value FROM meta WHERE name = ?", (TEXT,), (name,))
-        return None if row is None else str(row[0])
+        row = self._book.row("SELECT value FROM meta WHERE name = ?", tuple[str], (name,))
+        return None if row is None else row[0]
 
     @property
     def plan(self) -> RunPlan | None:
@@ -299,7 +259,7 @@ class Ledger:
 
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
-        await self.writer.put(_META, ("flushed", "1"))
+        await self.writer.put((_META, ("flushed", "1")))
 
 
 __all__ = [
@@ -318,6 +278,7 @@ __all__ = [
     "RunPlan",
     "RunStatus",
     "Scope",
+    "Session",
     "SourceLedger",
     "batches_at",
     "charged_at",

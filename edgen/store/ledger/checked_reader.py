@@ -15,24 +15,13 @@ import msgspec
 
 from edgen.core.errors import DamagedError
 from edgen.core.values import Reply, TaskId, Usage
-from edgen.store.ledger import checksums
-from edgen.store.ledger.column_types import BLOB, FINISH, NATURAL, STATUS, TASK, TEXT, ColumnType, wrong
-from edgen.store.ledger.lock_wait import when_free
-from edgen.store.ledger.opening import Connection, damaged_error, find_raised_error
+from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error
+from edgen.store.ledger.rows import WITH_ANY_RECORDS, OutcomeRow, ReplyRow, Row, is_sound, take, take_fitting
+from edgen.store.ledger.writer import when_free
 
 Values = Sequence[Any] | Mapping[str, Any]
-Kinds = Sequence[ColumnType]
 
 _HELD = 8 << 20  # bytes of a page of rows, about
-
-REPLY_COLUMNS = "scenario, task, step, attempt, key, finish_reason, refusal, model, simulated, prompt_tokens, completion_tokens, text, checksum"
-REPLY = (NATURAL, TASK, NATURAL, NATURAL, BLOB, FINISH, TEXT.or_none, TEXT.or_none, NATURAL, NATURAL.or_none,
-         NATURAL.or_none, TEXT, NATURAL)  # fmt: skip
-OUTCOME_COLUMNS = "scenario, task, o.status, o.reason, o.detail, o.grp, o.reply_key, o.checksum"
-OUTCOME = (NATURAL, TASK, STATUS, TEXT.or_none, TEXT.or_none, NATURAL, BLOB.or_none, NATURAL)
-RECORD_COLUMNS = "r.data, r.checksum"
-RECORD = (BLOB, NATURAL)
-RECORDS = "records r USING (scenario, task)"  # to be joined to outcomes o
 
 
 class CheckedReader:
@@ -53,53 +42,47 @@ class CheckedReader:
         except (sqlite3.Error, OverflowError) as problem:
             raise find_raised_error(self.connection, self.path, problem) from None
 
-    def rows(self, sql: str, kinds: Kinds, values: Values = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
         """All rows of a query."""
         with self.explain_errors():
             rows = self.connection.execute(sql, values).fetchall()
-        for row in rows:
-            self._check(row, kinds)
-        return rows
+        return [self._take(one, row) for one in rows]
 
-    def derived(self, sql: str, kinds: Kinds, values: Values = ()) -> list[tuple[Any, ...]]:
+    def derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
         """The rows of a query over what was made of the answers, those left out that cannot be: whoever works on the
         ledger next makes them again."""
         with self.explain_errors(), self.lenient_text():
             rows = self.connection.execute(sql, values).fetchall()
-        return [row for row in rows if wrong(row, kinds) is None and _is_text(row)]
+        return [made for one in rows if (made := take_fitting(one, row)) is not None]
 
-    def page(self, sql: str, kinds: Kinds, values: Values) -> tuple[list[tuple[Any, ...]], bool]:
+    def page(self, sql: str, row: type[Row], values: Values) -> tuple[list[Row], bool]:
         """The first rows of a query, as many as fit into a page, and whether these are all of them."""
         rows, held = [], 0
         with self.explain_errors():
-            for row in self.connection.execute(sql, values):
-                self._check(row, kinds)
-                rows.append(row)
-                held += sum(len(value) for value in row if isinstance(value, (bytes, str)))
+            for one in self.connection.execute(sql, values):
+                rows.append(self._take(one, row))
+                held += sum(len(value) for value in one if isinstance(value, (bytes, str)))
                 if held > _HELD:
                     return rows, False
         return rows, True
 
-    def stream(self, sql: str, kinds: Kinds, values: Values = ()) -> Generator[tuple[Any, ...], None, None]:
+    def stream(self, sql: str, row: type[Row], values: Values = ()) -> Generator[Row, None, None]:
         """The rows of a query, one by one."""
         with self.explain_errors():
-            for row in self.connection.execute(sql, values):
-                self._check(row, kinds)
-                yield row
+            for one in self.connection.execute(sql, values):
+                yield self._take(one, row)
 
-    def row(self, sql: str, kinds: Kinds, values: Values = ()) -> tuple[Any, ...] | None:
+    def row(self, sql: str, row: type[Row], values: Values = ()) -> Row | None:
         """The first row of a query."""
         with self.explain_errors():
-            row: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
-        if row is not None:
-            self._check(row, kinds)
-        return row
+            one: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
+        return None if one is None else self._take(one, row)
 
-    def one(self, sql: str, kinds: Kinds, values: Values = ()) -> tuple[Any, ...]:
+    def one(self, sql: str, row: type[Row], values: Values = ()) -> Row:
         """The row of a query that always has one."""
-        row = self.row(sql, kinds, values)
-        assert row is not None, "a sum is always there"
-        return row
+        one = self.row(sql, row, values)
+        assert one is not None, "a sum is always there"
+        return one
 
     def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         with self.explain_errors():
@@ -128,34 +111,36 @@ class CheckedReader:
                 self.connection.execute("ROLLBACK")
             raise
 
-    def _check(self, row: tuple[Any, ...], kinds: Kinds) -> None:
-        if (place := wrong(row, kinds)) is not None:
-            raise damaged_error(self.path, f"it holds {str(row[place])[:40]!r} where that cannot be")
+    def _take(self, values: tuple[Any, ...], row: type[Row]) -> Row:
+        try:
+            return take(values, row)
+        except msgspec.ValidationError as problem:
+            place = int(str(problem).rpartition("$[")[2].rstrip("]`"))
+            what = f"it holds {str(values[place])[:40]!r} where that cannot be"
+            raise damaged_error(self.path, what) from None
 
     # -- rows that hold a checksum
 
-    def reply(self, row: tuple[Any, ...]) -> Reply:
-        """The reply in a row of REPLY_COLUMNS."""
-        *facts, checksum = row
-        if checksums.of_row(*facts) != checksum:
-            raise self.damaged_reply(*facts[:4])
-        *_, finish_reason, refusal, model, simulated, prompt, completion, text = facts
-        usage = None if prompt is None else Usage(prompt, completion or 0)
-        return Reply(text, finish_reason, refusal, usage, model, bool(simulated))
+    def reply(self, row: ReplyRow) -> Reply:
+        """The reply in a row. Raises DamagedError unless its checksum fits."""
+        if not row.is_sound:
+            raise self._damaged_reply(row)
+        usage = None if row.prompt_tokens is None else Usage(row.prompt_tokens, row.completion_tokens or 0)
+        return Reply(row.text, row.finish_reason, row.refusal, usage, row.model, bool(row.simulated))
 
-    def require_sound(self, outcome: tuple[Any, ...]) -> None:
-        """Raise DamagedError unless the checksum of a row of OUTCOME_COLUMNS fits."""
-        *facts, checksum = outcome
-        if checksums.of_row(*facts) != checksum:
-            raise self.damaged_outcome(*facts[:2])
+    def require_sound(self, outcome: OutcomeRow) -> None:
+        """Raise DamagedError unless the checksum of an outcome fits."""
+        if not outcome.is_sound:
+            raise self.damaged_outcome(outcome.scenario, outcome.task)
 
-    def record(self, scenario: int, task: TaskId, data: bytes, checksum: int) -> bytes:
-        """A record whose checksum fits, which is JSON."""
-        if checksums.of_record(scenario, task, data) != checksum or not _is_json(data):
-            raise self.damaged_outcome(scenario, task)
-        return data
+    def record(self, outcome: OutcomeRow) -> bytes:
+        """The record of an outcome. Raises DamagedError unless its checksum fits and it is JSON."""
+        if outcome.data is None or not outcome.has_sound_record:
+            raise self.damaged_outcome(outcome.scenario, outcome.task)
+        return outcome.data
 
-    def damaged_reply(self, scenario: int, task: TaskId, step: int, attempt: int) -> DamagedError:
+    def _damaged_reply(self, row: ReplyRow) -> DamagedError:
+        scenario, task, step, attempt, *_ = row
         name = f"CAST(x'{task.encode().hex()}' AS TEXT)" if isinstance(task, str) else task
         forget = (
             f"DELETE FROM replies WHERE scenario = {scenario} AND task = {name} "  # noqa: S608 - numbers, and hex digits
@@ -175,59 +160,18 @@ class CheckedReader:
             "for a judge's): it is made anew from the stored answers, without a call."
         )
 
-
-def find_unsound(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
-    """Scenario and task of what has an outcome or a record that is not as it was written. Both are derived, and can
-    be made again."""
-    with book.explain_errors(), book.lenient_text():
-        for row in book.connection.execute(
-            f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o LEFT JOIN {RECORDS}"  # noqa: S608
-        ):
-            if not _is_sound(row[: len(OUTCOME)], row[len(OUTCOME) :]):
-                yield row[:2]
+    def find_unsound(self) -> Iterator[tuple[Any, Any]]:
+        """Scenario and task of what has an outcome or a record that is not as it was written. Both are derived, and
+        can be made again."""
+        with self.explain_errors(), self.lenient_text():
+            for values in self.connection.execute(WITH_ANY_RECORDS):
+                if not is_sound(values):
+                    yield values[:2]
 
 
-def _is_sound(outcome: tuple[Any, ...], record: tuple[Any, ...]) -> bool:
-    if wrong(outcome, OUTCOME) is not None or _checksum(outcome) != outcome[-1]:
-        return False
-    if record == (None, None):
-        return bool(outcome[2] != "accepted")
-    if (
-        wrong(record, RECORD) is not None
-        or checksums.of_record(outcome[0], outcome[1], record[0]) != record[1]
-    ):
-        return False
-    return _is_json(record[0])
-
-
-_any_json = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        data.decode()
-        _any_json(data)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _checksum(outcome: tuple[Any, ...]) -> int | None:
-    try:
-        return checksums.of_row(*outcome[:-1])
-    except UnicodeEncodeError:  # half of a character: no text that was written
-        return None
-
-
-def _is_text(row: Sequence[Any]) -> bool:
-    """Whether the texts in a row hold no half of a character."""
-    try:
-        for value in row:
-            if isinstance(value, str):
-                value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def open_to_read(path: Path) -> contextlib.closing[CheckedReader]:
+    """The ledger at `path`, read only: a run in progress is not disturbed, a finished one not changed."""
+    return contextlib.closing(CheckedReader(connect(path, read_only=True), path))
 
 
 def _lenient(data: bytes) -> str:

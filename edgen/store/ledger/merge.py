@@ -25,8 +25,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.values import TaskId
 from edgen.core.version import __version__
-from edgen.store.ledger.checked_reader import REPLY, REPLY_COLUMNS, CheckedReader, find_unsound
-from edgen.store.ledger.column_types import AMOUNT, MOMENT, NATURAL, TEXT
+from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import (
     check,
     connect,
@@ -36,7 +35,8 @@ from edgen.store.ledger.opening import (
     still_uri,
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
-from edgen.store.ledger.status import RunPlan, RunStatus, read_facts, read_status
+from edgen.store.ledger.rows import REPLIES, ReplyRow
+from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_facts, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]
 
@@ -63,10 +63,9 @@ CREATE TEMP TABLE clash (scenario INTEGER PRIMARY KEY); -- whose calls were answ
 CREATE TEMP TABLE several (scenario, task, other INTEGER NOT NULL, PRIMARY KEY (scenario, task));
 CREATE TEMP VIEW settled AS SELECT scenario FROM main.outcomes WHERE status != 'failed';
 """
-_SESSION = ("started_at", "ended_at", "pid", "host", "edgen", "made", "replayed", "retried", "prompt_tokens",
-            "completion_tokens", "cost_usd", "state", "message", "lost_tokens", "lost_usd")  # fmt: skip
-_SESSION_KINDS = (MOMENT, MOMENT.or_none, NATURAL, TEXT, TEXT, NATURAL, NATURAL, NATURAL, NATURAL, NATURAL,
-                  AMOUNT.or_none, TEXT, TEXT.or_none, NATURAL, AMOUNT)  # fmt: skip
+_INTO_SESSIONS = (
+    f"INSERT INTO sessions ({', '.join(Session._fields)}) VALUES ({','.join('?' * len(Session._fields))})"
+)
 
 
 class SourceLedger:
@@ -84,8 +83,7 @@ class SourceLedger:
                 self.status: RunStatus = read_status(book)
                 self.batches: list[Batch] = read_batches(book)
                 facts = read_facts(book)
-                query = f"SELECT {', '.join(_SESSION)} FROM sessions ORDER BY id"
-                self.sessions = book.rows(query, _SESSION_KINDS)
+                self.sessions = read_sessions(book)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
@@ -121,7 +119,7 @@ class MergedLedger:
         self._fingerprint = fingerprint
         self._drop = drop
         self._branching = branching
-        self._sessions: list[Any] = []
+        self._sessions: list[Session] = []
         self._lost = [0, 0.0]
         self._calls = [0, 0]
         self._batches = 0
@@ -268,19 +266,18 @@ class MergedLedger:
         """Note what is planned and every session, the first one first, and as the last this merging, with what was
         paid for and is not kept. `message` says of the status what is missing. Returns the status."""
         run, many = self._connection.execute, self._connection.executemany
-        into = f"INSERT INTO sessions ({', '.join(_SESSION)}) VALUES ({','.join('?' * len(_SESSION))})"
         with self._explain_errors(self._path):
             run("BEGIN")
             meta = {**facts, "plan": msgspec.json.encode(plan).decode()}
             many("INSERT OR REPLACE INTO meta VALUES (?,?)", meta.items())
-            self._sessions.sort(key=lambda row: row[0])
-            many(into, self._sessions)
+            self._sessions.sort(key=lambda session: session.started_at)
+            many(_INTO_SESSIONS, self._sessions)
             run("COMMIT")
             book = CheckedReader(self._connection, self._path)
             status = msgspec.structs.replace(read_status(book), session_state="complete")
             now, state = time.time(), status.state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
-            run(into, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
+            run(_INTO_SESSIONS, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
             return read_status(book)
 
     def _tell(self, kind: str, table: str, sql: str, names: dict[str, str], run: str | None) -> None:
@@ -314,9 +311,9 @@ class MergedLedger:
 
 def _require_sound(book: CheckedReader) -> None:
     """Raise DamagedError where a row's checksum does not fit: what is wrong would be kept, and what is right dropped."""
-    if (unit := next(find_unsound(book), None)) is not None:
+    if (unit := next(book.find_unsound(), None)) is not None:
         raise book.damaged_outcome(*unit)
-    for row in book.stream(f"SELECT {REPLY_COLUMNS} FROM replies", REPLY):
+    for row in book.stream(REPLIES, ReplyRow):
         book.reply(row)
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Address, TaskId
+from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.column_types import AMOUNT, BLOB, MOMENT, NATURAL, TASK, TEXT, ColumnType
+from edgen.store.ledger.rows import Amount, Moment, Natural, Task
 from edgen.store.ledger.schema import total
-from edgen.store.ledger.writer import Writer
+from edgen.store.ledger.writer import Statement, Writer
 
 State = Literal[
     "preparing",  # its requests are being collected; after a kill it counts for nothing
@@ -34,12 +34,6 @@ State = Literal[
 OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 
 _PAGE = 2_000
-_ROW = "id, batch, scenario, task, step, attempt, key, tokens, usd"
-_KINDS = (NATURAL, NATURAL.or_none, NATURAL, TASK, NATURAL, NATURAL, BLOB, NATURAL, AMOUNT)
-_BATCHES = "id, state, fingerprint, backend, token, round, requests, file, file_id, remote_id, made_at, sent_at, message"
-_BATCH_KINDS = (NATURAL, ColumnType(str, words=frozenset(get_args(State))), TEXT, TEXT, TEXT, NATURAL, NATURAL, TEXT,
-                TEXT.or_none, TEXT.or_none, MOMENT, MOMENT.or_none, TEXT.or_none)  # fmt: skip
-_FAILURE = ColumnType(str, words=frozenset(FailureKind))
 _AT = "scenario = ? AND task = ? AND step = ? AND attempt = ? AND key = ?"
 _BEGINS = "scenario = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?"
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
@@ -59,41 +53,45 @@ _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class Batch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
     """One batch as it stands. `backend` is its name in the job; `file` the path of its requests, below the run's
     folder or a person's; `token` names it at the provider, and nothing else; times are seconds since the epoch."""
 
-    number: int
+    number: Natural
     state: State
     fingerprint: str
     backend: str
     token: str
-    round: int
-    requests: int = 0
+    round: Natural
+    requests: Natural = 0
     file: str = ""
     file_id: str | None = None
     remote_id: str | None = None
-    made_at: float
-    sent_at: float | None = None
+    made_at: Moment
+    sent_at: Moment | None = None
     message: str | None = None
 
 
-class OutstandingCall(msgspec.Struct, frozen=True):
+class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
     """A call that is out: where its reply belongs, and the most it can take in tokens and US dollars."""
 
-    id: int
-    batch: int | None
-    scenario: int
-    task: TaskId
-    step: int
-    attempt: int
+    id: Natural
+    batch: Natural | None
+    scenario: Natural
+    task: Task
+    step: Natural
+    attempt: Natural
     key: bytes
-    tokens: int
-    usd: float
+    tokens: Natural
+    usd: Amount
 
     @property
     def address(self) -> Address:
         return Address(self.scenario, self.task, self.step, self.attempt)
+
+
+_BATCHES = f"SELECT {', '.join(Batch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
+_CALLS = f"SELECT {', '.join(OutstandingCall.__struct_encode_fields__)} FROM outstanding WHERE"  # noqa: S608 - ours
 
 
 class OutstandingCalls:
@@ -102,7 +100,7 @@ class OutstandingCalls:
     def __init__(self, book: CheckedReader, writer: Writer) -> None:
         self._book = book
         self._writer = writer
-        self._last = book.one("SELECT IFNULL(MAX(id), 0) FROM outstanding", (NATURAL,))[0]
+        self._last = book.one("SELECT IFNULL(MAX(id), 0) FROM outstanding", tuple[Natural])[0]
 
     # -- single calls
 
@@ -110,7 +108,7 @@ class OutstandingCalls:
         """Note a call that is about to be sent; returns its id when that is on the disk."""
         number = self._next()
         try:
-            await self._writer.put(HOLD, (number, None, *_place(address), key, tokens, usd))
+            await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
         except asyncio.CancelledError:  # it is stored all the same
             self.strike(number)
             raise
@@ -118,10 +116,7 @@ class OutstandingCalls:
 
     def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
         """Queue that a held call is over without a reply. What it may have cost all the same is charged."""
-        rows: list[tuple[str, tuple[Any, ...]]] = [(STRIKE, (number,))]
-        if lost_tokens or lost_usd:
-            rows.append((LOSE, (lost_tokens, lost_usd)))
-        self._writer.add(*rows)
+        self._writer.add((STRIKE, (number,)), *_charge(lost_tokens, lost_usd))
 
     # -- batches
 
@@ -138,19 +133,16 @@ class OutstandingCalls:
             if failure is None
             else (_RETURNED, (*place, str(failure.kind), failure.message))
         )
-        rows: list[tuple[str, tuple[Any, ...]]] = [told, (STRIKE, (row.id,))]
-        if lost:
-            rows.append((LOSE, (row.tokens, row.usd)))
-        self._writer.add(*rows)
+        self._writer.add(told, (STRIKE, (row.id,)), *(_charge(row.tokens, row.usd) if lost else ()))
 
     def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
         """How often a request failed in batches, and how it did the last time."""
         row = self._book.row(
             f"SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE {_AT} AND kind IS NOT NULL",  # noqa: S608 - ours
-            (NATURAL, _FAILURE, TEXT),
+            tuple[Natural, FailureKind, str],
             (*_place(address), key),
         )
-        return None if row is None else (row[0], CallError(FailureKind(row[1]), row[2]))
+        return None if row is None else (row[0], CallError(row[1], row[2]))
 
     def forgive(self, kinds: Iterable[FailureKind]) -> None:
         """Queue that failures of these kinds count no more: what failed is asked again."""
@@ -159,20 +151,12 @@ class OutstandingCalls:
     async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
         """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more.
         `lost`: tokens and US dollars that are charged, since the provider may have worked for them."""
-        row = (
-            batch.number, batch.state, batch.fingerprint, batch.backend, batch.token, batch.round, batch.requests,
-            batch.file, batch.file_id, batch.remote_id, batch.made_at, batch.sent_at, batch.message,
-        )  # fmt: skip
-        rows: list[tuple[str, tuple[Any, ...]]] = [(_BATCH, row)]
-        if clear:
-            rows.append((_CLEAR, (batch.number,)))
-        if lost != (0, 0.0):
-            rows.append((LOSE, lost))
-        await self._writer.put_all(rows)
+        cleared = [(_CLEAR, (batch.number,))] if clear else []
+        await self._writer.put((_BATCH, msgspec.structs.astuple(batch)), *cleared, *_charge(*lost))
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
         """A new batch, being prepared."""
-        number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", (NATURAL,))[0]
+        number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
         batch = Batch(
             number=number,
             state="preparing",
@@ -191,71 +175,46 @@ class OutstandingCalls:
 
     def has(self, address: Address, key: bytes) -> bool:
         """Whether this very call is out."""
-        return bool(
-            self._book.row(
-                f"SELECT 1 FROM outstanding WHERE {_AT}",  # noqa: S608 - ours
-                (NATURAL,),
-                (*_place(address), key),
-            )
-        )
+        return bool(self._book.rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
 
     def of(self, batch: int) -> Iterator[OutstandingCall]:
         """The requests of a batch that are still out, in order, read in pages."""
         last = -1
         while True:
-            rows = self._book.rows(
-                f"SELECT {_ROW} FROM outstanding WHERE batch = ? AND id > ? ORDER BY id LIMIT ?",  # noqa: S608 - ours
-                _KINDS,
-                (batch, last, _PAGE),
-            )
-            yield from (OutstandingCall(*row) for row in rows)
+            page = f"{_CALLS} batch = ? AND id > ? ORDER BY id LIMIT ?"
+            rows = self._book.rows(page, OutstandingCall, (batch, last, _PAGE))
+            yield from rows
             if len(rows) < _PAGE:
                 return
-            last = rows[-1][0]
+            last = rows[-1].id
 
     def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
         """The requests of a scenario that are out, whose keys begin with `prefix`."""
-        rows = self._book.rows(
-            f"SELECT {_ROW} FROM outstanding WHERE {_BEGINS}",  # noqa: S608 - ours
-            _KINDS,
-            (scenario, step, attempt, len(prefix), prefix),
-        )
-        return [OutstandingCall(*row) for row in rows]
+        place = (scenario, step, attempt, len(prefix), prefix)
+        return self._book.rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
 
     def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
         """Whether a call of a scenario, under a key that begins with `prefix`, has come back: with a reply or not."""
+        place = (scenario, step, attempt, len(prefix), prefix)
+        tables = ("replies", "returned")
         return any(
-            self._book.row(
-                f"SELECT 1 FROM {table} WHERE {_BEGINS}",  # noqa: S608 - ours
-                (NATURAL,),
-                (scenario, step, attempt, len(prefix), prefix),
-            )
-            for table in ("replies", "returned")
+            self._book.row(f"SELECT 1 FROM {table} WHERE {_BEGINS}", tuple[Natural], place)  # noqa: S608 - ours
+            for table in tables
         )
 
     def sums(self, batch: int | None) -> tuple[int, int, float]:
         """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""
-        calls, tokens, usd = self._book.one(
-            f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?",  # noqa: S608 - ours
-            (NATURAL, NATURAL, AMOUNT),
-            (batch,),
-        )
-        return calls, tokens, usd
+        sql = f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
+        return self._book.one(sql, tuple[Natural, Natural, Amount], (batch,))
 
     def _next(self) -> int:
         self._last += 1
-        return int(self._last)
+        return self._last
 
 
 def read_batches(book: CheckedReader, *states: State) -> list[Batch]:
     """The batches in one of these states, or all, the first one first."""
-    found = [Batch(**dict(zip(_COLUMNS, row, strict=True)))
-             for row in book.rows(f"SELECT {_BATCHES} FROM batches ORDER BY id", _BATCH_KINDS)]  # fmt: skip  # noqa: S608
-    return [batch for batch in found if not states or batch.state in states]
-
-
-_COLUMNS = ("number", "state", "fingerprint", "backend", "token", "round", "requests", "file", "file_id", "remote_id",
-            "made_at", "sent_at", "message")  # fmt: skip
+    return [batch for batch in book.rows(_BATCHES, Batch) if not states or batch.state in states]
 
 
 def abandon(book: CheckedReader) -> None:
@@ -264,15 +223,20 @@ def abandon(book: CheckedReader) -> None:
     with book.transaction("BEGIN IMMEDIATE"):
         tokens, usd = book.one(
             f"SELECT {total('tokens')}, {total('ROUND(usd * 1e12)')} / 1e12 FROM outstanding WHERE batch IS NULL",  # noqa: S608
-            (NATURAL, AMOUNT),
+            tuple[Natural, Amount],
         )
-        if tokens or usd:
-            book.write(LOSE, (tokens, usd))
+        for statement in _charge(tokens, usd):
+            book.write(*statement)
         book.write(
             "DELETE FROM outstanding WHERE batch IS NULL "
             "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
         )
         book.write("DELETE FROM batches WHERE state = 'preparing'")
+
+
+def _charge(tokens: int, usd: float) -> list[Statement]:
+    """What charges the session for calls without an answer, if anything is to be charged."""
+    return [(LOSE, (tokens, usd))] if tokens or usd else []
 
 
 _place = msgspec.structs.astuple  # of an address: scenario, task, step, attempt

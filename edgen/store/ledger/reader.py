@@ -1,32 +1,58 @@
-"""A ledger read only: what its present plan came to, without disturbing whoever may be writing."""
+"""A ledger read only: what a scope of it came to, without disturbing whoever may be writing.
+
+Rows are read in pages, so that no long read holds the writer's log back.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.core.values import Reply, TaskId
-from edgen.store.ledger.checked_reader import (
-    OUTCOME,
-    OUTCOME_COLUMNS,
-    RECORD,
-    RECORD_COLUMNS,
-    RECORDS,
-    REPLY,
-    REPLY_COLUMNS,
-    CheckedReader,
-    find_unsound,
-)
-from edgen.store.ledger.column_types import AMOUNT, BLOB, MOMENT, NATURAL, TASK, TEXT
-from edgen.store.ledger.opening import connect
-from edgen.store.ledger.outcomes import TASKS, Outcomes
-from edgen.store.ledger.outstanding import OPEN
-from edgen.store.ledger.schema import total
-from edgen.store.ledger.status import RunPlan, RunStatus, read_status
+import msgspec
 
-_BY_TASK = "GROUP BY scenario, task ORDER BY scenario, task LIMIT :page"
+from edgen.core.values import Reply, Status, TaskId
+from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
+from edgen.store.ledger.opening import connect
+from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
+from edgen.store.ledger.rows import (
+    OUTCOMES,
+    REPLIES,
+    WITH_ANY_RECORDS,
+    WITH_RECORDS,
+    Amount,
+    Natural,
+    OutcomeRow,
+    ReplyRow,
+    Row,
+    Task,
+)
+from edgen.store.ledger.schema import total
+from edgen.store.ledger.status import (
+    IN_SCOPE,
+    RunPlan,
+    RunStatus,
+    Scope,
+    Session,
+    read_facts,
+    read_sessions,
+    read_status,
+    sum_charges,
+    sum_set_aside,
+    sum_unanswered,
+)
+
+_PAGE = 500
+_RECORDS = 100  # of a page: they are some thousand bytes each
+_BEHIND = b""  # comes behind every task: SQLite sorts numbers, then texts, then bytes
+# SQL: what of a table with tasks is on the next page, and the same of outcomes.
+_TASKS = (
+    "(scenario, task) > (:scenario, :task) AND scenario < :end AND (:replicates = 0 OR task < :replicates)"
+)
+_OUTCOMES = f"{_TASKS} AND fingerprint = :fingerprint"
+_ORDER = "ORDER BY scenario, task LIMIT :page"
+_BY_TASK = f"GROUP BY scenario, task {_ORDER}"
 
 
 class CountedReply(NamedTuple):
@@ -38,8 +64,86 @@ class CountedReply(NamedTuple):
     completion_tokens: int
 
 
+class LedgerSummary(msgspec.Struct, frozen=True):
+    """All that is told of a run at once. `out` and `unanswered` are (tokens, US dollars): set aside for what is
+    out, and charged for calls without an answer, as ledger/status has them. `facts` are those about the run."""
+
+    status: RunStatus
+    out: tuple[int, float]
+    unanswered: tuple[int, float]
+    batches: list[Batch]
+    facts: dict[str, str]
+
+
+class Outcomes:
+    """Those of `scope` in the ledger that `book` reads."""
+
+    def __init__(self, book: CheckedReader, scope: Scope) -> None:
+        self._book = book
+        self._scope = scope
+
+    def accepted(self) -> Iterator[tuple[int, Any]]:
+        """(scenario, task) of what was accepted."""
+        query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
+        return self._paged(query, tuple[Natural, Task])
+
+    def groups(self) -> Iterator[tuple[int, int]]:
+        """(group hash, accepted outcomes), by ascending hash."""
+        return self._book.stream(
+            f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp ORDER BY grp",  # noqa: S608
+            tuple[Natural, Natural],
+            self._scope.values,
+        )
+
+    def records(self) -> Generator[tuple[int, Any, int, bytes], None, None]:
+        """(scenario, task, group hash, record) of what was accepted."""
+        query = f"{WITH_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
+        for row in self._paged(query, OutcomeRow, _RECORDS):
+            self._book.require_sound(row)
+            yield row.scenario, row.task, row.grp, self._book.record(row)
+
+    def settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
+        """(scenario, task, status, reason) of every outcome."""
+        for row in self._rows(""):
+            yield row.scenario, row.task, row.status, row.reason
+
+    def answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
+        """As `settled`, without those that failed: they have no answer and are tried again. Checksums are not looked
+        at."""
+        query = f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' {_ORDER}"  # noqa: S608
+        return self._paged(query, tuple[Natural, Task, Status, str | None])
+
+    def refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
+        """(scenario, task, status, reason, detail, last reply) of what was not accepted."""
+        for row in self._rows("AND status != 'accepted'"):
+            last = None
+            if row.reply_key is not None:
+                query = f"{REPLIES} WHERE scenario = ? AND task = ? AND key = ?"
+                last = self._book.row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
+            reply = None if last is None else self._book.reply(last)
+            yield row.scenario, row.task, row.status, row.reason, row.detail, reply
+
+    def _rows(self, where: str) -> Iterator[OutcomeRow]:
+        for row in self._paged(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
+            self._book.require_sound(row)
+            yield row
+
+    def _paged(self, sql: str, row: type[Row], size: int = _PAGE) -> Iterator[Row]:
+        """The rows of a query over _TASKS, ordered and limited as _ORDER says, whose first columns are scenario and
+        task."""
+        values = {**self._scope.values, "scenario": self._scope.first - 1, "task": _BEHIND, "page": size}
+        while True:
+            rows, whole = self._book.page(sql, row, values)
+            yield from rows
+            if whole and len(rows) < size:
+                return
+            last: Any = rows[-1]
+            values["scenario"], values["task"] = last[:2]
+            del rows, last
+
+
 class LedgerReader(Outcomes):
-    """The outcomes of a ledger's present plan, and more. Close it, or use it as a context manager."""
+    """The outcomes of a ledger's present plan, and more. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
         book = CheckedReader(connect(path, read_only=True), path)
@@ -54,9 +158,6 @@ class LedgerReader(Outcomes):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._book.close()
 
     @property
@@ -66,12 +167,12 @@ class LedgerReader(Outcomes):
     @property
     def simulated(self) -> bool:
         """Whether a simulator had a part in what the present plan made."""
-        row = self._book.row("SELECT value FROM meta WHERE name = 'simulated'", (TEXT,))
+        row = self._book.row("SELECT value FROM meta WHERE name = 'simulated'", tuple[str])
         return row is not None and row[0] == self.plan.fingerprint
 
     def is_sound(self) -> bool:
         """Whether every outcome and every record is as it was written."""
-        return next(find_unsound(self._book), None) is None
+        return next(self._book.find_unsound(), None) is None
 
     def record(self, scenario: int, task: TaskId) -> bytes | None:
         """The record of one accepted outcome of the plan, None if there is none."""
@@ -80,70 +181,60 @@ class LedgerReader(Outcomes):
         if beyond or not plan.first <= scenario < plan.scenarios:
             return None
         row = self._book.row(
-            f"SELECT {RECORD_COLUMNS} FROM outcomes o JOIN {RECORDS} "  # noqa: S608 - ours
-            "WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND o.fingerprint = ?",
-            RECORD,
+            f"{WITH_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND o.fingerprint = ?",
+            OutcomeRow,
             (scenario, task, plan.fingerprint),
         )
-        return None if row is None else self._book.record(scenario, task, *row)
+        return None if row is None else self._book.record(row)
 
-    def outcomes(self, scenario: int) -> dict[Any, tuple[str, str | None, bytes | None]]:
+    def outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
         """(status, reason, record) of every outcome of one scenario, by task, whatever plan it was made
         under. A record may stand beside an outcome that is not accepted: its own, or an earlier one's."""
         found = {}
         for row in self._book.rows(
-            f"SELECT {OUTCOME_COLUMNS}, {RECORD_COLUMNS} FROM outcomes o LEFT JOIN {RECORDS} "  # noqa: S608
-            "WHERE scenario = ? ORDER BY task",
-            (*OUTCOME, BLOB.or_none, NATURAL.or_none),
-            (scenario,),
+            f"{WITH_ANY_RECORDS} WHERE scenario = ? ORDER BY task", OutcomeRow, (scenario,)
         ):
-            self._book.require_sound(row[: len(OUTCOME)])
-            (_, task, status, reason), (data, checksum) = row[:4], row[len(OUTCOME) :]
-            if data is not None:
-                data = self._book.record(scenario, task, data, checksum)
-            found[task] = status, reason, data
+            self._book.require_sound(row)
+            data = None if row.data is None else self._book.record(row)
+            found[row.task] = row.status, row.reason, data
         return found
 
-    def outcome(self, scenario: int, task: TaskId) -> tuple[str, str | None, str | None] | None:
+    def outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
         """(status, reason, detail) of one outcome of the plan; None if there is none yet."""
         row = self._book.row(
-            f"SELECT {OUTCOME_COLUMNS} FROM outcomes o WHERE scenario = ? AND task = ? AND fingerprint = ?",  # noqa: S608
-            OUTCOME,
+            f"{OUTCOMES} WHERE scenario = ? AND task = ? AND fingerprint = ?",
+            OutcomeRow,
             (scenario, task, self.plan.fingerprint),
         )
         if row is None:
             return None
         self._book.require_sound(row)
-        return row[2], row[3], row[4]
+        return row.status, row.reason, row.detail
 
     def replies(self, scenario: int, task: TaskId) -> list[tuple[int, int, Reply]]:
         """(step, attempt, reply): the latest answer to each call of one task, in this order."""
-        rows = self._book.rows(
-            f"SELECT {REPLY_COLUMNS} FROM replies WHERE scenario = ? AND task = ? ORDER BY step, attempt, answered_at",  # noqa: S608
-            REPLY,
-            (scenario, task),
-        )
-        latest = {row[2:4]: row for row in rows}
-        return [(step, attempt, self._book.reply(row)) for (step, attempt), row in latest.items()]
+        query = f"{REPLIES} WHERE scenario = ? AND task = ? ORDER BY step, attempt, answered_at"
+        latest = {(row.step, row.attempt): row for row in self._book.rows(query, ReplyRow, (scenario, task))}
+        return [(*call, self._book.reply(row)) for call, row in latest.items()]
 
     def spent(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
         """(scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
         of the plan that has replies, in order. All replies count, those of an earlier form of the job too."""
-        yield from self._paged(
+        return self._paged(
             f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, SUM(cost_usd) "  # noqa: S608
-            f"FROM replies WHERE {TASKS} {_BY_TASK}",
-            (NATURAL, TASK, NATURAL, NATURAL, NATURAL, AMOUNT.or_none),
+            f"FROM replies WHERE {_TASKS} {_BY_TASK}",
+            tuple[Natural, Task, Natural, Natural, Natural, Amount | None],
         )
 
     def out(self) -> Iterator[tuple[int, Any, int, int, float]]:
         """(scenario, task, calls, tokens, US dollars at most) of every task of the plan with requests in
         batches that are out, in order."""
         states = ", ".join(f"'{state}'" for state in OPEN)
-        yield from self._paged(
+        return self._paged(
             f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
             f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = :fingerprint) "
-            f"AND {TASKS} {_BY_TASK}",
-            (NATURAL, TASK, NATURAL, NATURAL, AMOUNT),
+            f"AND {_TASKS} {_BY_TASK}",
+            tuple[Natural, Task, Natural, Natural, Amount],
         )
 
     def counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
@@ -153,25 +244,64 @@ class LedgerReader(Outcomes):
             "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens FROM replies "
             "WHERE scenario >= :first AND scenario < :end AND (:replicates = 0 OR task < :replicates) "
             "ORDER BY scenario, task, step, attempt",
-            (NATURAL, TASK, NATURAL, NATURAL, NATURAL.or_none, NATURAL.or_none),
+            tuple[Natural, Task, Natural, Natural, Natural | None, Natural | None],
             self._scope.values,
         )
-        for (scenario, task), calls in itertools.groupby(rows, key=lambda row: row[:2]):
-            found = [row[2:] for row in calls]
-            once = len({call[:2] for call in found}) == len(found)
-            if once and not any(None in call for call in found):
-                yield scenario, task, [CountedReply(*call) for call in found]
+        for (scenario, task), answers in itertools.groupby(rows, key=lambda row: row[:2]):
+            calls = [row[2:] for row in answers]
+            counted = [
+                CountedReply(step, attempt, prompt, completion)
+                for step, attempt, prompt, completion in calls
+                if prompt is not None and completion is not None
+            ]
+            if len(calls) == len(counted) == len({call[:2] for call in calls}):
+                yield scenario, task, counted
 
-    def sessions(self) -> list[dict[str, Any]]:
-        """Every session, the first one first: when it started and ended (seconds since the epoch), what it made."""
-        names = ("started_at", "ended_at", "edgen", "made", "replayed", "retried", "prompt_tokens",
-                 "completion_tokens", "cost_usd", "state", "message")  # fmt: skip
-        kinds = (MOMENT, MOMENT.or_none, TEXT, NATURAL, NATURAL, NATURAL, NATURAL, NATURAL, AMOUNT.or_none, TEXT,
-                 TEXT.or_none)  # fmt: skip
-        rows = self._book.rows(f"SELECT {', '.join(names)} FROM sessions ORDER BY id", kinds)  # noqa: S608 - our names
-        return [dict(zip(names, row, strict=True)) for row in rows]
+    def sessions(self) -> list[Session]:
+        """Every session, the first one first."""
+        return read_sessions(self._book)
 
     def latencies(self) -> Iterator[float]:
         """Seconds that each stored answer took, in no particular order."""
-        for (latency,) in self._book.stream("SELECT latency FROM replies", (AMOUNT,)):
-            yield latency
+        return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
+
+
+def run_status(path: Path) -> RunStatus:
+    """The status of the ledger at `path`."""
+    with LedgerReader(path) as view:
+        return view.status
+
+
+def summary_at(path: Path) -> LedgerSummary:
+    """How the run of the ledger at `path` stands."""
+    with open_to_read(path) as book:
+        return LedgerSummary(
+            read_status(book),
+            sum_set_aside(book),
+            sum_unanswered(book),
+            read_batches(book),
+            read_facts(book),
+        )
+
+
+def batches_at(path: Path) -> list[Batch]:
+    """Every batch of the ledger at `path`; none if there is no ledger."""
+    if not path.exists():
+        return []
+    with open_to_read(path) as book:
+        return read_batches(book)
+
+
+def out_at(path: Path, batch: int) -> int:
+    """How many requests of a batch of the ledger at `path` are out."""
+    with open_to_read(path) as book:
+        query = "SELECT COUNT(*) FROM outstanding WHERE batch = ?"
+        return book.one(query, tuple[Natural], (batch,))[0]
+
+
+def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
+    """What `Ledger.sum_charges` says of the ledger at `path`; nothing if there is none."""
+    if not path.exists():
+        return 0, 0.0
+    with open_to_read(path) as book:
+        return sum_charges(book, price)

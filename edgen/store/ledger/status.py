@@ -5,14 +5,16 @@ At every moment planned = accepted + rejected + failed + pending.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from edgen.core.values import Status
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.column_types import AMOUNT, NATURAL, STATUS, TEXT
 from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.rows import Amount, Moment, Natural
 from edgen.store.ledger.schema import SCENARIOS, total
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
@@ -50,6 +52,26 @@ class Counts(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
+
+
+class Session(NamedTuple):
+    """A session, as it is noted. Times are seconds since the epoch; what is lost is charged, and its answer not kept."""
+
+    started_at: Moment
+    ended_at: Moment | None
+    pid: Natural
+    host: str
+    edgen: str
+    made: Natural
+    replayed: Natural
+    retried: Natural
+    prompt_tokens: Natural
+    completion_tokens: Natural
+    cost_usd: Amount | None
+    state: str
+    message: str | None
+    lost_tokens: Natural
+    lost_usd: Amount
 
 
 class RunPlan(msgspec.Struct, frozen=True):
@@ -113,70 +135,47 @@ class RunStatus(msgspec.Struct, frozen=True):
             return f"{self.process} ended without saying so"
         return self.message
 
-    def as_json(self, run: str, *, held: bool) -> dict[str, Any]:
-        """The object that `edgen status --json` prints. `range`, of a piece alone: its scenarios, half open."""
-        plan = self.plan
-        return {
-            "run": run,
-            "state": self.state(held=held),
-            **(
-                {}
-                if plan.of is None
-                else {"range": {"first": plan.first, "end": plan.scenarios, "of": plan.of}}
-            ),
-            "planned": self.planned,
-            "accepted": self.accepted,
-            "rejected": self.rejected,
-            "failed": self.failed,
-            "pending": self.pending,
-            "calls": {
-                "made": self.counts.made,
-                "replayed": self.counts.replayed,
-                "retried": self.counts.retried,
-            },
-            "tokens": {
-                "prompt": self.counts.prompt_tokens,
-                "completion": self.counts.completion_tokens,
-            },
-            "cost_usd": self.counts.cost_usd,
-        }
+
+def read_sessions(book: CheckedReader) -> list[Session]:
+    """Every session, the first one first."""
+    return book.rows(f"SELECT {', '.join(Session._fields)} FROM sessions ORDER BY id", Session)  # noqa: S608 - ours
+
+
+def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
+    """How many outcomes of a scope have each (status, reason)."""
+    return book.derived(
+        f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
+        tuple[Status, str | None, Natural],
+        scope.values,
+    )
 
 
 def read_status(book: CheckedReader) -> RunStatus:
     """Read it all in one snapshot."""
     with book.transaction():
         plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
-        accepted = 0
-        rejected: dict[str, int] = {}
-        failed: dict[str, int] = {}
-        for status, reason, count in book.derived(
-            f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
-            (STATUS, TEXT.or_none, NATURAL),
-            plan.scope.values,
-        ):
-            if status == "accepted":
-                accepted += count
-            else:
-                counts = rejected if status == "rejected" else failed
-                counts[reason or "unknown"] = counts.get(reason or "unknown", 0) + count
+        sums: dict[Status, Counter[str]] = {status: Counter() for status in Status}
+        for status, reason, count in count_outcomes(book, plan.scope):
+            sums[status][reason or "unknown"] += count
         totals = book.one(
             f"SELECT {total('made')}, {total('retried')}, {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
             "SUM(cost_usd) FROM sessions",
-            (NATURAL, NATURAL, NATURAL, NATURAL, AMOUNT.or_none),
+            tuple[Natural, Natural, Natural, Natural, Amount | None],
         )
         last = book.row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
             "FROM sessions ORDER BY id DESC LIMIT 1",
-            (NATURAL, TEXT, TEXT.or_none, TEXT),
+            tuple[Natural, str, str | None, str],
         ) or (0, "stopped", None, "")
     made, retried, prompt_tokens, completion_tokens, cost_usd = totals
-    summed = Counts(made, last[0], retried, prompt_tokens, completion_tokens, cost_usd)
-    return RunStatus(plan, accepted, rejected, failed, summed, *last[1:])
+    counts = Counts(made, last[0], retried, prompt_tokens, completion_tokens, cost_usd)
+    rejected, failed = dict(sums[Status.REJECTED]), dict(sums[Status.FAILED])
+    return RunStatus(plan, sums[Status.ACCEPTED].total(), rejected, failed, counts, *last[1:])
 
 
 def read_plan(book: CheckedReader) -> RunPlan | None:
     """What the run is to make; None where that was not noted yet."""
-    row = book.row("SELECT value FROM meta WHERE name = 'plan'", (TEXT,))
+    row = book.row("SELECT value FROM meta WHERE name = 'plan'", tuple[str])
     if row is None:
         return None
     try:
@@ -190,7 +189,7 @@ def read_plan(book: CheckedReader) -> RunPlan | None:
 
 def read_facts(book: CheckedReader) -> dict[str, str]:
     """All facts about the run, by their names."""
-    return dict(book.rows("SELECT name, value FROM meta", (TEXT, TEXT)))
+    return dict(book.rows("SELECT name, value FROM meta", tuple[str, str]))
 
 
 def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
@@ -201,7 +200,7 @@ def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tupl
         f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
         f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
         "FROM replies",
-        (NATURAL,) * 4,
+        tuple[Natural, Natural, Natural, Natural],
     )
     for more_tokens, more_pico in (_lost(book), _out(book)):
         tokens, cost = tokens + more_tokens, cost + more_pico
@@ -233,8 +232,8 @@ def _out(book: CheckedReader) -> tuple[int, int]:
 
 
 def _sums(book: CheckedReader, table: str, tokens: str, usd: str) -> tuple[int, int]:
-    found = book.one(f"SELECT {total(tokens)}, {_pico(usd)} FROM {table}", (NATURAL, NATURAL))  # noqa: S608 - ours
-    return found[0], found[1]
+    sql = f"SELECT {total(tokens)}, {_pico(usd)} FROM {table}"  # noqa: S608 - ours
+    return book.one(sql, tuple[Natural, Natural])
 
 
 def _pico(column: str) -> str:

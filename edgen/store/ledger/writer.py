@@ -13,24 +13,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import EdgenError
-from edgen.store.ledger.lock_wait import when_free
 from edgen.store.ledger.opening import connect, describe_sqlite_error
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows after which a group is committed at once
 _CLOSING = 30.0  # seconds that a held database is waited for once the run ends
+_BUSY = 250  # milliseconds that sqlite itself waits for a database that is held, each time
+_SPEAK = (5.0, 60.0)  # seconds of waiting after which that is said, and said again
 
-Row = tuple[Any, ...]
-Sql = str
-Item = tuple[list[tuple[Sql, Row]], asyncio.Future[None] | None]  # rows that belong in one group
+Statement = tuple[str, tuple[Any, ...]]  # SQL, and the values of its row
+Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # what belongs in one group
+
+log = logging.getLogger("edgen")
 
 
 class Writer:
@@ -54,22 +58,18 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="edgen-ledger", daemon=True)
         self._thread.start()
 
-    def add(self, *rows: tuple[Sql, Row]) -> None:
-        """Queue rows that are stored together or not at all. Raises what stopped the writer."""
+    def add(self, *statements: Statement) -> None:
+        """Queue what is stored together or not at all. Raises what stopped the writer."""
         if self._error is not None:
             raise self._error
-        self._queue.put((list(rows), None))
+        self._queue.put((statements, None))
 
-    def put(self, sql: Sql, row: Row) -> asyncio.Future[None]:
-        """Queue a row; the future is done when it is on the disk."""
-        return self.put_all([(sql, row)])
-
-    def put_all(self, rows: list[tuple[Sql, Row]]) -> asyncio.Future[None]:
-        """Queue rows that belong together; the future is done when they are on the disk."""
+    def put(self, *statements: Statement) -> asyncio.Future[None]:
+        """As `add`; the future is done when it is on the disk."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
-        self._queue.put((rows, future))
+        self._queue.put((statements, future))
         self._asked += 1
         if self._asked - self._taken >= self.enough and not self._full.is_set():
             self._full.set()
@@ -133,9 +133,9 @@ class Writer:
         """One transaction. Statements of one kind go together, kinds in the order they first came:
         a reply is queued before its outcome, so no outcome is ever stored without its reply. What is deleted
         goes last: a row may be struck out in the group that brings it."""
-        by_sql: dict[Sql, list[Row]] = {}
-        for rows, _ in group:
-            for sql, row in rows:
+        by_sql: dict[str, list[tuple[Any, ...]]] = {}
+        for statements, _ in group:
+            for sql, row in statements:
                 by_sql.setdefault(sql, []).append(row)
         self._before_commit()
         when_free(
@@ -153,17 +153,13 @@ class Writer:
     def _answer(self, group: list[Item], error: EdgenError | None) -> None:
         futures = [future for _, future in group if future is not None]
         if futures:
-            _in_loop(self._loop, lambda: _resolve(futures, error))
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(_resolve, futures, error)
 
     def _drain(self) -> None:
         """After an error: answer whoever still comes, until `close`."""
         while (item := self._queue.get()) is not None:
             self._answer([item], self._error)
-
-
-def _in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(call)
 
 
 def _resolve(futures: list[asyncio.Future[None]], error: EdgenError | None) -> None:
@@ -174,3 +170,34 @@ def _resolve(futures: list[asyncio.Future[None]], error: EdgenError | None) -> N
             future.set_result(None)
         else:
             future.set_exception(error)
+
+
+def when_free(
+    connection: sqlite3.Connection,
+    path: Path,
+    work: Callable[[], object],
+    patience: Callable[[], float] = lambda: float("inf"),
+    speak: tuple[float, float] = _SPEAK,
+) -> None:
+    """Do what changes the database at `path`, as soon as no other program holds it. Raises sqlite's own error where
+    it is held for longer than `patience` (seconds, asked for again and again). `speak`: the seconds after which that
+    is said, and said again."""
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
+    began = spoke = time.monotonic()
+    wait, later = speak
+    while True:
+        try:
+            work()
+            return
+        except sqlite3.OperationalError as problem:
+            now = time.monotonic()
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or now - began > patience():
+                raise
+            if now - spoke >= wait:
+                log.warning(
+                    "%s: another program has held the ledger for %d s. It is waited for; what was answered is kept, "
+                    "and nothing more is asked until it is stored.",
+                    path,
+                    now - began,
+                )
+                spoke, wait = now, later

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.store.ledger import checksums
-from edgen.store.ledger.checked_reader import REPLY_COLUMNS
+from edgen.store.ledger.rows import ReplyRow, checksum_of, record_checksum
 
 # What SQLite keeps in any column, whatever its type. "=…" is an expression.
 VALUES: tuple[Any, ...] = (
@@ -99,9 +98,9 @@ def put(path: Path, table: str, column: str, value: Any) -> bool:
 def seal(connection: sqlite3.Connection) -> None:
     """Have the checksum of each row fit, where it can have one: who means harm can count, too."""
     of = {
-        "replies": (REPLY_COLUMNS.removesuffix(", checksum"), checksums.of_row),
-        "outcomes": ("scenario, task, status, reason, detail, grp, reply_key", checksums.of_row),
-        "records": ("scenario, task, data", checksums.of_record),
+        "replies": (", ".join(ReplyRow._fields[:-1]), checksum_of),
+        "outcomes": ("scenario, task, status, reason, detail, grp, reply_key", checksum_of),
+        "records": ("scenario, task, data", record_checksum),
     }  # fmt: skip
     connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
     for table, (columns, checksum) in of.items():

@@ -334,13 +334,12 @@ ENDLESS = """
 import asyncio, pathlib, signal, sqlite3, sys
 from edgen.cli.errors import run_guarded
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.column_types import NATURAL
 from edgen.store.ledger.opening import check, connect
 
 def count(path):
     book = CheckedReader(connect(path), path)
     print("begun", flush=True)
-    book.rows("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n", (NATURAL,))
+    book.rows("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n", tuple[int])
 
 def look(path):
     connection = connect(path)
@@ -384,14 +383,13 @@ def test_a_signal_ends_a_statement_without_end(
 def test_a_page_of_rows_holds_no_more_than_a_few_megabytes(tmp_path: Path) -> None:
     """A row may be said to have 200 MB, and many rows may share the same pages of a file."""
     from edgen.store.ledger.checked_reader import CheckedReader
-    from edgen.store.ledger.column_types import BLOB
     from edgen.store.ledger.opening import connect
 
     book = CheckedReader(connect(path := tmp_path / "run.db", create=True), path)
     book.connection.executemany(
         "INSERT INTO records VALUES (?, 0, zeroblob(1000000), 0)", ((n,) for n in range(20))
     )
-    rows, whole = book.page("SELECT data FROM records", (BLOB,), ())
+    rows, whole = book.page("SELECT data FROM records", tuple[bytes], ())
     assert (len(rows), whole) == (9, False)
     with pytest.raises(DamagedError, match="too big"):
-        book.rows("SELECT zeroblob(300000000)", (BLOB,))
+        book.rows("SELECT zeroblob(300000000)", tuple[bytes])

@@ -93,14 +93,14 @@ async def test_status_counts_and_the_equation_holds(tmp_path: Path) -> None:
         ledger.settle(outcome(6), "another", b"{}")  # of an earlier form of the job
         ledger.settle(outcome(11), "f", b"{}")  # beyond what is planned now
         await ledger.flush()
-    facts = run_status(path).as_json("r", held=False)
-    assert (facts["planned"], facts["accepted"], facts["pending"]) == (10, 4, 4)
-    assert facts["rejected"] == {"refused": 1}
-    assert facts["failed"] == {"timeout": 1}
-    assert facts["calls"]["made"] == 4
-    assert facts["tokens"] == {"prompt": 12, "completion": 16}
-    assert facts["cost_usd"] == 2.0
-    assert facts["state"] == "stopped"
+    status = run_status(path)
+    assert (status.planned, status.accepted, status.pending) == (10, 4, 4)
+    assert status.rejected == {"refused": 1}
+    assert status.failed == {"timeout": 1}
+    assert status.counts.made == 4
+    assert (status.counts.prompt_tokens, status.counts.completion_tokens) == (12, 16)
+    assert status.counts.cost_usd == 2.0
+    assert status.state(held=False) == "stopped"
 
 
 async def test_settled_leaves_out_failures_and_other_fingerprints(tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""What the rows of a ledger can hold. SQLite lets any column hold anything, so what is read is held against this.
+
+A row type is a NamedTuple, a Struct that is `array_like`, or a plain tuple type, with a field for each column of the
+query in its order. Replies, outcomes and records have a checksum, so that a flipped bit is noticed where a row is
+read: CRC-32 finds every single flipped bit and every short burst; it is no seal against somebody who means to deceive.
+An outcome's fingerprint is left out: merging writes another one, and with a wrong one an outcome counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
+from zlib import crc32
+
+import msgspec
+from msgspec import Meta
+
+from edgen.core.values import FinishReason, Status, TaskId
+
+Row = TypeVar("Row")
+Natural = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: never infinite, never no number
+Moment = Annotated[
+    float, Meta(ge=0.0, le=253_402_300_799.0)
+]  # seconds since the epoch, before the year 10000
+Task = Natural | Annotated[str, Meta(min_length=1)]
+
+_encode = msgspec.msgpack.Encoder().encode
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class ReplyRow(NamedTuple):
+    """A reply, as REPLIES selects it."""
+
+    scenario: Natural
+    task: Task
+    step: Natural
+    attempt: Natural
+    key: bytes
+    finish_reason: FinishReason
+    refusal: str | None
+    model: str | None
+    simulated: Natural
+    prompt_tokens: Natural | None
+    completion_tokens: Natural | None
+    text: str
+    checksum: Natural
+
+    @property
+    def is_sound(self) -> bool:
+        return checksum_of(*self[:-1]) == self.checksum
+
+
+class OutcomeRow(NamedTuple):
+    """An outcome, as OUTCOMES selects it, and its record where it is selected, too, and there is one."""
+
+    scenario: Natural
+    task: Task
+    status: Status
+    reason: str | None
+    detail: str | None
+    grp: Natural
+    reply_key: bytes | None
+    checksum: Natural
+    data: bytes | None = None
+    record_checksum: Natural | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the outcome's own checksum fits."""
+        return checksum_of(*self[:7]) == self.checksum
+
+    @property
+    def has_sound_record(self) -> bool:
+        """Whether there is a record whose checksum fits, and which is JSON."""
+        if self.data is None or record_checksum(self.scenario, self.task, self.data) != self.record_checksum:
+            return False
+        try:
+            self.data.decode()
+            _any_json(self.data)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
+_OUTCOME = "SELECT scenario, task, status, reason, detail, grp, reply_key, o.checksum"
+OUTCOMES = f"{_OUTCOME} FROM outcomes o"
+WITH_RECORDS = f"{_OUTCOME}, data, r.checksum FROM outcomes o JOIN records r USING (scenario, task)"
+WITH_ANY_RECORDS = WITH_RECORDS.replace("JOIN", "LEFT JOIN")
+
+
+def take(values: Sequence[Any], row: type[Row]) -> Row:
+    """The values of a row. Raises msgspec.ValidationError, which is a ValueError, with the place of a wrong one."""
+    return msgspec.convert(values, row, builtin_types=(bytes,))
+
+
+def take_fitting(values: Sequence[Any], row: type[Row]) -> Row | None:
+    """The values of a row; None where one cannot be, or is a text with half a character."""
+    try:
+        _encode(values)
+        return take(values, row)
+    except ValueError:
+        return None
+
+
+def checksum_of(*values: Any) -> int:
+    """The checksum of a reply or an outcome: of its columns, in the order in which they are read. Raises
+    UnicodeEncodeError for half a character."""
+    return crc32(_encode(values))
+
+
+def record_checksum(scenario: int, task: TaskId, data: bytes) -> int:
+    return crc32(data, crc32(_encode((scenario, task))))
+
+
+def is_sound(values: Sequence[Any]) -> bool:
+    """Whether an outcome of WITH_ANY_RECORDS, and its record, are as they were written."""
+    outcome = take_fitting(values, OutcomeRow)
+    if outcome is None or not outcome.is_sound:
+        return False
+    if outcome.data is None and outcome.record_checksum is None:
+        return outcome.status != Status.ACCEPTED
+    return outcome.has_sound_record
