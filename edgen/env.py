@@ -169,16 +169,8 @@ class EducationEnv:
         try:
             request = next(asking)
             while True:
-                answer = await self._lines[request.role].ask(request, _ignore, _nothing)
+                answer = await self._lines[request.role].ask(request)
                 request = asking.send(answer.reply)
         except StopIteration as end:
             result: T = end.value
             return result
-
-
-def _ignore(_failure: object, _wait: float) -> None:
-    """A retry is nobody's business here."""
-
-
-def _nothing() -> None:
-    """Neither is an attempt."""

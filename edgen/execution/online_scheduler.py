@@ -40,7 +40,6 @@ class OnlineScheduler:
         self._recorder = OutcomeRecorder(work, self.stop)
         self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
-        self._backing_off: set[asyncio.Task[Any]] = set()
         # Shared requests that are being asked now, each with those who wait for the same answer.
         self._asking: dict[bytes, list[asyncio.Future[Reply]]] = {}
 
@@ -70,10 +69,8 @@ class OnlineScheduler:
         if grace is not None:
             self._grace = grace
         self._stopping.set()
-        for admission in self._admissions:
-            admission.close()
-        for task in list(self._backing_off):
-            task.cancel()
+        for client in self._work.clients.values():
+            client.close()
 
     def hurry(self) -> None:
         """End the wait for calls in flight, and for a database that another program holds."""
@@ -179,7 +176,7 @@ class OnlineScheduler:
     async def _ask(self, rollout: Rollout, request: Request) -> Reply:
         """Ask and store. Returns when the answer is on the disk."""
         store = partial(self._store, request, rollout.key)
-        answer = await rollout.client.ask(request, self._on_retry, self._on_attempt, rollout.key, store)
+        answer = await rollout.client.ask(request, self._on_retry, rollout.key, store)
         return answer.reply
 
     async def _store(self, request: Request, key: bytes, answer: Answer) -> None:
@@ -196,19 +193,9 @@ class OnlineScheduler:
         self._recorder.note_answer()
         self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
 
-    def _on_retry(self, failure: CallError, _wait: float) -> None:
-        counts = self._work.counts
-        counts.retried += 1
-        counts.retried_by[str(failure.kind)] += 1
-        task = asyncio.current_task()
-        if task is not None:
-            self._backing_off.add(task)
-            if self._reason is not None:
-                task.cancel()
-
-    def _on_attempt(self) -> None:
-        if self._backing_off:
-            self._backing_off.discard(asyncio.current_task())
+    def _on_retry(self, failure: CallError) -> None:
+        self._work.counts.retried += 1
+        self._work.counts.retried_by[str(failure.kind)] += 1
 
 
 def call_by_call(work: Work) -> OnlineScheduler:

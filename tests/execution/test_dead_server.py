@@ -219,7 +219,7 @@ def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, 
         while True:
             request = Request(Address(0, 0), (Message("user", "hello"),), seed=1, role=role)
             try:
-                await line.ask(request, lambda _failure, _wait: None, lambda: None)
+                await line.ask(request)
             except (CallError, ProviderError):
                 await asyncio.sleep(0)
 
@@ -375,7 +375,7 @@ def failing(backend: Slow, limits: Limits) -> tuple[str | None, set[int]]:
         async def ask(index: int) -> None:
             request = Request(Address(index, 0), (Message("user", "hello"),), seed=1, role="default")
             try:
-                await line.ask(request, lambda _failure, _wait: None, lambda: None)
+                await line.ask(request)
             except CallError:
                 failed.add(index)
 

@@ -13,74 +13,55 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.token_bucket import Bucket
 from edgen.execution.client.window import Verdict, Window
 
-_BURST_SECONDS = 2.0  # what the buckets hold; see bucket.py for what that means over a minute
+_BURST_SECONDS = 2.0  # what the buckets hold; see token_bucket.py for what that means over a minute
 
 
 class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is no fault
     """The run has stopped admitting calls."""
 
 
+@dataclass(slots=True)
 class Ticket:
-    """One admitted call. Handed back with `Admission.settle`."""
+    """One admitted call, counted from 1, with the tokens it was admitted for. Handed back with `Admission.settle`."""
 
-    __slots__ = ("number", "settled", "started", "tokens")
-
-    def __init__(self, number: int, tokens: int, started: float) -> None:
-        self.number = number
-        self.tokens = tokens
-        self.started = started
-        self.settled = False
+    number: int
+    tokens: int
+    started: float
+    settled: bool = False
 
 
 class Admission:
     """The gate before one backend. It belongs to one event loop.
 
     `in_flight` is the most calls at once, whatever the server could take. The rates are kept over
-    every 60 seconds, see `bucket.Bucket`; None is no limit.
+    every 60 seconds, see `token_bucket`; None is no limit.
+
+    To be read: `running` calls are admitted and not yet settled, `unstored` answers are there and not yet stored,
+    `answered` says whether the service has ever answered.
     """
 
     def __init__(
         self, *, in_flight: int, requests_per_minute: float | None, tokens_per_minute: float | None
     ) -> None:
+        self.running = 0
+        self.unstored = 0
+        self.answered = False
         self._window = Window(in_flight)
         self._most = in_flight
-        self._requests = (
-            Bucket(requests_per_minute, burst_seconds=_BURST_SECONDS, unit=1.0)
-            if requests_per_minute is not None
-            else None
-        )
-        self._tokens = (
-            Bucket(tokens_per_minute, burst_seconds=_BURST_SECONDS) if tokens_per_minute is not None else None
-        )
-        self._running = 0
-        self._unstored = 0
+        self._requests = _bucket(requests_per_minute, unit=1.0)
+        self._tokens = _bucket(tokens_per_minute)
         self._admitted = 0
-        self._answered = False
         self._circuit = Circuit()
         self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
-
-    @property
-    def running(self) -> int:
-        """Calls admitted and not yet settled."""
-        return self._running
-
-    @property
-    def unstored(self) -> int:
-        """Answers that are there and not yet stored."""
-        return self._unstored
-
-    @property
-    def answered(self) -> bool:
-        """Whether the service has ever answered."""
-        return self._answered
+        self.closed = False
 
     @property
     def away(self) -> bool:
@@ -120,7 +101,7 @@ class Admission:
 
         Raises AdmissionClosed once `close` was called, for those who wait as well.
         """
-        if self._closed:
+        if self.closed:
             raise AdmissionClosed
         loop = self._loop or self._own_loop()
         if not self._waiters and self._has_room():
@@ -155,27 +136,23 @@ class Admission:
         latency = now - ticket.started
         if self._circuit.state != "closed" or verdict is not Verdict.OK or self._circuit.troubled:
             verdict = self._heard(ticket.number, verdict, latency, now, retry_after)
-        self._window.note_end(ticket.number, verdict, latency, self._running, self._admitted)
+        self._window.note_end(ticket.number, verdict, latency, self.running, self._admitted)
         if tokens is not None and self._tokens is not None:
             self._tokens.give_back(ticket.tokens - tokens)
-        self._answered = self._answered or verdict is Verdict.OK
-        self._running -= 1
-        self._unstored += keep
+        self.answered = self.answered or verdict is Verdict.OK
+        self.running -= 1
+        self.unstored += keep
         if self._waiters and self._has_room():
             self._admit_ready()
 
     def stored(self) -> None:
         """An answer whose place was kept is stored."""
-        self._unstored -= 1
+        self.unstored -= 1
         if self._waiters:
             self._admit_ready()
 
     def _has_room(self) -> bool:
-        return self._running < self._window.size and self._running + self._unstored < self._most
-
-    def pause(self, seconds: float) -> None:
-        """Admit nobody for that long (Retry-After), and then one first. Of several pauses the longest holds."""
-        self._circuit.pause(self._own_loop().time() + seconds)
+        return self.running < self._window.size and self.running + self.unstored < self._most
 
     def _heard(
         self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
@@ -189,15 +166,15 @@ class Admission:
             circuit.note_refusal(number, latency, now, 0.0, away=True)
         elif verdict is Verdict.CONGESTED and retry_after is not None:
             if before != "half-open":
-                self._window.remember(self._running, first=not circuit.troubled)
+                self._window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
-                blameless = self._window.acquit(self._running)
+                blameless = self._window.acquit(self.running)
         # A service that is closed says nothing about how much it takes when it is not.
         return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
 
     def close(self) -> None:
         """Admit nobody any more. Those who wait are told at once; those admitted are left alone."""
-        self._closed = True
+        self.closed = True
         self._set_timer(None)
         while self._waiters:
             waiter, _ = self._waiters.popitem(last=False)
@@ -239,7 +216,7 @@ class Admission:
             self._requests.take(1.0, now)
         if self._tokens is not None:
             self._tokens.take(tokens, now)
-        self._running += 1
+        self.running += 1
         self._admitted += 1
         if self._circuit.counts:
             self._circuit.note_sent(self._admitted, now)
@@ -266,3 +243,7 @@ class Admission:
     def _on_time(self) -> None:
         self._timer = None
         self._admit_ready()
+
+
+def _bucket(per_minute: float | None, unit: float = 0.0) -> Bucket | None:
+    return None if per_minute is None else Bucket(per_minute, burst_seconds=_BURST_SECONDS, unit=unit)

@@ -49,14 +49,12 @@ class _Amount:
         return _Amount(self.tokens - other.tokens, self.pico - other.pico)
 
 
+@dataclass(slots=True)
 class Reservation:
     """What one call may use at most. Handed back with `Budget.settle`."""
 
-    __slots__ = ("amount", "settled")
-
-    def __init__(self, amount: _Amount) -> None:
-        self.amount = amount
-        self.settled = False
+    amount: _Amount
+    settled: bool = False
 
 
 class Budget:

@@ -140,12 +140,6 @@ class Circuit:
             self._paced -= 1
             self._next = max(now, self._next) + self._gap
 
-    def pause(self, until: float) -> None:
-        """Let nobody go before that moment, and then one first."""
-        self.until = max(self.until, until)
-        self.state = "open"
-        self._probe = self._probes = self._paced = 0
-
     def _clear(self) -> bool:
         """Whether nearly all of some calls sent one after the other were refused."""
         numbers = self._refused

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
     prompt_token_bound,
@@ -57,16 +57,6 @@ def budget_of(limits: Limits) -> Budget | None:
     return Budget(limits.max_tokens, limits.max_cost)
 
 
-class Rules(NamedTuple):
-    """What all clients of a session heed. `out`: where calls under a budget are noted while they are out; None:
-    nowhere. `rng` is for the jitter of waits; nothing that is stored depends on it."""
-
-    limits: Limits
-    budget: Budget | None
-    out: OutstandingCalls | None
-    rng: random.Random
-
-
 def make_clients(
     settings: CallSettings,
     backends: Mapping[str, Backend],
@@ -75,8 +65,9 @@ def make_clients(
     out: OutstandingCalls | None = None,
 ) -> dict[str, ModelClient]:
     """The client of each role. `backends` are by their names in the job; roles that one backend answers
-    share its client, and clients of one service share its admission. `budget`, `out`: see Rules."""
-    rules = Rules(settings.limits, budget, out, random.Random())  # noqa: S311 - jitter
+    share its client, and clients of one service share its admission. `out`: where calls under a budget are
+    noted while they are out; None: nowhere."""
+    limits = settings.limits
     admissions: dict[Any, Admission] = {}
     made: dict[str, ModelClient] = {}
     for role in roles:
@@ -86,12 +77,12 @@ def make_clients(
             service = (identity["type"], identity.get("base_url"))
             if service not in admissions:
                 admissions[service] = Admission(
-                    in_flight=rules.limits.in_flight,
-                    requests_per_minute=rules.limits.requests_per_minute,
-                    tokens_per_minute=rules.limits.tokens_per_minute,
+                    in_flight=limits.in_flight,
+                    requests_per_minute=limits.requests_per_minute,
+                    tokens_per_minute=limits.tokens_per_minute,
                 )
             made[name] = ModelClient(
-                name, settings.backends[name], backends[name], admissions[service], rules
+                name, settings.backends[name], backends[name], admissions[service], limits, budget, out
             )
     return {role: made[settings.backend_name(role)] for role in roles}
 
@@ -113,33 +104,35 @@ class _EstimateTooLow(Exception):  # noqa: N818 - it says what happened, and is 
     """While a call waited for its turn it was seen that calls can take more than was set aside for it."""
 
 
-class _Call(msgspec.Struct):
-    """One call on its way: attempts so far, those of them that a closed service refused, and those that reached one
-    that is away, seconds spent waiting for a
-    turn, seconds it then took; of the attempt that is under way the most it can take, its id in the ledger, and
-    whether it was sent."""
+class _Call(Excused, kw_only=True):
+    """One call on its way: attempts so far, those that reached a service which is away (`knocks`), the seconds that
+    the last one took; of the attempt that is under way the most it can take, its id in the ledger, and whether it
+    was sent. `keep`: its answer's place is taken until it is stored."""
 
     request: Request
     key: bytes
     most: tuple[int, float] = (0, 0.0)
     held: int | None = None
     tries: int = 0
-    turned_away: int = 0
     knocks: int = 0
-    queued: float = 0.0
     latency: float = 0.0
     sent: bool = False
-    backing_off: bool = False
-    keep: bool = False  # its answer's place is taken until it is stored
+    keep: bool
 
 
 class ModelClient:
     """A backend behind its limits; `name` is its name in the job."""
 
     def __init__(
-        self, name: str, config: BackendConfig, backend: Backend, admission: Admission, rules: Rules
+        self,
+        name: str,
+        config: BackendConfig,
+        backend: Backend,
+        admission: Admission,
+        limits: Limits,
+        budget: Budget | None,
+        out: OutstandingCalls | None,
     ) -> None:
-        limits = rules.limits
         self.name = name
         self.backend = backend
         self.kind = config.provider
@@ -148,10 +141,11 @@ class ModelClient:
         self._price = config.price
         self._max_tokens = config.max_tokens
         self._meters_tokens = limits.tokens_per_minute is not None
-        self._budget = rules.budget
-        self._rng = rules.rng
-        self._ledger = rules.out if rules.budget is not None else None
-        self.out = 0  # calls that are in flight, or wait to be tried again
+        self._budget = budget
+        self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
+        self._ledger = out if budget is not None else None
+        self._in_flight = 0
+        self._backing_off: set[asyncio.Task[Any]] = set()  # whose calls wait to be tried again
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, each at its first attempt
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
@@ -166,11 +160,22 @@ class ModelClient:
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
         return digest.digest()
 
+    @property
+    def out(self) -> int:
+        """Calls that are in flight, or wait to be tried again."""
+        return self._in_flight + len(self._backing_off)
+
+    def close(self) -> None:
+        """Begin no attempt any more: those who wait for their turn are sent away, those who wait to try again are
+        cancelled."""
+        self.admission.close()
+        for task in list(self._backing_off):
+            task.cancel()
+
     async def ask(
         self,
         request: Request,
-        on_retry: Callable[[CallError, float], None],
-        on_attempt: Callable[[], None],
+        on_retry: Callable[[CallError], None] = lambda _failure: None,
         key: bytes = b"",
         store: Callable[[Answer], Awaitable[None]] | None = None,
     ) -> Answer:
@@ -180,25 +185,27 @@ class ModelClient:
         Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget cannot take another call.
         """
-        call = _Call(request, key, keep=store is not None)
+        call = _Call(request=request, key=key, keep=store is not None)
 
         async def attempt() -> Reply:
             call.tries += 1
-            self._back(call)
-            on_attempt()
+            self._end_wait()
             return await self._attempt(call)
 
-        def retrying(failure: CallError, wait: float) -> None:
-            call.backing_off = True
-            self.out += 1
-            on_retry(failure, wait)
+        def retrying(failure: CallError, _wait: float) -> None:
+            on_retry(failure)
+            task = asyncio.current_task()
+            assert task is not None, "a call is made in a task"
+            self._backing_off.add(task)
+            if self.admission.closed:
+                task.cancel()
 
         try:
             reply = await call_with_retries(
                 attempt, self.policy, on_retry=retrying, rng=self._rng, excused=call
             )
         finally:
-            self._back(call)
+            self._end_wait()
         tokens, cost = self.charge(reply, request)
         answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
         if store is not None:
@@ -206,11 +213,10 @@ class ModelClient:
             self.admission.stored()  # what could not be stored keeps its place: nothing more is asked then
         return answer
 
-    def _back(self, call: _Call) -> None:
-        """A call does not wait any more to be tried again."""
-        if call.backing_off:
-            call.backing_off = False
-            self.out -= 1
+    def _end_wait(self) -> None:
+        """The present task's call does not wait any more to be tried again."""
+        if self._backing_off and (task := asyncio.current_task()) is not None:
+            self._backing_off.discard(task)
 
     async def _attempt(self, call: _Call) -> Reply:
         call.sent = False
@@ -258,19 +264,6 @@ class ModelClient:
             more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
             self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
-    def _used(self, reply: Reply, request: Request) -> tuple[int, int]:
-        """Prompt and completion tokens of an answer. A service that does not count is taken at its worst; one that
-        counts less than the bytes allow, at the least they can be."""
-        usage = reply.usage
-        if usage is None:
-            prompt, room = self.most(request)
-            least = text_token_floor if self._max_tokens else text_token_bound
-            return prompt, max(room, least(reply.text))
-        return (
-            max(usage.prompt_tokens, prompt_token_floor(request.messages)),
-            max(usage.completion_tokens, text_token_floor(reply.text)),
-        )
-
     async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
         if self._meters_tokens:
@@ -289,7 +282,7 @@ class ModelClient:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
             call.sent = True
-            self.out += 1
+            self._in_flight += 1
             self.begun += call.tries == 1
             reply = await self.backend.complete(call.request)
             verdict = Verdict.OK
@@ -305,7 +298,7 @@ class ModelClient:
             verdict, refused_for = self._meaning(failure)
             raise
         finally:
-            self.out -= call.sent
+            self._in_flight -= call.sent
             self.admission.settle(
                 ticket,
                 tokens=used,
@@ -358,10 +351,18 @@ class ModelClient:
             "Start the same command again when it answers: it goes on where it stopped."
         )
 
-    def charge(self, reply: Reply, request: Request, *, batch: bool = False) -> tuple[int, float | None]:
-        """What an answer is charged at: tokens, and US dollars if there is a price."""
-        used = self._used(reply, request)
-        return sum(used), None if self._price is None else self.price_of(*used, batch=batch)
+    def charge(self, reply: Reply, request: Request) -> tuple[int, float | None]:
+        """What an answer is charged at: tokens, and US dollars if there is a price. A service that does not count is
+        taken at its worst; one that counts less than the bytes allow, at the least they can be."""
+        usage = reply.usage
+        if usage is None:
+            prompt, room = self.most(request)
+            least = text_token_floor if self._max_tokens else text_token_bound
+            used = prompt, max(room, least(reply.text))
+        else:
+            prompt = max(usage.prompt_tokens, prompt_token_floor(request.messages))
+            used = prompt, max(usage.completion_tokens, text_token_floor(reply.text))
+        return sum(used), None if self._price is None else self.price_of(*used)
 
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
         """US dollars to the picodollar, by the price that the job gives; 0 without one."""

@@ -11,8 +11,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
+import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from edgen.core.errors import RETRYABLE, CallError
@@ -48,32 +49,21 @@ class RetryPolicy:
         return max(backoff, retry_after + chance * self.initial)
 
 
-class Excused(Protocol):
+class Excused(msgspec.Struct):
     """What does not count against a call: seconds that its attempts have waited for their turn (`give_up_after`), and
     attempts that met a closed door (`attempts`, and the next wait)."""
 
-    @property
-    def queued(self) -> float: ...
-
-    @property
-    def turned_away(self) -> int: ...
-
-
-class _Nothing(NamedTuple):
     queued: float = 0.0
     turned_away: int = 0
-
-
-NOTHING = _Nothing()
 
 
 async def call_with_retries(
     attempt: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
     *,
-    on_retry: Callable[[CallError, float], None] | None,
+    on_retry: Callable[[CallError, float], None],
     rng: random.Random,
-    excused: Excused = NOTHING,
+    excused: Excused | None = None,
 ) -> T:
     """The result of the first attempt that succeeds.
 
@@ -81,6 +71,7 @@ async def call_with_retries(
     CallError, as it is, when it is none that waiting mends or when attempts or time are used up;
     anything else that `attempt` raises passes through at once. `excused` is read after each attempt.
     """
+    excused = excused or Excused()
     started = asyncio.get_running_loop().time()
     try:
         return await attempt()
@@ -96,7 +87,7 @@ async def _go_on(
     first: CallError,
     policy: RetryPolicy,
     started: float,
-    on_retry: Callable[[CallError, float], None] | None,
+    on_retry: Callable[[CallError, float], None],
     rng: random.Random,
     excused: Excused,
 ) -> T:
@@ -112,17 +103,11 @@ async def _go_on(
         too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
         return too_late or state.attempt_number - excused.turned_away >= policy.attempts
 
-    def tell(state: RetryCallState) -> None:
-        if on_retry is not None:
-            on_retry(_failure(state), state.upcoming_sleep)
+    failed = iter((first,))
 
-    shown = False
-
-    async def first_shown_then_attempt() -> T:
-        nonlocal shown
-        if not shown:
-            shown = True
-            raise first
+    async def first_failure_then_attempt() -> T:
+        for failure in failed:
+            raise failure
         return await attempt()
 
     retrying = AsyncRetrying(
@@ -130,10 +115,10 @@ async def _go_on(
         wait=wait,
         stop=stop,
         retry=retry_if_exception(_mendable),
-        before_sleep=tell,
+        before_sleep=lambda state: on_retry(_failure(state), state.upcoming_sleep),
         reraise=True,
     )
-    return await retrying(first_shown_then_attempt)
+    return await retrying(first_failure_then_attempt)
 
 
 def _mendable(error: BaseException) -> bool:

@@ -138,12 +138,18 @@ async def test_tokens_are_corrected_by_what_was_counted() -> None:
     assert now() == pytest.approx(60_000 / 58_000 * 60, rel=1e-3)
 
 
+def refuse(admission: Admission, *refused: tuple[Ticket, float]) -> None:
+    """Refuse calls, each for so many seconds. From the fourth on nobody is admitted."""
+    for ticket, seconds in refused:
+        admission.settle(ticket, tokens=None, verdict=Verdict.CONGESTED, retry_after=seconds)
+
+
 @virtual
 async def test_the_longest_pause_holds() -> None:
-    admission = gate()
+    admission = gate(8)
+    calls = [await admission.admit(1) for _ in range(5)]
     assert admission.paused_for == 0
-    admission.pause(30)
-    admission.pause(5)
+    refuse(admission, *zip(calls, (5, 5, 5, 30, 5), strict=True))
     assert admission.paused_for == pytest.approx(30)
     await admission.admit(1)
     assert now() == pytest.approx(30)
@@ -152,13 +158,12 @@ async def test_the_longest_pause_holds() -> None:
 
 @virtual
 async def test_a_pause_holds_for_those_who_already_wait() -> None:
-    admission = gate(1)
-    first = await admission.admit(1)
-    second = asyncio.create_task(admission.admit(1))
+    admission = gate(4)
+    first = [await admission.admit(1) for _ in range(4)]
+    waiting = [asyncio.create_task(admission.admit(1)) for _ in range(2)]
     await asyncio.sleep(1)
-    admission.pause(100)
-    admission.settle(first, tokens=None, verdict=Verdict.OK)
-    await second
+    refuse(admission, *((call, 100) for call in first))
+    await asyncio.gather(*waiting)
     assert now() == pytest.approx(101)
 
 
@@ -208,19 +213,25 @@ def test_cancellation_at_any_moment_loses_no_place_and_no_turn(seed: int) -> Non
             ticket = await admission.admit(rng.choice([1, 100, 5000]))
             order.append(index)
             verdict = rng.choice([Verdict.OK, Verdict.OK, Verdict.OTHER, Verdict.CONGESTED])
+            closed = index % 25 < 5  # for a while whatever comes is refused
+            if closed:
+                verdict = Verdict.CONGESTED
             try:
                 await asyncio.sleep(rng.choice([0, 0.1, 1]))
             finally:
                 assert admission.running >= 1
-                admission.settle(ticket, tokens=rng.choice([None, 1, 6000]), verdict=verdict)
+                admission.settle(
+                    ticket,
+                    tokens=rng.choice([None, 1, 6000]),
+                    verdict=verdict,
+                    retry_after=rng.random() if closed else None,
+                )
 
         tasks = []
         for index in range(150):
             tasks.append(asyncio.create_task(call(index)))
             if rng.random() < 0.4:
                 rng.choice(tasks).cancel()
-            if rng.random() < 0.1:
-                admission.pause(rng.random())
             if rng.random() < 0.5:
                 await asyncio.sleep(rng.choice([0, 0, 0.01, 0.3]))
         async with asyncio.timeout(3600):

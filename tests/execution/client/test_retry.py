@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.errors import RETRYABLE, CallError, FailureKind
-from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from tests.clock import run_virtual
 
 pytestmark = pytest.mark.unit
@@ -168,7 +167,7 @@ def test_waits_are_spread_and_grow() -> None:
 
 def test_time_spent_waiting_for_a_turn_does_not_count() -> None:
     tries = 0
-    excused = SimpleNamespace(queued=0.0, turned_away=0)
+    excused = Excused()
 
     async def attempt() -> str:
         nonlocal tries
@@ -182,6 +181,8 @@ def test_time_spent_waiting_for_a_turn_does_not_count() -> None:
     policy = RetryPolicy(attempts=5, give_up_after=600)
 
     async def both() -> str:
-        return await call_with_retries(attempt, policy, on_retry=None, rng=random.Random(1), excused=excused)
+        return await call_with_retries(
+            attempt, policy, on_retry=lambda _failure, _wait: None, rng=random.Random(1), excused=excused
+        )
 
     assert run_virtual(both()) == "answer"
