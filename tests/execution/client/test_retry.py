@@ -134,7 +134,9 @@ def test_cancellation_passes_through(moment: float) -> None:
 
     async def main() -> int:
         call: Callable[..., Any] = call_with_retries
-        task = asyncio.create_task(call(service.attempt, POLICY, on_retry=None, rng=random.Random(1)))
+        task = asyncio.create_task(
+            call(service.attempt, POLICY, on_retry=lambda _failure, _wait: None, rng=random.Random(1))
+        )
         await asyncio.sleep(moment)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
