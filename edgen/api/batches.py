@@ -149,14 +149,15 @@ async def _cancel(rundir: RunFolder, held: LedgerBatches, wanted: set[int], cont
         Ledger(held.path, create=False) as ledger,
         open_batches(job, backends) as services,
     ):
-        reading = await give_up(job, ledger, services, [batch.number for batch in out], events)
-    return Cancelled("", len(out), reading.answered, reading.unanswered)
+        read = await give_up(job, ledger, services, [batch.number for batch in out], events)
+    answered, unanswered = sum(one.answered for one in read), sum(one.unanswered for one in read)
+    return Cancelled("", len(out), answered, unanswered)
 
 
 def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
     """Read result files into a run: those of the provider, or of whatever else answered its request files.
 
-    ResultCounts a file twice changes nothing. Raises DataError for what is no file, RunError for a run without batches.
+    Reading a file twice changes nothing. Raises DataError for what is no file, RunError for a run without batches.
     """
     rundir = RunFolder(run)
     rundir.require()

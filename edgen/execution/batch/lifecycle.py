@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
 from edgen.execution.batch.ownership import own_file
+from edgen.execution.batch.results import ResultCounts, read_results
 from edgen.execution.batch.service_calls import TRANSFER, GoneError, ServiceCalls, service_error
 from edgen.execution.batch.writer import new_token
 from edgen.execution.rollout import GO_ON, describe_failure
@@ -37,12 +38,10 @@ _FIRST_LOOK = 1.0  # seconds after which a batch is first looked at again
 _LONGER = 1.5  # times as long each time, up to batch.poll
 _MEAN = 1 << 20  # bytes of an answer, on average over a file; a single one may be as large as online
 
-# What is to be done with a result file of a batch.
-Take = Callable[[Batch, Path], Awaitable[None]]
-
 
 class BatchLifecycle:
-    """For the batches of one ledger. `end` has all of them cancelled, what they have answered is still read."""
+    """For the batches of one ledger. `on_results` is told what each result file came to, once it is read. `end` has all
+    of them cancelled; what they have answered is still read."""
 
     def __init__(
         self,
@@ -50,14 +49,14 @@ class BatchLifecycle:
         ledger: Ledger,
         services: Mapping[str, BatchService],
         events: Events,
-        take: Take,
+        on_results: Callable[[Batch, Path, ResultCounts], None],
     ) -> None:
         self._ledger = ledger
         self._services = services
         self._events = events
-        self._take = take
+        self._on_results = on_results
+        self._settings = settings
         self._poll = seconds(settings.batch.poll)
-        self._limits = settings.limits
         self._calls = ServiceCalls(settings.limits, events)
         self._ending = asyncio.Event()
         self._uploads = asyncio.Semaphore(2)
@@ -122,7 +121,7 @@ class BatchLifecycle:
         service = self._services[batch.backend]
         try:
             remote = await self._calls.once(
-                lambda: service.create(batch.file_id or "", batch.token), self._limits.timeout
+                lambda: service.create(batch.file_id or "", batch.token), self._settings.limits.timeout
             )
         except CallError as failure:
             if failure.kind not in RETRYABLE:
@@ -210,7 +209,7 @@ class BatchLifecycle:
             raise ProviderError(
                 f"batch {batch.number} ({batch.remote_id}) is completed, and its results answer none of its "
                 f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page of the "
-                f"batch, and the files in {self._folder(batch)}. {GO_ON}"
+                f"batch, and the files in {own_file(self._ledger.path, batch.file).parent}. {GO_ON}"
             )
         batch = await self._close(batch, charged=charged, state="read", message=remote.outcome)
         unanswered = f", {left:,} of its requests without an answer" if left else ""
@@ -240,10 +239,9 @@ class BatchLifecycle:
                     f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` gives it up: "
                     "it is charged at the most it can have cost, and its requests are asked anew."
                 ) from None
-        await self._take(batch, path)
-
-    def _folder(self, batch: Batch) -> Path:
-        return own_file(self._ledger.path, batch.file).parent
+        price = self._settings.backends[batch.backend].price
+        counts = await read_results(path, service.read, self._ledger, lambda _row: price, batch.sent_at)
+        self._on_results(batch, path, counts)
 
     async def _note_refused(self, batch: Batch, remote: RemoteBatch) -> Batch:
         """The provider took none of it: for want of room, which may come, or for good."""
@@ -282,9 +280,9 @@ class BatchLifecycle:
             "requests are asked anew; nothing else is lost."
         )
 
-    async def _note(self, batch: Batch, *, clear: bool = False, **changes: Any) -> Batch:
+    async def _note(self, batch: Batch, **changes: Any) -> Batch:
         batch = msgspec.structs.replace(batch, **changes)
-        await self._ledger.out.note(batch, clear=clear)
+        await self._ledger.out.note(batch)
         return batch
 
     def _tell(self, batch: Batch, text: str, **facts: Any) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from edgen.config import BackendConfig, CallSettings, Job, Price, load_job
 from edgen.core.events import Events
 from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
+from edgen.execution.batch.open_batches import end_unsent
 from edgen.execution.batch.ownership import require_backend, require_own
 from edgen.execution.batch.results import ReadLine, ResultCounts, read_results
 from edgen.providers import batch_services
@@ -31,8 +32,11 @@ class LedgerBatches(msgspec.Struct, frozen=True):
 
 def batches_of(rundir: RunFolder) -> list[LedgerBatches]:
     """Every ledger of the run that ever had a batch, read only."""
-    found = [(path, _whose(rundir, path), tuple(batches_at(path))) for path in rundir.ledgers()]
-    return [LedgerBatches(*each) for each in found if each[2]]
+    return [
+        LedgerBatches(path, _whose(rundir, path), tuple(batches))
+        for path in rundir.ledgers()
+        if (batches := batches_at(path))
+    ]
 
 
 def _whose(rundir: RunFolder, path: Path) -> str:
@@ -49,28 +53,18 @@ def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:
 
 async def give_up(
     job: Job, ledger: Ledger, services: Mapping[str, BatchService], numbers: Iterable[int], events: Events
-) -> ResultCounts:
-    """End the open batches of a ledger with these numbers, and read what they have answered."""
-    reading = ResultCounts()
-
-    async def take(batch: Batch, path: Path) -> None:
-        service = services[batch.backend]
-        await read_results(
-            path,
-            service.read,
-            ledger,
-            lambda _row: job.backends[batch.backend].price,
-            sent_at=batch.sent_at,
-            reading=reading,
-        )
-
-    lifecycle = BatchLifecycle(CallSettings.of(job), ledger, services, events, take)
+) -> list[ResultCounts]:
+    """End the open batches of a ledger with these numbers, and read what they have answered; what each result file
+    came to."""
+    read: list[ResultCounts] = []
+    lifecycle = BatchLifecycle(
+        CallSettings.of(job), ledger, services, events, lambda _batch, _path, counts: read.append(counts)
+    )
     lifecycle.end()
     wanted = set(numbers)
-    require_own(ledger.path, (b for b in ledger.out.batches(*OPEN) if b.number in wanted), job.backends)
-    for batch in ledger.out.batches(*OPEN):
-        if batch.number not in wanted:
-            continue
+    batches = [batch for batch in ledger.out.batches(*OPEN) if batch.number in wanted]
+    require_own(ledger.path, batches, job.backends)
+    for batch in batches:
         if batch.state == "written":
             await lifecycle.drop(batch, "given up")
             continue
@@ -80,7 +74,7 @@ async def give_up(
             # The provider may have worked on it: under a budget that is charged at its most.
             await lifecycle.drop(batch, str(lost), charged=True)
             events.tell("note", f"batch {batch.number} is given up: {lost}")
-    return reading
+    return read
 
 
 def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
@@ -103,12 +97,8 @@ async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
     def price(row: OutstandingCall) -> Price | None:
         return None if row.batch not in made_for else made_for[row.batch].price
 
-    reading = ResultCounts()
-    read = reader_of(made_for.values())
-    await read_results(path, read, ledger, price, sent_at=None, reading=reading)
+    reading = await read_results(path, reader_of(made_for.values()), ledger, price)
     for batch in ledger.out.batches("written"):
         if ledger.out.sums(batch.number)[0] == 0:
-            await ledger.out.note(
-                msgspec.structs.replace(batch, state="read", message="read by hand"), clear=True
-            )
+            await end_unsent(ledger, batch, "read by hand", "read")
     return reading

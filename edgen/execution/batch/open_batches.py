@@ -6,8 +6,11 @@ import math
 import time
 from collections.abc import Sequence
 
+import msgspec
+
 from edgen.core.errors import FailureKind, UsageError
 from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger.outstanding import State
 
 _MADE = "batches_made"  # fact: all was made since a batch was last begun
 _SINCE = "batches_since"  # fact: when the first batch was sent of those that the run is being made with
@@ -29,6 +32,11 @@ def open_batches_error(batches: Sequence[Batch]) -> UsageError:
         f"{count} of this run {verb} {where} ({numbers}), and asking their requests again would pay twice. "
         "Go on with --via batch, or end them with `edgen batch cancel RUN`, which keeps what they have answered."
     )
+
+
+async def end_unsent(ledger: Ledger, batch: Batch, message: str, state: State = "dropped") -> None:
+    """Note that a batch of which nothing was sent, or not by edgen, has ended: none of its requests is out any more."""
+    await ledger.out.note(msgspec.structs.replace(batch, state=state, message=message), clear=True)
 
 
 def first_sent_at(ledger: Ledger) -> float | None:

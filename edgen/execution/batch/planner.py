@@ -6,11 +6,12 @@ What has all its answers is settled; what has not is written to the file of its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 
 from edgen.core.errors import RETRYABLE
-from edgen.core.values import Reply, Request
-from edgen.execution.batch.waiting import WaitingTasks
+from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.writer import RequestWriter
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.model_client import ModelClient
@@ -19,6 +20,32 @@ from edgen.execution.scheduler import Work
 from edgen.store.ledger import OPEN, Batch
 
 _BREATH = 50  # tasks that are run before others get their turn
+
+
+class WaitingTasks:
+    """(scenario, task) of each task that waits for answers, in little memory: they are as many as the run has
+    conversations."""
+
+    def __init__(self, units: Iterable[tuple[int, TaskId]]) -> None:
+        self._scenarios = array("q")
+        self._tasks: list[TaskId] = []
+        for scenario, task in units:
+            self._scenarios.append(scenario)
+            # The same few names come with every scenario: one object for each is enough.
+            self._tasks.append(sys.intern(task) if isinstance(task, str) else task)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __iter__(self) -> Iterator[tuple[int, TaskId]]:
+        return zip(self._scenarios, self._tasks, strict=True)
+
+    def __setitem__(self, place: int, unit: tuple[int, TaskId]) -> None:
+        self._scenarios[place], self._tasks[place] = unit
+
+    def cut(self, count: int) -> None:
+        """Keep the first `count` alone."""
+        del self._scenarios[count:], self._tasks[count:]
 
 
 class RoundPlanner:

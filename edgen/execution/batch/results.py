@@ -31,7 +31,7 @@ ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class ResultCounts(msgspec.Struct):
-    """What one file, or several, came to: lines by what became of them. `tokens` and `usd` are what they are
+    """What one file came to: lines by what became of them. `tokens` and `usd` are what they are
     charged at; `stranger` is the first id that is about nothing this run asked."""
 
     answered: int = 0
@@ -48,14 +48,8 @@ class ResultCounts(msgspec.Struct):
 
     @property
     def lines(self) -> int:
-        return (
-            self.answered
-            + self.failed.total()
-            + self.unanswered
-            + self.known
-            + self.strangers
-            + self.unreadable
-        )
+        answers = self.answered + self.failed.total() + self.known
+        return answers + self.unanswered + self.strangers + self.unreadable
 
 
 async def read_results(
@@ -63,12 +57,11 @@ async def read_results(
     read: ReadLine,
     ledger: Ledger,
     price: Callable[[OutstandingCall], Price | None],
-    *,
-    sent_at: float | None,
-    reading: ResultCounts,
-) -> None:
-    """Read one file into the ledger and `reading`. `price`: of the backend that a request was meant for. Raises
-    OSError where the file cannot be read."""
+    sent_at: float | None = None,
+) -> ResultCounts:
+    """Read one file into the ledger. `price`: of the backend that a request was meant for. Raises OSError where the
+    file cannot be read."""
+    reading = ResultCounts()
     storing: list[Awaitable[None]] = []
     taken: set[int] = set()  # struck out, and perhaps not yet on the disk
     with path.open("rb") as file:
@@ -102,6 +95,7 @@ async def read_results(
                 storing.clear()
         await asyncio.gather(*storing)
     await ledger.flush()
+    return reading
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

@@ -16,27 +16,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from edgen.core.durations import seconds
-from edgen.core.errors import EdgenError, HandedOver, ProviderError, UsageError
+from edgen.core.errors import HandedOver, ProviderError, UsageError
 from edgen.core.values import TaskId
 from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.open_batches import (
     begin_batch_period,
+    end_unsent,
     first_sent_at,
     note_first_sent,
     open_batches_error,
 )
 from edgen.execution.batch.ownership import require_own
-from edgen.execution.batch.planner import RoundPlanner
-from edgen.execution.batch.results import ResultCounts, read_results
-from edgen.execution.batch.waiting import WaitingTasks
-from edgen.execution.batch.writer import RequestWriter, Round
+from edgen.execution.batch.planner import RoundPlanner, WaitingTasks
+from edgen.execution.batch.results import ResultCounts
+from edgen.execution.batch.writer import RequestWriter
 from edgen.execution.client.budget import BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.online_scheduler import OnlineScheduler
-from edgen.execution.rollout import GO_ON, OutcomeRecorder
+from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService
 from edgen.store.ledger import OPEN, Batch
@@ -53,19 +51,16 @@ class BatchOptions:
     write_only: Path | None = None
 
 
-class BatchScheduler:
-    """A Scheduler that asks in batches, and call by call once batch.online_after has passed."""
+class BatchScheduler(OnlineScheduler):
+    """A Scheduler that asks in batches, and call by call once batch.online_after has passed. Stopped, it sends nothing
+    more and waits no longer; batches that are out stay known."""
 
     def __init__(self, work: Work, options: BatchOptions) -> None:
+        super().__init__(work)
         settings = work.tasks.call_settings
-        self._work = work
         self._settings = settings
         self._options = options
-        self._online = OnlineScheduler(work)
-        self._recorder = OutcomeRecorder(work, self.stop)
         self._after = seconds(after) if (after := settings.batch.online_after) is not None else None
-        self._reason: EdgenError | None = None
-        self._stopping = asyncio.Event()
         self._is_online = False
         self._out = 0  # requests that are out
         self._errors = 0  # lines that held one
@@ -96,36 +91,16 @@ class BatchScheduler:
                 self._holds[batch.number] = self._work.budget.take(tokens, usd)
 
     @property
-    def stopped(self) -> EdgenError | None:
-        return self._reason
-
-    @property
     def in_flight(self) -> int:
         """Requests that are out."""
-        return self._online.in_flight if self._is_online else self._out
-
-    @property
-    def paused_for(self) -> float:
-        return self._online.paused_for
-
-    def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Send nothing more, and wait no longer; batches that are out stay known. The first reason counts."""
-        if self._is_online:
-            self._online.stop(reason, grace)
-        if self._reason is None:
-            self._reason = reason
-            self._stopping.set()
-
-    def hurry(self) -> None:
-        """Stop at once."""
-        self._online.hurry()
+        return super().in_flight if self._is_online else self._out
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """See Scheduler."""
         pending = WaitingTasks(units)
         await self._unless_stopped(self._rounds(pending))
         if self._is_online:
-            await self._online.run(iter(pending))
+            await super().run(iter(pending))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         working = asyncio.create_task(work)
@@ -148,8 +123,7 @@ class BatchScheduler:
         if self._options.write_only is None:
             await self._carry(self._work.ledger.out.batches(*OPEN))
         for batch in self._work.ledger.out.batches("ready"):  # made to be sent, and never sent
-            gone = msgspec.structs.replace(batch, state="dropped", message="written anew, to be sent by hand")
-            await self._work.ledger.out.note(gone, clear=True)
+            await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
         while self._options.write_only is not None or not self._late():
             made = await self._plan(pending, number, first=first)
@@ -164,6 +138,8 @@ class BatchScheduler:
             number += 1
         if pending:
             self._say(f"{len(pending):,} conversations are asked online from now on (batch.online_after)")
+            self._recorder.lenient = False
+            self._recorder.note_answer()
             self._is_online = True
 
     async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[Batch]:
@@ -188,18 +164,15 @@ class BatchScheduler:
         """Each round under a budget leaves room for a smaller one, without end, and each may take a day: stop."""
         requests = sum(batch.requests for batch in made)
         for batch in made:
-            gone = msgspec.structs.replace(batch, state="dropped", message="too few for a round")
-            await self._work.ledger.out.note(gone, clear=True)
+            await end_unsent(self._work.ledger, batch, "too few for a round")
         raise BudgetExhausted(
             f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
             "--via batch they can be asked call by call."
         )
 
     def _writer(self, number: int, client: ModelClient) -> RequestWriter:
-        room = self._settings.batch.max_requests
-        round_ = Round(number, self._work.fingerprint, self._settings.name, room, self._options.write_only)
         service = self._options.services[client.name]
-        return RequestWriter(self._work.ledger, service, client, round_, self._work.budget, self._holds)
+        return RequestWriter(self._work, service, client, number, self._options.write_only, self._holds)
 
     # -- what is out
 
@@ -210,7 +183,7 @@ class BatchScheduler:
             return
         await note_first_sent(self._work.ledger)
         lifecycle = BatchLifecycle(
-            self._settings, self._work.ledger, self._options.services, self._work.events, self._take
+            self._settings, self._work.ledger, self._options.services, self._work.events, self._count_results
         )
         carrying = [asyncio.create_task(lifecycle.carry(batch)) for batch in batches]
         ending = asyncio.create_task(self._end_when_late(lifecycle))
@@ -231,19 +204,14 @@ class BatchScheduler:
         if self._reason is not None:
             raise self._reason
 
-    async def _take(self, batch: Batch, path: Path) -> None:
-        """Read one result file of a batch."""
-        reading, counts = ResultCounts(), self._work.counts
-        price = self._settings.backends[batch.backend].price
-        service = self._options.services[batch.backend]
-        await read_results(
-            path, service.read, self._work.ledger, lambda _row: price, sent_at=batch.sent_at, reading=reading
-        )
+    def _count_results(self, batch: Batch, path: Path, reading: ResultCounts) -> None:
+        """Count what one result file came to, in the run's counts and in its budget."""
+        counts = self._work.counts
         counts.made += reading.answered
         counts.prompt_tokens += reading.prompt_tokens
         counts.completion_tokens += reading.completion_tokens
         self._out = max(0, self._out - reading.answered)
-        if price is not None:
+        if self._settings.backends[batch.backend].price is not None:
             counts.cost_usd = (counts.cost_usd or 0.0) + reading.usd
         if self._work.budget is not None:
             self._work.budget.restore(reading.tokens, reading.usd)

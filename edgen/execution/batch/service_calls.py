@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from edgen.config import Limits
@@ -62,13 +61,18 @@ class ServiceCalls:
         since the provider was last heard of. Raises CallError."""
         clock = asyncio.get_running_loop().time
         limit = within if within == TRANSFER else max(_AT_LEAST, min(within, self._patience()))
+        silence = within if limit == within else self.policy.give_up_after
         try:
-            async with _within(limit, within if limit == within else self.policy.give_up_after):
+            async with asyncio.timeout(limit):
                 result = await attempt()
+        except TimeoutError:
+            self._silent += 1
+            raise CallError(FailureKind.TIMEOUT, f"no answer within {silence:g} s") from None
         except CallError as failure:
-            self._silent = self._silent + 1 if failure.kind in _UNHEARD else 0
-            if failure.kind not in _UNHEARD:
-                self._heard = clock()
+            if failure.kind in _UNHEARD:
+                self._silent += 1
+            else:
+                self._heard, self._silent = clock(), 0
             raise
         self._heard, self._silent = clock(), 0
         return result
@@ -104,13 +108,3 @@ class GoneError(Exception):
     def __init__(self, failure: CallError) -> None:
         self.failure = failure
         super().__init__(failure)
-
-
-@contextlib.asynccontextmanager
-async def _within(limit: float, told: float) -> AsyncIterator[None]:
-    """A bound on one request, as a failure like others. `told`: the seconds of silence that it comes to."""
-    try:
-        async with asyncio.timeout(limit):
-            yield
-    except TimeoutError:
-        raise CallError(FailureKind.TIMEOUT, f"no answer within {told:g} s") from None

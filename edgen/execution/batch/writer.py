@@ -15,44 +15,36 @@ from edgen.core.values import Request
 from edgen.execution.batch.ownership import folder_of, own_file
 from edgen.execution.client.budget import Budget, BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService, custom_id
-from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger import Batch
 
 _PACE = 500  # requests that may be on their way to the ledger before it is waited for
 
 
-class Round(msgspec.Struct, frozen=True):
-    """Whose requests are written: the round's number, the job's name, the most requests that the job wants in one
-    batch. `folder` is a person's, None for the run's own."""
-
-    number: int
-    fingerprint: str
-    name: str
-    room: int | None
-    folder: Path | None
-
-
 class RequestWriter:
-    """Writes one backend's requests of one round. `holds` takes what each batch has set aside of the budget, by its
-    number."""
+    """Writes one backend's requests of the round with this number. `folder` is a person's, None for the run's own;
+    `holds` takes what each batch has set aside of the budget, by its number."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        work: Work,
         service: BatchService,
         client: ModelClient,
-        round_: Round,
-        budget: Budget | None,
+        number: int,
+        folder: Path | None,
         holds: dict[int, Reservation],
     ) -> None:
-        self._ledger = ledger
+        self._work = work
+        self._ledger = work.ledger
         self._service = service
         self._client = client
-        self._round = round_
-        self._own = round_.folder is None
-        self._folder = round_.folder or folder_of(ledger.path)
-        self._room = min(service.limits.requests, round_.room or service.limits.requests)
-        self._budget = budget
+        self._number = number
+        self._own = folder is None
+        self._folder = folder or folder_of(work.ledger.path)
+        most = work.tasks.call_settings.batch.max_requests or service.limits.requests
+        self._room = min(service.limits.requests, most)
+        self._budget = work.budget
         self._holds = holds
         self.made: list[Batch] = []  # whole: ready to be sent, or written for somebody
         self._batch: Batch | None = None
@@ -117,10 +109,10 @@ class RequestWriter:
             with _naming(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
             self._batch = await self._ledger.out.begin(
-                fingerprint=self._round.fingerprint,
+                fingerprint=self._work.fingerprint,
                 backend=self._client.name,
-                token=new_token(self._round.name),
-                round_=self._round.number,
+                token=new_token(self._work.tasks.call_settings.name),
+                round_=self._number,
             )
             path = self._path(self._batch)
             if self._own:

@@ -16,7 +16,7 @@ from edgen.core.errors import CallError, DamagedError, FailureKind, ProviderErro
 from edgen.core.events import Events
 from edgen.execution.batch.manual import give_up
 from edgen.execution.batch.ownership import own_file
-from edgen.execution.batch.results import ResultCounts, read_results
+from edgen.execution.batch.results import read_results
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import OversizedError
 from edgen.store.ledger import Ledger, batches_at
@@ -159,9 +159,8 @@ async def test_a_line_longer_than_an_answer_can_be_is_passed_over(tmp_path: Path
     lines = results.read_bytes().splitlines(keepends=True)
     longest = b'{"x": "%s"}' % (b"x" * (MAX_ANSWER + 100_000))
     results.write_bytes(lines[0] + longest + b"\n" + b"".join(lines[1:]) + longest)
-    reading = ResultCounts()
     async with Ledger(folder / "run.db") as ledger:
-        await read_results(results, desk.read, ledger, lambda _: None, sent_at=None, reading=reading)
+        reading = await read_results(results, desk.read, ledger, lambda _: None)
     assert (reading.answered, reading.unreadable) == (30, 2)
 
 

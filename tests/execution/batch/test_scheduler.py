@@ -22,7 +22,7 @@ from edgen.core.errors import (
     StoppedError,
     UsageError,
 )
-from edgen.execution.batch.results import ResultCounts, read_results
+from edgen.execution.batch.results import read_results
 from edgen.execution.batch.scheduler import BatchOptions, BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.run import Run
@@ -231,14 +231,7 @@ async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
             path = Path(batch.file) if Path(batch.file).is_absolute() else folder / batch.file
             desk.content[number] = [read_line(line) for line in path.read_bytes().splitlines()]
             await desk.download(f"out-{number}", folder.with_name(number))
-            await read_results(
-                folder.with_name(number),
-                desk.read,
-                ledger,
-                lambda row: None,
-                sent_at=None,
-                reading=ResultCounts(),
-            )
+            await read_results(folder.with_name(number), desk.read, ledger, lambda row: None)
             await ledger.out.note(msgspec.structs.replace(batch, state="read"), clear=True)
 
 
