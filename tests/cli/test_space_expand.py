@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from edgen.api.spaces.growth import write_new_space
+from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.space import Space, content_sha256, dump_space, load_space
 from edgen.space.education import DIMENSIONS
@@ -62,6 +63,38 @@ def test_every_dimension_grows_in_a_new_file(command: Command, here: Path, dimen
         known.add(value)
 
 
+@pytest.mark.parametrize("dimension", ["topic", "misconception", "learner", "tutor_move"])
+def test_any_dimension_of_any_space_grows_by_values_of_its_kind(
+    command: Command, here: Path, dimension: str
+) -> None:
+    shipped = load_space(resources.find("preference_space", "math_misconceptions"))
+    arguments = (
+        "space",
+        "expand",
+        "math_misconceptions",
+        "--dimension",
+        dimension,
+        "--count",
+        "60",
+        "--json",
+    )
+    ended = command(*arguments)
+    assert ended.code == 0, ended.err
+    new = json.loads(ended.out)["values"]
+    grown = here / "math_misconceptions-expanded.yaml"
+    if dimension == "topic":  # a misconception says which topics it fits, and none fits a new one
+        assert "cannot be used before you mend this by hand" in ended.err
+        assert "no value is left of misconception with topic" in ended.err
+        assert all(json.dumps(value) in grown.read_text() for value in new)
+    else:
+        assert values(load_space(grown), dimension)[-60:] == new
+    begun = {value.split()[0] for value in values(shipped, dimension)}
+    assert {value.split()[0] for value in new} <= begun, "they begin as the values of the dimension do"
+    words = {word for value in values(shipped, dimension) for word in value.split()}
+    own = [{*value.split()} <= words for value in new]
+    assert sum(own) >= 12, "many are made of the dimension's words alone"
+
+
 def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
     facts = json.loads(
         command(
@@ -76,7 +109,7 @@ def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
         facts["template"]["sha256"],
         "4 more values of student_preference behind its own 3, by a simulator (edgen-simulator)",
         "no model wrote them",
-        f"identical {facts['dropped']['identical']}",
+        *[f"{reason} {count}" for reason, count in facts["dropped"].items()],
         "The source of the space before: Written for this test",
     ):
         assert said in new.source, said

@@ -13,7 +13,7 @@ from edgen.api.supervision.control import Control
 from edgen.api.supervision.monitor import Title
 from edgen.api.supervision.supervise import explain_os_errors, supervise
 from edgen.config import Job, load_job, parse_job
-from edgen.core.errors import EdgenError, ShortError, UsageError
+from edgen.core.errors import EdgenError, ShortError, SpaceError, UsageError
 from edgen.core.files import refuse_links, write_new
 from edgen.core.yaml_values import nearest
 from edgen.execution.session import Session
@@ -26,7 +26,7 @@ from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import find_space
 from edgen.providers import provider_of
-from edgen.space import Space, dump_space, load_space
+from edgen.space import Space, dump_space, load_space, parse_space
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
 from edgen.store.ledger import Ledger, RunStatus
@@ -111,8 +111,18 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
             control.note(
                 f"the new values have no {' and no '.join(fields)}, as the old ones do: add them by hand."
             )
-        write_new_space(out, dump_space(build_grown_space(tasks, path.name)))
+        text = dump_space(build_grown_space(tasks, path.name))
+        write_new_space(out, text)
+        _note_what_is_missing(text, out, control)
     return made
+
+
+def _note_what_is_missing(text: str, out: Path, control: Control) -> None:
+    """Say why the new file cannot be used yet, as where no other dimension has a value for the new ones."""
+    try:
+        parse_space(text, str(out))
+    except SpaceError as problem:
+        control.note(f"the new file cannot be used before you mend this by hand. {problem}")
 
 
 def _find_dimension(space: Space, named: str) -> str:
