@@ -87,10 +87,7 @@ def _label(label: str) -> _Frame:
     return _Frame(re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
-_STUDENT = r"\b[Tt]he student(?:'s)?(?: really| also| strongly| usually)? "
-_TEACHER = r"\b[Tt]he teacher(?:'s)?(?: really| also| strongly| usually)? "
 _LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
-_REACTS = r"(?:prefers?|likes?) to {} this\s?way,"
 
 # A heading that names somebody, and the items of the list below it, in any order.
 _SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] (?:[^\n]*\n[ \t]*[-*] ){{0,3}}?"
@@ -105,7 +102,28 @@ _NUMBER = (
 _UNIT = r"(?:turn|page|line|word|sentence|minute|hour|exchange|message|entr(?:y|ie)|token)s?\b"
 _NO_LENGTH = rf"\b(?!(?:\s+{_NUMBER})+\s+{_UNIT})(?!\s+(?:for|until|it|this|that|them|which)\b)"
 
-_LONGEST_SUBJECT = len("The student prefers")  # of a sentence of _REACTS
+_LONGEST_SUBJECT = len("The student prefers")  # of a sentence about a reaction
+
+
+def _person(who: str, does: str, best: str, doing: str) -> dict[str, tuple[_Frame, ...]]:
+    """The frames of a person's preference and reaction; `does` is to learn or to teach."""
+    named = rf"\b[Tt]he {who}(?:'s)?(?: really| also| strongly| usually)? "
+    section, label = _SECTION.format(who), rf"(?:the )?{who}(?:['’]s)?[ _]"
+    reacts = rf"\b(?:[Tt]he {who}|He|She|They) (?:prefers?|likes?) to {does} this\s?way,"
+    return {
+        f"{who}_preference": (
+            _sentence(named + _LIKES, f"he {who}"),
+            _sentence(named + best, f"he {who}"),
+            _sentence(section + _METHOD),
+            _label(rf"{label}(?:{doing}[ _])?(?:preferences?|prefrences?|pref|likes)"),
+        ),
+        f"{who}_reaction": (
+            _sentence(reacts, f" to {does} this", _LONGEST_SUBJECT, exactly=False),
+            _sentence(section + _REACTION),
+            _label(rf"{label}(?:reactions?|reacts)"),
+        ),
+    }
+
 
 _FRAMES = {
     "topic": (
@@ -125,38 +143,8 @@ _FRAMES = {
         ),
         _label(r"(?:the |lesson )?topic"),
     ),
-    "student_preference": (
-        _sentence(_STUDENT + _LIKES, "he student"),
-        _sentence(_STUDENT + r"learns best (?:through|by|with|from)", "he student"),
-        _sentence(_SECTION.format("student") + _METHOD),
-        _label(r"(?:the )?student(?:['’]s)?[ _](?:learning[ _])?(?:preferences?|prefrences?|pref|likes)"),
-    ),
-    "student_reaction": (
-        _sentence(
-            r"\b(?:[Tt]he student|He|She|They) " + _REACTS.format("learn"),
-            " to learn this",
-            _LONGEST_SUBJECT,
-            exactly=False,
-        ),
-        _sentence(_SECTION.format("student") + _REACTION),
-        _label(r"(?:the )?student(?:['’]s)?[ _](?:reactions?|reacts)"),
-    ),
-    "teacher_preference": (
-        _sentence(_TEACHER + _LIKES, "he teacher"),
-        _sentence(_TEACHER + r"teaches best (?:through|by|with)", "he teacher"),
-        _sentence(_SECTION.format("teacher") + _METHOD),
-        _label(r"(?:the )?teacher(?:['’]s)?[ _](?:teaching[ _])?(?:preferences?|prefrences?|pref|likes)"),
-    ),
-    "teacher_reaction": (
-        _sentence(
-            r"\b(?:[Tt]he teacher|He|She|They) " + _REACTS.format("teach"),
-            " to teach this",
-            _LONGEST_SUBJECT,
-            exactly=False,
-        ),
-        _sentence(_SECTION.format("teacher") + _REACTION),
-        _label(r"(?:the )?teacher(?:['’]s)?[ _](?:reactions?|reacts)"),
-    ),
+    **_person("student", "learn", "learns best (?:through|by|with|from)", "learning"),
+    **_person("teacher", "teach", "teaches best (?:through|by|with)", "teaching"),
 }
 
 _WANTED = re.compile(

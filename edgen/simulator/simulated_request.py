@@ -126,7 +126,11 @@ class SimulatedRequest:
         return agent_prompt.read(self.messages)
 
     def _anything(self) -> str:
-        return self._garble() or self._as_json("answer", self.say("plain"))
+        from edgen.simulator import turns
+
+        if self.fault == "garbage":
+            return self._garbage()
+        return self._as_json("answer", turns.small_talk(self.messages, self._rng) or self.say("plain"))
 
     def _garble(self) -> str | None:
         return self._garbage() if self.fault == "garbage" else None

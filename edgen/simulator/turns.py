@@ -9,11 +9,12 @@ A side never says what it prefers in the words of its brief, and never repeats o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from edgen.core.values import END_MARKER, Role
+from edgen.core.values import END_MARKER, Message, Role
 from edgen.families.education import ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.phrases import BOOK, Phrases, Way
@@ -175,6 +176,26 @@ def speak(place: AgentPrompt, fault: str | None, rng: Random) -> str:
     if fault == "two_turns":
         return f"{role}: {text}\n{role}: {speaker.say(f'{_side(role)}.more')}"
     return text
+
+
+_LONG = re.compile(r"\b[^\W\d_]{5,20}\b")
+_PLAIN = frozenset(("about", "after", "begin", "could", "never", "other", "reply", "should", "their", "there", "these",
+                    "those", "which", "would", "write", "conversation"))  # fmt: skip
+_OWN_WORDS = ("question", "answer", "example", "reason", "beginning", "detail")
+_MOST_SEEN = 4_000  # characters of what was said
+
+
+def small_talk(messages: Sequence[Message], rng: Random) -> str | None:
+    """A turn for messages that are no known prompt, about words of theirs; None where one message has too few."""
+    seen = "\n".join([message.content for message in messages if message.role != "assistant"])[:_MOST_SEEN]
+    words = list(dict.fromkeys(word for word in _LONG.findall(seen) if word.lower() not in _PLAIN))
+    if len(words) < len(_OWN_WORDS):
+        if len(messages) == 1:
+            return None
+        words = list(dict.fromkeys((*words, *_OWN_WORDS)))
+    said = "\n".join([message.content for message in messages if message.role == "assistant"])
+    word, other = rng.sample(words, 2)
+    return _Fresh(rng, {"word": word, "other": other}, said).say("talk")
 
 
 def _side(role: Role) -> str:

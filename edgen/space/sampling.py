@@ -92,7 +92,7 @@ class Sampler:
             self._design = _Conditional(space, key, weighted=design == "random")
         else:
             self._design = _Random(space, key)
-        self._rows = covering_array(self.cells, strength, key) if design == "pairwise" else []
+        self._rows = _covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
         self._fields = [
@@ -116,6 +116,16 @@ class Sampler:
             return Scenario(index, values)
         said = ((name, entries[positions[place]]) for place, name, entries in self._fields)
         return Scenario(index, values, {name: fields for name, fields in said if fields})
+
+
+_ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}  # covering arrays of this process, by all that they depend on
+
+
+def _covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
+    """The covering array, made once: it may take seconds, and every arm and every look at a plan wants it."""
+    if key not in _ARRAYS:
+        _ARRAYS[key] = covering_array(cells, strength, key)
+    return _ARRAYS[key]
 
 
 class _Draws(Protocol):

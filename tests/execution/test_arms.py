@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from edgen.config import load_job
+from edgen.core import resources
 from edgen.core.errors import RunError
 from edgen.planning.load import load_plans
+from edgen.space import dump_space, load_space
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
@@ -216,6 +219,31 @@ class TestOtherWeights:
         generate(command, job(tmp_path, arms=same, design="balanced"))
         with RunReader(tmp_path / "run") as reader:
             assert reader.accepted == 60
+
+    def test_a_dimension_of_an_open_space_may_weigh_otherwise(self, command: Command, tmp_path: Path) -> None:
+        space = load_space(resources.find("preference_space", "math_misconceptions"))
+        curious = "curious, and asks why all the time"
+        learners = [
+            structs.replace(entry, weight=9.0 if entry.value == curious else 1.0)
+            for entry in space["learner"].entries
+        ]
+        (tmp_path / "curious.yaml").write_text(dump_space(space.replace_entries("learner", tuple(learners))))
+        path = job(
+            tmp_path, space="math_misconceptions", conversations=120, protocol="selfplay", prompt=None,
+            prompts={"tutor": "math_misconceptions_tutor", "learner": "math_misconceptions_learner"},
+            arms={"plain": {}, "curious": {"space": "./curious.yaml"}},
+        )  # fmt: skip
+        generate(command, path)
+        shares = {}
+        for arm in ("plain", "curious"):
+            with RunReader(tmp_path / "run" / "arms" / arm) as reader:
+                scenarios = [one.scenario for one in reader.conversations()]
+            shares[arm] = sum(one["learner"] == curious for one in scenarios) / 120
+            fits = {one.value: one.when for one in space["misconception"].entries}
+            assert all(one["topic"] in fits[one["misconception"]]["topic"] for one in scenarios)
+        assert 0.08 <= shares["plain"] <= 0.27, "one of six"
+        assert 0.52 <= shares["curious"] <= 0.76, "nine of fourteen"
+        assert "curious against plain (not paired" in command("compare", tmp_path / "run").out
 
     def test_a_space_that_is_not_there(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, arms={"plain": {}, "lost": {"space": "./lost.yaml"}})

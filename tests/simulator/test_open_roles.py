@@ -59,6 +59,25 @@ def test_selfplay(tmp_path: Path, roles: int, more: int) -> None:
         assert record["provenance"]["simulated"] is True  # type: ignore[index]
 
 
+UNKNOWN = {
+    "unknown": "Your part: {role}. What you know:\n{shown}\nReply with a single utterance.",
+    "tiny": "Now: {role}.",
+}
+
+
+@pytest.mark.parametrize("form", UNKNOWN)
+def test_three_roles_talk_long_by_prompts_that_are_no_known_ones(tmp_path: Path, form: str) -> None:
+    space = open_space.tutoring(3)
+    path = open_space.write(tmp_path, space, selfplay={"max_turns": 24})
+    for role in space.roles:
+        shown = "\n".join(f"- {name}: {{{{ {name} }}}}" for name in role.sees)
+        brief = UNKNOWN[form].format(role=role.name, shown=shown)
+        text = f"{{% block system %}}\n{brief}\n{{% endblock %}}\n{{% block user %}}\nGo.\n{{% endblock %}}\n"
+        (tmp_path / f"{role.name.lower()}.j2").write_text(text)
+    for record in records(load_plan(path, []), 20):
+        assert len(record["conversation"]) == 24  # type: ignore[arg-type]
+
+
 PUBLISHED = """Simulate a conversation between {roles} about {{{{ topic }}}} ({{{{ topic.grade }}}}). {{{{ learner }}}}
 The conversation lasts 6-9 turns and ends with [end of conversation]. Output it in the following format.
 Conversation:
