@@ -118,7 +118,8 @@ class Sampler:
         return Scenario(index, values, {name: fields for name, fields in said if fields})
 
 
-_ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}  # covering arrays of this process, by all that they depend on
+# The covering arrays of this process, by all that they depend on.
+_ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 
 
 def _covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
