@@ -70,7 +70,7 @@ def read(messages: Sequence[Message]) -> Wish | None:
 def answer(wish: Wish, rng: Random) -> str:
     """So many lines at most, each once; every choice is drawn from `rng`."""
     parted = [_part(value) for value in wish.shown]
-    heads = list(dict.fromkeys(head for head, _ in parted if head))
+    heads = list(dict.fromkeys(head for head, _ in parted if head)) or [""]
     tails = list(dict.fromkeys(tail for _, tail in parted if tail))
     lines: list[str] = []
     for _ in range(wish.number):
@@ -79,7 +79,7 @@ def answer(wish: Wish, rng: Random) -> str:
             said = there if rng.random() < 0.5 else wish.shown or there
             line = rng.choice(_AGAIN)(rng.choice(said))
         else:
-            line = " ".join(filter(None, (heads and rng.choice(heads), _end(tails, rng))))
+            line = f"{rng.choice(heads)} {_end(tails, rng)}".strip()
         if line not in lines:
             lines.append(line)
     return "\n".join(lines)
