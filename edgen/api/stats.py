@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.adherence import judge_adherence
 from edgen.api.supervision.control import Control
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
@@ -44,7 +43,11 @@ def measure(
         )
     if judge is not None and len(paths) != 1:
         raise UsageError("--judge: name one run; the judge is that of its job.")
-    judged = {} if judge is None else judge_adherence(paths[0], control, judge, overrides)
+    judged = {}
+    if judge is not None:
+        from edgen.api.adherence import judge_adherence
+
+        judged = judge_adherence(paths[0], control, judge, overrides)
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
             stack.enter_context(RunFolder(path).lock_for_reading())

@@ -7,6 +7,7 @@ their conversations of one scenario are candidates together.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import heapq
 import itertools
@@ -76,8 +77,6 @@ class RunReader:
             }
             for arm, view in self._views.items():
                 self._check(arm, view, content_sha256(space))
-            groups = [view.groups for view in self._views.values()]
-            self._side = choose_common_side(groups, self.job.split.test)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> RunReader:
@@ -134,6 +133,10 @@ class RunReader:
     def views(self) -> Mapping[str, LedgerReader]:
         """The ledger of each arm that was begun, by its name."""
         return self._views
+
+    @functools.cached_property
+    def _side(self) -> HeldOutGroups:
+        return choose_common_side([view.groups for view in self._views.values()], self.job.split.test)
 
     @property
     def simulated(self) -> bool:
