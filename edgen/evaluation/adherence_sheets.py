@@ -123,7 +123,7 @@ class _ArmCount:
             notes.append(
                 f"Left out for want of an answer: {self._unanswered}. Asked again, they may get one."
             )
-        return self._verdicts.result(model, agreement=self._agreement(), note=" ".join(notes))
+        return self._verdicts.shares(model, " ".join(notes), self._agreement())
 
     def _agreement(self) -> dict[str, float | None]:
         """Cohen's kappa by question, over what both tell of; None where it is not defined."""

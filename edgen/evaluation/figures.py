@@ -1,6 +1,6 @@
-"""Pictures and tables as values: what a measure or a run has to show, without how it is drawn.
+"""Pictures and tables as values: what a measure or a run has to show. The report draws them.
 
-The report draws a chart and lays out its picture. A colour is the name of one of the page's colours.
+A colour is the name of one of the page's colours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from edgen.stats.intervals import Estimate
 
 # of arms; the last ones stand for something else too: sky and purple for match and mismatch
 SERIES = ("blue", "orange", "green", "vermillion", "grey", "sky", "purple")
-
-
 LEVELS = 9  # shades of a heat map, 0 for nothing
 
 
@@ -172,31 +170,35 @@ Block = str | Table | Picture  # a piece of a section; a str is a paragraph
 
 def bars_picture(
     name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
-) -> Picture:
-    """The first `most` of the rows (None: all) as bars of shares; the table has all."""
+) -> Iterator[Picture]:
+    """The first `most` of the rows (None: all) as bars of shares; the table has all. No picture without rows."""
     drawn = rows[:most]
     if len(rows) > len(drawn):
         caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."
-    return Picture(
-        name=name,
-        title=title,
-        chart=Bars(drawn),
-        caption=caption,
-        alternative=describe_rows("Bars", title, drawn),
-        tables=(Table(("", "value"), tuple((row.label, row.said) for row in rows)),),
-    )
+    if rows:
+        yield Picture(
+            name=name,
+            title=title,
+            chart=Bars(drawn),
+            caption=caption,
+            alternative=describe_rows("Bars", title, drawn),
+            tables=(Table(("", "value"), tuple((row.label, row.said) for row in rows)),),
+        )
 
 
-def intervals_picture(name: str, title: str, rows: Sequence[Interval], axis: Axis, caption: str) -> Picture:
-    """Values with their 95% intervals."""
-    return Picture(
-        name=name,
-        title=title,
-        chart=Intervals(rows, axis),
-        caption=caption.strip(),
-        alternative=describe_rows("Dots with 95% intervals", title, rows),
-        tables=(Table(("", "value (95% interval)"), tuple((row.label, row.said) for row in rows)),),
-    )
+def intervals_picture(
+    name: str, title: str, rows: Sequence[Interval], caption: str, axis: Axis = SHARES
+) -> Iterator[Picture]:
+    """Values with their 95% intervals; no picture without rows."""
+    if rows:
+        yield Picture(
+            name=name,
+            title=title,
+            chart=Intervals(rows, axis),
+            caption=caption.strip(),
+            alternative=describe_rows("Dots with 95% intervals", title, rows),
+            tables=(Table(("", "value (95% interval)"), tuple((row.label, row.said) for row in rows)),),
+        )
 
 
 def histograms_picture(
@@ -253,9 +255,9 @@ def describe_rows(kind: str, title: str, rows: Sequence[Bar] | Sequence[Interval
     return f"{kind}: {title}. {'; '.join(f'{row.label}: {row.said}' for row in rows)}."
 
 
-def interval_of(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    """(value, low, high) of an estimate."""
-    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+def interval_of(label: str, estimate: Estimate, said: str, colour: str = "blue") -> Interval:
+    """The interval of an estimate, with these words beside it."""
+    return Interval(label, estimate.value, estimate.low, estimate.high, said, colour)
 
 
 def share_of(estimate: Estimate | None) -> str:
@@ -267,16 +269,19 @@ def share_of(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
 
 
-def mean_of(estimate: Estimate | None, digits: int = 2, form: Callable[..., str] = number) -> str:
+def mean_of(estimate: Estimate, form: Callable[[float, int], str] = number) -> str:
     """`0.61 (0.58 to 0.64)`."""
-    if estimate is None:
-        return NONE
-    value = form(estimate.value, digits)
+    value = form(estimate.value, 2)
     if estimate.low is None or estimate.high is None:
         return value
-    return f"{value} ({form(estimate.low, digits)} to {form(estimate.high, digits)})"
+    return f"{value} ({form(estimate.low, 2)} to {form(estimate.high, 2)})"
 
 
 def label_with_arm(words: str, arm: str) -> str:
     """The words, and the arm that they are about where there are several."""
     return f"{words} · {arm}" if arm else words
+
+
+def sentence_of_arm(sentence: str, arm: str) -> str:
+    """The sentence, behind the arm that it is about where there are several."""
+    return f"{arm}: {sentence}" if arm else sentence

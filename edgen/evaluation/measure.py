@@ -1,7 +1,6 @@
-"""A measure: an object with a name and a definition, that looks at every conversation of a data set once.
+"""A measure: an object with a name and a definition that looks at every conversation of a data set once.
 
-edgen's own are in `measures/`, a package's are found by the entry points of group `edgen.measures`. Nothing else
-knows their names: the command line, the tables of a terminal and the sections of the report ask the objects.
+edgen's own are in `measures/`; a package's are found by the entry points of group `edgen.measures`.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from edgen.evaluation.data_set import DataSet
-from edgen.evaluation.figures import Block
+from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
 from edgen.evaluation.sample import PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.stats.intervals import Estimate
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
@@ -49,8 +49,8 @@ class Measure(abc.ABC, Generic[V]):
 
     `definition` names its source, or says that it is edgen's own. `order` is its place among the measures. `section`
     names the section of the report that shows it. `nothing` is said where there is nothing to show. A measure
-    that `tells_of_plan` has something to say where no conversation was accepted. The value is one that msgspec
-    can encode: it stands in the output of `edgen stats --json` under the measure's name.
+    that `tells_of_plan` has something to say where no conversation was accepted. msgspec encodes the value for
+    `edgen stats --json`.
     """
 
     name: ClassVar[str]
@@ -80,6 +80,18 @@ class Measure(abc.ABC, Generic[V]):
     def examples(self, value: V) -> Iterator[tuple[str, str]]:  # noqa: ARG002
         """Conversations to read for what was found: (id, a clause on why), the clearest first."""
         return iter(())
+
+
+def share_intervals(
+    found: Sequence[ArmResult[V]], shares: Iterable[tuple[str, Callable[[V], Estimate | None]]]
+) -> list[Interval]:
+    """Each share, that is what it is called and how a value has it, of each arm that has one."""
+    return [
+        interval_of(label_with_arm(words, one.arm), estimate, share_of(estimate), series_colour(place))
+        for words, get in shares
+        for place, one in enumerate(found)
+        if (estimate := get(one.value)) is not None
+    ]
 
 
 class Shared:

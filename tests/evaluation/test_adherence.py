@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Turn
-from edgen.evaluation.measures.adherence import KeywordCount
+from edgen.evaluation.measures.adherence import VerdictCount
 from edgen.evaluation.sample import Sample
 from edgen.families.education.cues import MEASURES, Verdicts, asks, families, stated, tells, verdicts
 from edgen.families.education.words import cut
@@ -143,7 +143,7 @@ def test_what_a_scenario_states() -> None:
 def test_shares_are_over_what_can_be_told() -> None:
     asking = ("T What do you think?", "S Can't you just tell me?", "T What do you think?")
     (found,) = measured(
-        KeywordCount(),
+        VerdictCount(),
         lesson(*asking, index=0),
         lesson("T Hello.", "S Okay.", TOLD, index=1),
         lesson(*asking, index=2, likes="something of its own"),
@@ -159,7 +159,7 @@ def test_shares_are_over_what_can_be_told() -> None:
 
 
 def test_nothing_is_no_share() -> None:
-    (found,) = measured(KeywordCount())
+    (found,) = measured(VerdictCount())
     assert found.n == 0
     assert all(getattr(found, name) is None for name in MEASURES)
 
@@ -202,7 +202,7 @@ def test_a_reader_agrees_on_the_released_sample(shared_data: Path) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(samples(), max_size=5))
 def test_nothing_raises_and_shares_are_shares(given_: list[Sample]) -> None:
-    (found,) = measured(KeywordCount(), *given_)
+    (found,) = measured(VerdictCount(), *given_)
     for name in MEASURES:
         share = getattr(found, name)
         assert (share is None) == (found.untold[name] == found.n)

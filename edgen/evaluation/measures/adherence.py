@@ -13,23 +13,15 @@ scenarios, not of the keywords' errors. Memory: 13 bytes a conversation.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
 
 from edgen.core.text import quantity
-from edgen.evaluation.figures import (
-    SHARES,
-    Block,
-    Interval,
-    interval_of,
-    intervals_picture,
-    label_with_arm,
-    series_colour,
-    share_of,
-)
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.figures import Block, intervals_picture
+from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
 from edgen.families.education.cues import MEASURES, Verdicts, verdicts
@@ -78,8 +70,8 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
     order = 8
     section = "behaviour"
 
-    def start(self, shared: Shared) -> KeywordCount:  # noqa: ARG002
-        return KeywordCount()
+    def start(self, shared: Shared) -> VerdictCount:  # noqa: ARG002
+        return VerdictCount()
 
     def lines(self, value: tuple[Adherence, ...]) -> Iterator[str]:
         for found in value:
@@ -95,49 +87,32 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
                 yield from wrap(found.note)
 
     def blocks(self, found: Sequence[ArmResult[tuple[Adherence, ...]]]) -> Iterator[Block]:
-        judges = list(dict.fromkeys(each.by for one in found for each in one.value))
-        for place, judge in enumerate(judges):
-            rows = [
-                Interval(
-                    label_with_arm(words, one.arm),
-                    *interval_of(estimate),
-                    share_of(estimate),
-                    series_colour(arm),
-                )
-                for name, (_, words) in _QUESTIONS.items()
-                for arm, one in enumerate(found)
+        questions = [(words, attrgetter(name)) for name, (_, words) in _QUESTIONS.items()]
+        for place, judge in enumerate(dict.fromkeys(each.by for one in found for each in one.value)):
+            own = [
+                ArmResult(one.arm, one.name, each, one.job)
+                for one in found
                 for each in one.value
-                if each.by == judge and (estimate := getattr(each, name)) is not None
+                if each.by == judge
             ]
-            if rows:
-                by = "keywords" if judge == KEYWORDS else f"the judge {judge}"
-                notes = {each.note for one in found for each in one.value if each.by == judge and each.note}
-                yield intervals_picture(
-                    f"adherence-{place}", f"Keeping to the scenario, by {by}", rows, SHARES,
-                    "Shares of the conversations that it can be told of, with 95% intervals. Look for what rarely shows: "
-                    "the scenario asks for it and the model does not do it. " + " ".join(sorted(notes)),
-                )  # fmt: skip
-
-
-class KeywordCount:
-    """The shares by keywords."""
-
-    def __init__(self) -> None:
-        self._verdicts = VerdictCount()
-
-    def see(self, sample: Sample, words: Words) -> None:
-        self._verdicts.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words))
-
-    def result(self) -> tuple[Adherence, ...]:
-        return (self._verdicts.result(KEYWORDS, note=_NOTE),)
+            notes = {one.value.note for one in own if one.value.note}
+            by = "keywords" if judge == KEYWORDS else f"the judge {judge}"
+            yield from intervals_picture(
+                f"adherence-{place}", f"Keeping to the scenario, by {by}", share_intervals(own, questions),
+                "Shares of the conversations that it can be told of, with 95% intervals. Look for what rarely shows: "
+                "the scenario asks for it and the model does not do it. " + " ".join(sorted(notes)),
+            )  # fmt: skip
 
 
 class VerdictCount:
-    """Verdicts on conversations, whoever gave them, counted to shares."""
+    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
 
     def __init__(self) -> None:
         self._scenarios = array("q")
         self._verdicts = {name: array("b") for name in MEASURES}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words))
 
     def add(self, scenario: int, given: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""
@@ -145,16 +120,17 @@ class VerdictCount:
         for name, yes in zip(MEASURES, given, strict=True):
             self._verdicts[name].append(_UNDECIDED if yes is None else yes)
 
-    def result(
-        self, by: str, *, agreement: dict[str, float | None] | None = None, note: str | None = None
-    ) -> Adherence:
+    def result(self) -> tuple[Adherence, ...]:
+        return (self.shares(KEYWORDS, _NOTE),)
+
+    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
         """The shares, with their intervals."""
         return Adherence(
             by=by,
             n=len(self._scenarios),
             **{name: self._share(given) for name, given in self._verdicts.items()},
             untold={name: given.count(_UNDECIDED) for name, given in self._verdicts.items()},
-            agreement=agreement or {},
+            agreement=dict(agreement),
             note=note,
         )
 

@@ -15,23 +15,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
 
 from edgen.core.text import quantity
 from edgen.core.values import Turn
-from edgen.evaluation.figures import (
-    SHARES,
-    Block,
-    Interval,
-    interval_of,
-    intervals_picture,
-    label_with_arm,
-    series_colour,
-    share_of,
-)
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.figures import Block, intervals_picture
+from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.families.education.cues import Cues, asks, spoken, tells
@@ -77,28 +69,14 @@ class AnswersMeasure(Measure[Answers]):
         yield row("teacher tells", f"{share_with_interval(value.telling)} without a question")
 
     def blocks(self, found: Sequence[ArmResult[Answers]]) -> Iterator[Block]:
-        rows = [
-            Interval(
-                label_with_arm(words, one.arm),
-                *interval_of(estimate),
-                share_of(estimate),
-                series_colour(place),
-            )
-            for words, key in (
-                ("Gives the answer when asked", "rate"),
-                ("Teacher's turns, no question", "telling"),
-            )
-            for place, one in enumerate(found)
-            if (estimate := getattr(one.value, key)) is not None
-        ]
-        if rows:
-            yield intervals_picture(
-                "answers",
-                "Giving the answer",
-                rows,
-                SHARES,
-                "Look for a teacher that tells more often than it asks.",
-            )
+        shares = (
+            ("Gives the answer when asked", attrgetter("rate")),
+            ("Teacher's turns, no question", attrgetter("telling")),
+        )
+        yield from intervals_picture(
+            "answers", "Giving the answer", share_intervals(found, shares),
+            "Look for a teacher that tells more often than it asks.",
+        )  # fmt: skip
 
 
 class AnswersCount:

@@ -100,18 +100,17 @@ class BalanceCount:
     def see(self, sample: Sample, words: Words) -> None:
         if not sample.turns:
             return
-        said: Counter[str] = Counter()
-        for turn, cut in zip(sample.turns, words, strict=True):
-            said[turn.role] += len(cut)
-        total, turns = said.total(), Counter(turn.role for turn in sample.turns)
+        lengths = [(turn.role, len(cut)) for turn, cut in zip(sample.turns, words, strict=True)]
         if not self._pair:
-            for role in turns.keys() - self._shares.keys():
-                self._shares[role] = (array("d"), array("d"))
+            for role, _ in lengths:
+                self._shares.setdefault(role, (array("d"), array("d")))
+        total = sum([length for _, length in lengths])
         for role, (of_words, of_turns) in self._shares.items():
+            own = [length for speaker, length in lengths if speaker == role]
             if total:
-                of_words.append(said[role] / total)
-            of_turns.append(turns[role] / len(sample.turns))
-        self._begins[sample.turns[0].role] += 1
+                of_words.append(sum(own) / total)
+            of_turns.append(len(own) / len(lengths))
+        self._begins[lengths[0][0]] += 1
 
     def result(self) -> Balance:
         shares = {
@@ -121,11 +120,8 @@ class BalanceCount:
         if not self._pair:
             return Balance(begins=dict(self._begins), shares=shares)
         teacher = shares[ROLES[0]]
-        return Balance(
-            teacher_words=teacher.words,
-            teacher_turns=teacher.turns,
-            begins={role: self._begins[role] for role in ROLES},
-        )
+        begins = {role: self._begins[role] for role in ROLES}
+        return Balance(teacher_words=teacher.words, teacher_turns=teacher.turns, begins=begins)
 
 
 MEASURE = BalanceMeasure()

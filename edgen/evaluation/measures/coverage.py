@@ -9,13 +9,13 @@ from edgen.evaluation.figures import (
     Axis,
     Block,
     Cells,
-    Interval,
     Intervals,
     Picture,
     Table,
     describe_rows,
     interval_of,
     label_with_arm,
+    sentence_of_arm,
     shade_of,
     share_of,
 )
@@ -24,7 +24,6 @@ from edgen.evaluation.measures.coverage_count import (
     Coverage,
     CoverageCount,
     CrossTable,
-    DimensionCoverage,
     ValueCount,
 )
 from edgen.evaluation.terminal import LABEL, join_counts, row, rows, shorten_line
@@ -89,8 +88,7 @@ class CoverageMeasure(Measure[Coverage]):
                     yield _heat_map(f"heat-{place}-{number_}", one.arm, table)
         for place, one in enumerate(found[:_MOST_ARMS]):
             yield from _survival(f"survival-{place}", one.arm, one.value)
-        for one in found:
-            yield f"{one.arm}: {_cells_sentence(one.value)}" if one.arm else _cells_sentence(one.value)
+        yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
         yield _dimension_table(found)
         yield from _lost_cells(found)
         for one in found:
@@ -169,22 +167,21 @@ def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
 def _survival(name: str, arm: str, value: Coverage) -> Iterator[Picture]:
     """The values whose share of accepted conversations is furthest from the whole's; none where all or nothing was
     accepted."""
-    known = [(dimension, each) for dimension, each in _values(value) if each.survived is not None]
+    known = [(name, each, each.survived) for name, each in _values(value) if each.survived is not None]
     settled = value.accepted + sum(value.reasons.values())
     if not known or value.accepted in (0, settled):
         return
     overall = value.accepted / settled
-    known.sort(key=lambda item: (_p(item[1]), -abs(item[1].survived.value - overall), item[0], item[1].value))  # type: ignore[union-attr]
-    drawn = known[:_MOST_VALUES]
+    known.sort(key=lambda item: (_p(item[1]), -abs(item[2].value - overall), item[0], item[1].value))
+    drawn = [(dimension, each) for dimension, each, _ in known[:_MOST_VALUES]]
     intervals = [
-        Interval(
+        interval_of(
             f"{each.value} ({readable_name(dimension)})",
-            *interval_of(each.survived),
-            percent(each.survived.value if each.survived else None),
+            survived,
+            percent(survived.value),
             "vermillion" if _p(each) < SIGNIFICANT else "blue",
-            hollow=_p(each) >= SIGNIFICANT,
-        )
-        for dimension, each in drawn
+        )._replace(hollow=_p(each) >= SIGNIFICANT)
+        for dimension, each, survived in known[:_MOST_VALUES]
     ]
     low = min((each.low for each in intervals if each.low is not None), default=0.0)
     axis = Axis("share accepted", lambda v: percent(v, 0), low=min(low, overall), high=1.0)
@@ -229,19 +226,17 @@ def _cells_sentence(value: Coverage) -> str:
 
 def _dimension_table(found: Found) -> Table:
     """How much of each dimension came."""
-    arms = ("arm",) if len(found) > 1 else ()
-    head = ("dimension", *arms, "values", "planned", "accepted", "evenness", "planned, never accepted", "never planned")  # fmt: skip
-    cells = (_dimension_row(one, each, arms) for one in found for each in one.value.dimensions)
-    return Table(head, tuple(cells), style="plain")
-
-
-def _dimension_row(
-    one: ArmResult[Coverage], each: DimensionCoverage, arms: tuple[str, ...]
-) -> tuple[str, ...]:
-    return (
-        readable_name(each.name), *(one.arm for _ in arms), number(each.size), number(each.planned), number(each.seen),
-        number(each.evenness), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+    arms = len(found) > 1
+    head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", "planned, never accepted", "never planned")  # fmt: skip
+    cells = (
+        (
+            readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned), number(each.seen),
+            number(each.evenness), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+        )
+        for one in found
+        for each in one.value.dimensions
     )  # fmt: skip
+    return Table(head, tuple(cells), style="plain")
 
 
 def _some(values: Sequence[str], count: int) -> str:

@@ -1,12 +1,10 @@
 """The space's cells against the plan: what was planned with each value, what became of it, what is lost.
 
-A cell is one value of each dimension. A value's share of survivors is what was accepted of what was
-settled, with the interval of `stats.intervals`, scenarios as clusters. Whether it is the others' share is
-asked by Fisher's exact test over scenarios: is a scenario with this value among those that lost a
-conversation as often as the others are? So replicates of one scenario count once. p-values are Holm-
-adjusted for all values of all dimensions. A cell is lost where all that was planned with it is settled and
-nothing was accepted. Evenness is Pielou's (1966, Journal of Theoretical Biology 13): Shannon's entropy over
-its greatest value.
+A cell is one value of each dimension; it is lost where all that was planned with it is settled and nothing was
+accepted. A value's share of survivors is what was accepted of what was settled, scenarios as clusters. Fisher's exact
+test asks whether a scenario with this value is among those that lost a conversation as often as the others are, so
+replicates of one scenario count once. p-values are Holm-adjusted for all values of all dimensions. Sources are in
+`CoverageMeasure.definition`; evenness is Pielou's (1966, Journal of Theoretical Biology 13).
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -112,7 +110,8 @@ class _Column:
 
     def add(self, value: str, number: int) -> None:
         """The value of outcome `number`; outcomes that were left out have none."""
-        self.fill(number)
+        if number != len(self._of_outcome):
+            self.fill(number)
         self._of_outcome.append(self.places.setdefault(value, len(self.places)))
 
     def fill(self, count: int) -> None:
@@ -138,8 +137,8 @@ class CoverageCount:
         self._space = space
         self._roles = roles
         self._planned = planned
-        self._dimensions: dict[str, _Column] = {}
-        self._fields: dict[str, _Column] = {}
+        self._dimensions: defaultdict[str, _Column] = defaultdict(_Column)
+        self._fields: defaultdict[str, _Column] = defaultdict(_Column)
         for dimension in space.dimensions if space else ():
             self._dimensions[dimension.name] = _Column(dimension.values)
             for field in dimension.fields:
@@ -157,10 +156,10 @@ class CoverageCount:
         """Count one planned conversation."""
         number, scenario = len(self._status), outcome.scenario
         for name, value in scenario.values.items():
-            _column(self._dimensions, name).add(value, number)
+            self._dimensions[name].add(value, number)
         for dimension, fields in scenario.fields.items():
             for field, said in fields.items():
-                _column(self._fields, _field_name(dimension, field)).add(_text(said), number)
+                self._fields[_field_name(dimension, field)].add(_text(said), number)
         self._status.append(STATUSES.index(outcome.status))
         self._scenarios.append(scenario.index)
         reason = outcome.reason
@@ -197,14 +196,8 @@ class CoverageCount:
     def _crossed(self) -> list[tuple[str, str]]:
         """The dimensions to be crossed: what the second role alone knows by what the first alone knows, one after the
         other; where that is nothing, the dimensions two by two."""
-        alone = [
-            [
-                name
-                for name in role.sees
-                if all(name not in other.sees for other in self._roles if other != role)
-            ]
-            for role in self._roles
-        ]
+        seen = Counter(name for role in self._roles for name in {*role.sees})
+        alone = [[name for name in role.sees if seen[name] == 1] for role in self._roles]
         pairs = list(zip(alone[1], alone[0], strict=False)) if len(alone) > 1 else []
         pairs = [pair for pair in pairs if {*pair} <= self._dimensions.keys()]
         varied = [name for name, column in self._dimensions.items() if len(column.places) > 1]
@@ -234,89 +227,77 @@ class CoverageCount:
 
     def _describe_dimensions(self, status: Ints, tables: dict[str, Ints]) -> tuple[DimensionCoverage, ...]:
         scenarios = np.array(self._scenarios)
-        names = (
-            *self._dimensions,
-            *(
-                name
-                for name, column in self._fields.items()
-                if column.says_anything and name not in self._dimensions
-            ),
-        )
-        counts = {name: _by_status(tables[name], status) for name in names}
-        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in names}
+        columns = {name: column for name, column in self._fields.items() if column.says_anything}
+        columns = {
+            **self._dimensions,
+            **{n: column for n, column in columns.items() if n not in self._dimensions},
+        }
+        counts = {name: _by_status(tables[name], status) for name in columns}
+        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in columns}
         adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
         found = []
-        for name in names:
+        for name, column in columns.items():
             p_holm = list(itertools.islice(adjusted, len(p[name])))
-            found.append(self._dimension(name, tables[name], counts[name], p_holm, status, scenarios))
+            values = self._values(column, tables[name], counts[name], p_holm, status)
+            found.append(self._dimension(name, column, counts[name], values))
         return tuple(found)
 
-    def _dimension(
-        self, name: str, table: Ints, counts: Ints, p_holm: list[float], status: Ints, scenarios: Ints
-    ) -> DimensionCoverage:
-        column = self._dimensions.get(name) or self._fields[name]
-        names = list(column.places)
-        known = names if self._space is None else list(column.known)
-        accepted = {names[i] for i in np.flatnonzero(counts[:, ACCEPTED])}
-        shown = np.argsort(-counts.sum(axis=1), kind="stable")[:VALUES]
-        settled = status != PENDING
+    def _values(
+        self, column: _Column, table: Ints, counts: Ints, p_holm: list[float], status: Ints
+    ) -> Iterator[ValueCount]:
+        """The values that most was planned with."""
+        names, scenarios = list(column.places), np.array(self._scenarios)
         rows = np.argsort(table, kind="stable")  # the outcomes of each value together
         ends = np.cumsum(counts.sum(axis=1))
-        values = []
-        for i in map(int, shown):
+        for i in map(int, np.argsort(-counts.sum(axis=1), kind="stable")[:VALUES]):
             own = rows[ends[i - 1] if i else 0 : ends[i]]
-            own = own[settled[own]]
-            came, rejected, failed, pending = map(int, counts[i])
-            values.append(
-                ValueCount(
-                    value=names[i],
-                    planned=came + rejected + failed + pending,
-                    accepted=came,
-                    rejected=rejected,
-                    failed=failed,
-                    pending=pending,
-                    survived=share(status[own] == ACCEPTED, scenarios[own]) if self._planned else None,
-                    p_holm=p_holm[i] if p_holm else None,
-                )
+            own = own[status[own] != PENDING]
+            yield ValueCount(
+                value=names[i],
+                planned=int(counts[i].sum()),
+                **dict(zip(STATUSES, map(int, counts[i]), strict=True)),
+                survived=share(status[own] == ACCEPTED, scenarios[own]) if self._planned else None,
+                p_holm=p_holm[i] if p_holm else None,
             )
-        unseen = [value for value in names if value not in accepted]
-        planned = set(names)
-        unplanned = [value for value in known if value not in planned]
+
+    def _dimension(
+        self, name: str, column: _Column, counts: Ints, values: Iterable[ValueCount]
+    ) -> DimensionCoverage:
+        names = list(column.places)
+        known = names if self._space is None else column.known
+        accepted = counts[:, ACCEPTED]
+        unseen = [value for value, count in zip(names, accepted, strict=True) if not count]
+        unplanned = [value for value in known if value not in column.places]
         return DimensionCoverage(
             name=name,
             size=len(known),
             planned=len(names),
-            seen=len(accepted),
-            evenness=_evenness(counts[:, ACCEPTED], len(known)),
+            seen=len(names) - len(unseen),
+            evenness=_evenness(accepted, len(known)),
             values=tuple(values),
             unseen=tuple(unseen[:UNSEEN]),
             unplanned=tuple(unplanned[:UNSEEN]),
         )
 
     def _cross_table(self, row: str, column: str, status: Ints, tables: dict[str, Ints]) -> CrossTable:
-        picked, texts = [], []
+        texts, ranks = [], []
         for name in (row, column):
-            order = np.argsort(-np.bincount(tables[name]), kind="stable")[:HEAT]
+            order = np.argsort(-np.bincount(tables[name]), kind="stable")
             values = list(self._dimensions[name].places)
-            picked.append(order)
-            texts.append(tuple(values[i] for i in order))
-        planned = _cross_tabulate(tables[row], tables[column], picked)
-        came = status == ACCEPTED
-        accepted = _cross_tabulate(tables[row][came], tables[column][came], picked)
+            texts.append(tuple(values[i] for i in order[:HEAT]))
+            ranks.append(np.argsort(order)[tables[name]])
+        inside = (ranks[0] < HEAT) & (ranks[1] < HEAT)
+        planned, accepted = np.zeros((2, len(texts[0]), len(texts[1])), dtype=np.int64)
+        for grid, which in ((planned, inside), (accepted, inside & (status == ACCEPTED))):
+            np.add.at(grid, (ranks[0][which], ranks[1][which]), 1)
         return CrossTable(
             row_dimension=row,
             column_dimension=column,
             rows=texts[0],
             columns=texts[1],
-            planned=planned,
-            accepted=accepted,
+            planned=tuple(map(tuple, planned.tolist())),
+            accepted=tuple(map(tuple, accepted.tolist())),
         )
-
-
-def _column(columns: dict[str, _Column], name: str) -> _Column:
-    if name not in columns:
-        columns[name] = _Column()
-    return columns[name]
 
 
 def _field_name(dimension: str, field: str) -> str:
@@ -372,14 +353,3 @@ def _evenness(accepted: Ints, size: int) -> float | None:
         return None
     p = accepted[accepted > 0] / total
     return min(max(0.0, float(-(p @ np.log(p))) / math.log(size)), 1.0)  # 0.0 first: never -0.0
-
-
-def _cross_tabulate(rows: Ints, columns: Ints, picked: list[Ints]) -> tuple[tuple[int, ...], ...]:
-    """Fates by the picked values of two dimensions."""
-    height, width = map(len, picked)
-    if not (height and width):
-        return ()
-    grid = np.zeros((int(picked[0].max()) + 1, int(picked[1].max()) + 1), dtype=np.int64)
-    inside = (rows < grid.shape[0]) & (columns < grid.shape[1])
-    np.add.at(grid, (rows[inside], columns[inside]), 1)
-    return tuple(tuple(map(int, line)) for line in grid[np.ix_(picked[0], picked[1])])

@@ -1,14 +1,8 @@
 """How varied the words are: distinct-n, the growth of the vocabulary, self-BLEU.
 
-* distinct-n: different n-grams over n-grams (Li, Galley, Brockett, Gao and Dolan 2016, NAACL, arXiv
-  1510.03055), n = 1, 2, 3, within conversations and over their turns. It falls as a data set grows. Above two
-  million different n-grams it is an estimate from a sample of them (`distinct_counter`), and `distinct_error` says so.
-* distinct-n in blocks: the same in blocks of 1,000 words each, in the order of the data, averaged, so that
-  size does not matter: the idea of the mean segmental type-token ratio (Johnson 1944, Psychological
-  Monographs 56). Words behind the last whole block are left out.
-* growth: types among the first so many tokens, at points of equal ratio, and Heaps' law fitted to those from
-  100 tokens on, by least squares of the logarithms (Herdan 1960; Heaps 1978, Information Retrieval).
-* self-BLEU: see `self_bleu`.
+distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the order of
+the data; words behind the last whole block are left out. Growth is told at points of equal ratio, Heaps' law fitted to
+those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of self-BLEU in `self_bleu`.
 """
 
 from __future__ import annotations
@@ -29,12 +23,13 @@ from edgen.evaluation.figures import (
     Table,
     bars_picture,
     label_with_arm,
+    sentence_of_arm,
     series_colour,
 )
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row
-from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ids, ngrams
+from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
 
@@ -114,8 +109,7 @@ class DiversityMeasure(Measure[Diversity]):
                 for label, value in get(one.value).items()
                 if value is not None
             ]
-            if rows:
-                yield bars_picture(f"variety-{place}", title, rows, caption)
+            yield from bars_picture(f"variety-{place}", title, rows, caption)
 
 
 _BARS: tuple[tuple[str, Callable[[Diversity], dict[str, float | None]], str], ...] = (
@@ -143,7 +137,7 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
         curves.append(Curve([g.tokens for g in growth], [g.types for g in growth], colour))
         beta = "" if one.value.heaps_beta is None else f", exponent {number(one.value.heaps_beta)}"
         words = f"{number(one.value.types)} different among {number(one.value.tokens)} words{beta}"
-        said.append(f"{one.arm}: {words}" if one.arm else words)
+        said.append(sentence_of_arm(words, one.arm))
         cells += [(one.arm, number(g.tokens), number(g.types)) for g in growth]
     return Picture(
         name="growth",
@@ -219,13 +213,7 @@ def distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | None:
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
-    different, total = DistinctCounter(), 0
-    for chunk in corpus.chunks():
-        codes = ngrams(chunk.ids, chunk.ends, n, corpus.types)
-        known = codes[codes != NONE]
-        different.add(known)
-        total += len(known)
-    return different.count / total if total else None
+    return _distinct_shares(corpus, n)[0]
 
 
 class _Blocks:
@@ -258,23 +246,15 @@ def _growth(corpus: Corpus) -> tuple[Growth, ...]:
     size = corpus.tokens
     if size == 0:
         return ()
-    points = np.unique(np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64)).tolist()
-    found, types, start, at = [], 0, 0, 0
+    points = sorted({*np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64).tolist()})
+    found, types, start = [], 0, 0
     for chunk in corpus.chunks():
-        before = 0
-        while at < len(points) and points[at] - start <= len(chunk.ids):
-            # numbers are given in order of first use
-            types = max(types, _types(chunk.ids[before : points[at] - start]))
-            found.append(Growth(points[at], types))
-            before = points[at] - start
-            at += 1
-        types = max(types, _types(chunk.ids[before:]))
-        start += len(chunk.ids)
+        # numbers are given in order of first use
+        upto = np.maximum(np.maximum.accumulate(chunk.ids).astype(np.int64) + 1, types)
+        end = start + len(chunk.ids)
+        found += [Growth(point, int(upto[point - start - 1])) for point in points if start < point <= end]
+        start, types = end, int(upto[-1]) if len(upto) else types
     return tuple(found)
-
-
-def _types(ids: Ids) -> int:
-    return int(ids.max()) + 1 if len(ids) else 0
 
 
 def _heaps(growth: Sequence[Growth]) -> tuple[float | None, float | None]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.text import number, percent, quantity
 from edgen.core.values import Turn
-from edgen.evaluation.figures import Block, Table
+from edgen.evaluation.figures import Block, Table, sentence_of_arm
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, shorten_middle, wrap
@@ -85,7 +85,7 @@ class DuplicatesMeasure(Measure[Duplicates]):
 
     def blocks(self, found: Sequence[ArmResult[Duplicates]]) -> Iterator[Block]:
         for one in found:
-            yield f"{one.arm}: {_sentence(one.value)}" if one.arm else _sentence(one.value)
+            yield sentence_of_arm(_sentence(one.value), one.arm)
             if one.value.examples:
                 pairs = ((pair.a, pair.b, percent(pair.similarity)) for pair in one.value.examples)
                 yield Table(("one", "another", "alike"), tuple(pairs), title="The most alike")
@@ -158,7 +158,7 @@ class DuplicatesCount:
     def _share(self, near: NDArray[np.bool_]) -> Estimate | None:
         if not len(near):
             return None
-        scenarios = len(np.unique(np.array(self._scenarios)))
+        scenarios = len({*self._scenarios})
         return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
 
 

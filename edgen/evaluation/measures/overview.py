@@ -75,38 +75,33 @@ class OverviewCount:
 
     def __init__(self, unread: Mapping[str, int], roles: Iterable[str] = ROLES) -> None:
         self._unread = unread
-        self._roles = roles
-        self._counts: dict[str, Counter[str]] = {
-            name: Counter() for name in ("splits", "markers", "ended_by", "defects", "repairs")
-        }
+        self._roles = tuple(dict.fromkeys(roles))
         self._records = self._simulated = 0
+        self._splits = Counter(dict.fromkeys(("train", "test", "none"), 0))
+        self._markers = Counter(dict.fromkeys(MARKERS, 0))
+        self._ended_by: Counter[str] = Counter()
+        self._defects: Counter[str] = Counter()
+        self._repairs: Counter[str] = Counter()
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         self._records += 1
         self._simulated += sample.simulated
-        counts = self._counts
-        counts["splits"][sample.split or "none"] += 1
-        counts["markers"][sample.marker] += 1
-        counts["ended_by"][sample.ended_by or "nobody"] += 1
-        counts["defects"].update(set(sample.defects))
-        counts["repairs"].update(set(sample.repairs))
+        self._splits[sample.split or "none"] += 1
+        self._markers[sample.marker] += 1
+        self._ended_by[sample.ended_by or "nobody"] += 1
+        self._defects.update(set(sample.defects))
+        self._repairs.update(set(sample.repairs))
 
     def result(self) -> Overview:
-        counts = self._counts
+        others = sorted(self._ended_by.keys() - {*self._roles, "nobody"})
         return Overview(
             records=self._records,
-            splits={name: counts["splits"][name] for name in ("train", "test", "none")},
+            splits=dict(self._splits),
             simulated=self._simulated,
-            markers={name: counts["markers"][name] for name in MARKERS},
-            ended_by={
-                name: counts["ended_by"][name]
-                for name in (
-                    *dict.fromkeys((*self._roles, *sorted({*counts["ended_by"]} - {"nobody"}))),
-                    "nobody",
-                )
-            },
-            defects=_sort(counts["defects"]),
-            repairs=_sort(counts["repairs"]),
+            markers=dict(self._markers),
+            ended_by={role: self._ended_by[role] for role in (*self._roles, *others, "nobody")},
+            defects=_sort(self._defects),
+            repairs=_sort(self._repairs),
             unread=_sort(self._unread),
         )
 
@@ -137,10 +132,9 @@ def _shares(
             label = label_with_arm(readable_name(kind), arm)
             said = f"{number(count)} ({percent(count / total)})"
             rows.append(Bar(label, count / total, said, series_colour(place)))
-    if rows:
-        # whole kinds, so that no arm is missing beside the others
-        most = max(_MOST_BARS // len(drawn), 3)
-        yield bars_picture(name, title, rows, caption, most * len(drawn))
+    # whole kinds, so that no arm is missing beside the others
+    most = max(_MOST_BARS // max(len(drawn), 1), 3)
+    yield from bars_picture(name, title, rows, caption, most * len(drawn))
 
 
 MEASURE = OverviewMeasure()

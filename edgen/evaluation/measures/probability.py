@@ -1,15 +1,8 @@
 """The probability that the student understood, where both sides prefer the same way and where they do not.
 
-`match`: the student's and the teacher's preference share a family of ways (`cues.stated`), or are the
-same words; `mismatch`: both are of known families and share none; `untold`: anything else. Bins are a
-tenth wide.
-
-A mean has the interval that `stats.intervals` gives values in [0, 1], clustered by scenario. A scenario is
-of one kind, so the two means are independent: their difference is that of `difference_of_means`. There is no
-interval for a kind of fewer than 5 scenarios.
-
-Probabilities are those the data state, by whoever wrote them: what they are worth is `calibration`'s
-question. Memory: 17 bytes a conversation.
+`match`: the student's and the teacher's preference share a family of ways (`cues.stated`), or are the same words;
+`mismatch`: both are of known families and share none; `untold`: anything else. A scenario is of one kind, so the two
+means are independent. Memory: 17 bytes a conversation.
 """
 
 from __future__ import annotations
@@ -26,12 +19,12 @@ from edgen.evaluation.figures import (
     PROBABILITIES,
     Block,
     Histogram,
-    Interval,
     histograms_picture,
     interval_of,
     intervals_picture,
     label_with_arm,
     mean_of,
+    sentence_of_arm,
 )
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
@@ -103,24 +96,23 @@ class ProbabilityMeasure(Measure[Probability]):
             "Look for a mismatch that lies further left.",
         )  # fmt: skip
         means = [
-            Interval(label, *interval_of(each.mean), mean_of(each.mean), colour)
+            interval_of(label, each.mean, mean_of(each.mean), colour)
             for label, each, colour in kinds
             if each.mean is not None
         ]
-        if means:
-            yield intervals_picture(
-                "probability-means", "Mean probability", means, PROBABILITIES,
-                (
-                    "Lines are 95% intervals: look for some that do not overlap."
-                    if any(interval.low is not None for interval in means)
-                    else "There are too few conversations for intervals."
-                )
-                + _differences(found),
-            )  # fmt: skip
+        known = any(interval.low is not None for interval in means)
+        hint = (
+            "Lines are 95% intervals: look for some that do not overlap."
+            if known
+            else "There are too few conversations for intervals."
+        )
+        yield from intervals_picture(
+            "probability-means", "Mean probability", means, hint + _differences(found), PROBABILITIES
+        )
         for one in found:
             if one.value.missing:
-                words = f"{quantity(one.value.missing, 'conversation')} without a probability."
-                yield f"{one.arm}: {words}" if one.arm else words
+                missing = f"{quantity(one.value.missing, 'conversation')} without a probability."
+                yield sentence_of_arm(missing, one.arm)
 
     def tiles(self, value: Probability) -> Iterator[tuple[str, str, str]]:
         if value.all.mean is not None:
@@ -129,7 +121,7 @@ class ProbabilityMeasure(Measure[Probability]):
 
 def _differences(found: Sequence[ArmResult[Probability]]) -> str:
     said = [
-        f"{f'{one.arm}: ' if one.arm else ''}{mean_of(one.value.difference, form=signed_number)}"
+        sentence_of_arm(mean_of(one.value.difference, signed_number), one.arm)
         for one in found
         if one.value.difference is not None
     ]

@@ -1,12 +1,9 @@
 """Secret leaks: a role says word for word what it cannot know, before anybody who can.
 
 What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its view
-holds the same words. Of Education Dialogue that is the other side's preference and reaction: a phrase of several parts
-(`class discussions/asking questions`) leaks with any of them, and a reaction without what joins it to its sentence
-(`and`, `otherwise`). It is no leak if an earlier turn had the words. Two words and eight characters are the least that
-counts, as in self-play (`reading.detect.find_leak`, which decides); where one prompt plays all roles (`protocol:
-oneshot`) the writer knows it all, and leaks are its slips. A leak of a common phrase may be chance. The definition is
-this project's.
+holds the same words. A preference of several parts (`class discussions/asking questions`) leaks with any of them, a
+reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters are the least that
+counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be chance.
 
 The share's interval is that of `stats.intervals`, clustered by scenario. Memory: nine bytes a conversation.
 """
@@ -25,17 +22,8 @@ import msgspec
 from edgen.core.registry import find
 from edgen.core.text import readable_name
 from edgen.core.values import Role, Turn
-from edgen.evaluation.figures import (
-    SHARES,
-    Block,
-    Interval,
-    interval_of,
-    intervals_picture,
-    label_with_arm,
-    series_colour,
-    share_of,
-)
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.figures import Block, intervals_picture
+from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import join_counts, row, rows, share_with_interval, wrap
 from edgen.families.education import ways
@@ -95,20 +83,10 @@ class LeaksMeasure(Measure[Leaks]):
             yield from rows("for example", ", ".join(value.examples[:3]))
 
     def blocks(self, found: Sequence[ArmResult[Leaks]]) -> Iterator[Block]:
-        rows = [
-            Interval(
-                label_with_arm("Says what only others know", one.arm),
-                *interval_of(one.value.share),
-                share_of(one.value.share),
-                series_colour(place),
-            )
-            for place, one in enumerate(found)
-            if one.value.share is not None
-        ]
         protocols = sorted({one.job["protocol"] for one in found})
         about = " ".join(filter(None, (find("protocol", name).about_leaks for name in protocols)))
-        if rows:
-            yield intervals_picture("leaks", "Leaks", rows, SHARES, about)
+        rows = share_intervals(found, [("Says what only others know", lambda value: value.share)])
+        yield from intervals_picture("leaks", "Leaks", rows, about)
 
     def examples(self, value: Leaks) -> Iterator[tuple[str, str]]:
         for name in value.examples:
@@ -149,13 +127,11 @@ class LeaksCount:
         scenario = sample.scenario.values
         said = [" ".join(turn) for turn in words]
         whole = " ".join(said)
-        common = fold("\n".join(scenario.get(name, "")[:MOST] for name in self._common))
-        secrets = _secrets(
-            self._roles, tuple((name, scenario.get(name, "")[:MOST]) for name in self._private)
-        )
+        common = _fold("\n".join([scenario.get(name, "")[:MOST] for name in self._common]))
+        private = tuple([(name, scenario.get(name, "")[:MOST]) for name in self._private])
         return {
             secret.dimension
-            for secret in secrets
+            for secret in _secrets(self._roles, private)
             # Few conversations hold any of them, and one look at all words together tells.
             if secret.words in whole
             and secret.phrase not in common
@@ -168,6 +144,9 @@ def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) ->
         if secret.words in words and find_leak(turn.text, [secret.phrase], ()) is not None:
             return turn.role
     return None
+
+
+_fold = lru_cache(maxsize=4096)(fold)
 
 
 @lru_cache(maxsize=4096)

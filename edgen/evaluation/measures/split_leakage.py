@@ -96,22 +96,18 @@ class LeakageMeasure(Measure[Leakage]):
             for place, one in enumerate(found)
             for words, part, total in _shares(one.value)
         ]
-        if rows:
-            yield bars_picture(
-                "leakage", "Test conversations that train knows", rows,
-                "Which of these matters depends on what is to be generalised to; split.by in the job keeps topics or personas "
-                "apart. Nearly the same conversation on both sides is bad for any use.",
-            )  # fmt: skip
+        yield from bars_picture(
+            "leakage", "Test conversations that train knows", rows,
+            "Which of these matters depends on what is to be generalised to; split.by in the job keeps topics or personas "
+            "apart. Nearly the same conversation on both sides is bad for any use.",
+        )  # fmt: skip
 
 
 def _shares(value: Leakage) -> Iterator[tuple[str, int, int]]:
     """(what train knows too, conversations of test, all conversations of test)."""
     for name, overlap in value.by_group.items():
-        yield (
-            f"{readable_name(name)} is in train too",
-            overlap.shared_conversations,
-            overlap.test_conversations,
-        )
+        words = f"{readable_name(name)} is in train too"
+        yield words, overlap.shared_conversations, overlap.test_conversations
     total = max((overlap.test_conversations for overlap in value.by_group.values()), default=0)
     if value.near_duplicates is not None and total:
         yield "nearly the same one is in train", value.near_duplicates, total

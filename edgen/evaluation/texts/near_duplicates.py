@@ -14,8 +14,8 @@ linear. In memory are 120 bytes a text; words are read again for the candidates.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ Indices = NDArray[np.int64]
 Done = NDArray[np.bool_]
 Rows = NDArray[np.int32]
 Signatures = NDArray[np.uint8]
-K = TypeVar("K", bound=Hashable)
 
 
 class Match(NamedTuple):
@@ -48,17 +47,7 @@ class Match(NamedTuple):
     similarity: float
 
 
-def near_duplicates(texts: Iterable[tuple[K, Sequence[str]]], threshold: float = THRESHOLD) -> set[K]:
-    """The keys of the texts, given as words, that have another one at least `threshold` alike."""
-    corpus, keys = Corpus(), []
-    for key, words in texts:
-        keys.append(key)
-        corpus.add([words])
-    sides = np.zeros(len(keys), dtype=np.int8)
-    return {keys[place] for match in matches(corpus, sides, threshold) for place in (match.a, match.b)}
-
-
-def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOLD) -> list[Match]:
+def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
     """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
     own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
     first, second, similar = array("q"), array("q"), array("d")
@@ -72,13 +61,13 @@ def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOL
         both: Done = settled[a, kind] & settled[b, kind]
         return both
 
-    for a, b in _candidates(corpus, sides, threshold, done):
+    for a, b in _candidates(corpus, sides, done):
         kind = int(sides[a] != sides[b])
         pair = a * len(sides) + b
         if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again
             continue
         similarity = _jaccard(_shingles(corpus, a), _shingles(corpus, b))
-        if similarity >= threshold:
+        if similarity >= THRESHOLD:
             settled[[a, b], kind] = True
             first.append(a)
             second.append(b)
@@ -92,7 +81,7 @@ def matches(corpus: Corpus, sides: NDArray[np.int8], threshold: float = THRESHOL
 
 
 def _candidates(
-    corpus: Corpus, sides: NDArray[np.int8], threshold: float, done: Callable[[Indices, Indices], Done]
+    corpus: Corpus, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:
     """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some more than once.
 
@@ -110,7 +99,7 @@ def _candidates(
         if len(rows[0])
     ]
     for step in (2, 1, 0, -1, -2):
-        least = threshold + step * _SLACK / 2
+        least = THRESHOLD + step * _SLACK / 2
         for first, second in _neighbours(shared):
             open_ = ~done(places[first], places[second])
             first, second = first[open_], second[open_]
