@@ -127,7 +127,7 @@ class _PairMaking:
         scenarios = self._count_comparable()
         if options.human is not None:
             take_votes(reader, options.human)
-        votes = stored_votes(reader)
+        votes = stored_votes(reader.rundir)
         if options.by == "human" and not votes:
             raise UsageError(
                 f"{options.human or self._run.path}: there are no votes. A votes file has one a line, like "

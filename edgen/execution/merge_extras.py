@@ -12,11 +12,10 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.digest import fingerprint
-from edgen.core.files import write_lines
 from edgen.core.pair import HumanVote
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, RunStatus, SourceLedger
 from edgen.store.run_folder import RunFolder
-from edgen.store.votes import read_stored
+from edgen.store.votes import store_votes, stored_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> None:
@@ -94,16 +93,10 @@ def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
     """All votes; of a rater who votes otherwise on the same pair, the one in the first of the runs."""
     kept: dict[tuple[str, str], dict[str, HumanVote]] = {}
     for run in runs:
-        for (a, b), votes in read_stored(run).items():
+        for (a, b), votes in stored_votes(run).items():
             for vote in votes:
                 here = kept.setdefault((a, b), {}).setdefault(vote.rater, vote)
                 if here != vote:
                     drop({"kind": "vote", "run": str(run.path), "a": a, "b": b, **msgspec.to_builtins(vote)})
     if kept:
-        to.votes.parent.mkdir(parents=True, exist_ok=True)
-        lines = (
-            msgspec.json.encode({"a": a, "b": b, "choice": v.choice, "rater": v.rater, "texts": v.texts})
-            for (a, b), votes in sorted(kept.items())
-            for v in votes.values()
-        )
-        write_lines(to.votes, lines)
+        store_votes(to, {pair: votes.values() for pair, votes in kept.items()})

@@ -26,8 +26,7 @@ from edgen.preferences.signals import human_signal, probability_signal
 from edgen.protocols.oracle import shared_prefix
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader, texts_digest
-from edgen.store.votes import votes_that_hold
-from edgen.store.votes_file import Votes
+from edgen.store.votes import Votes, votes_that_hold
 
 _decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode

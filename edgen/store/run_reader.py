@@ -14,7 +14,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import msgspec
@@ -72,19 +71,17 @@ class RunReader:
         self.family = family_of(space, self.job.family)
         self.scenario = Sampler(space, self.job.seed, self.job.design, self.job.strength).scenario
         with contextlib.ExitStack() as stack:
-            self._views = {
+            self.views: Mapping[str, LedgerReader] = {  # of each arm that was begun, by its name
                 arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
             }
-            for arm, view in self._views.items():
+            for arm, view in self.views.items():
                 self._check(arm, view, content_sha256(space))
             self._stack = stack.pop_all()
 
     def __enter__(self) -> RunReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def _check(self, arm: str, view: LedgerReader, space: str) -> None:
@@ -129,19 +126,14 @@ class RunReader:
                 f"the ledger holds a record that is none ({problem}); it is damaged. Restore it from a copy."
             ) from None
 
-    @property
-    def views(self) -> Mapping[str, LedgerReader]:
-        """The ledger of each arm that was begun, by its name."""
-        return self._views
-
     @functools.cached_property
     def _side(self) -> HeldOutGroups:
-        return choose_common_side([view.groups for view in self._views.values()], self.job.split.test)
+        return choose_common_side([view.groups for view in self.views.values()], self.job.split.test)
 
     @property
     def simulated(self) -> bool:
         """Whether a simulator had a part in it."""
-        return any(view.simulated for view in self._views.values())
+        return any(view.simulated for view in self.views.values())
 
     @property
     def origin(self) -> PairOrigin:
@@ -153,34 +145,31 @@ class RunReader:
     @property
     def fingerprints(self) -> list[str]:
         """What the conversations were made under: other fingerprints, other conversations."""
-        return [view.plan.fingerprint for view in self._views.values()]
+        return [view.plan.fingerprint for view in self.views.values()]
 
     @property
     def piece(self) -> tuple[int, int, int] | None:
         """Where the run is a piece of its job: its first scenario, the one behind its last, and how many the
         job has."""
-        plans = [view.plan for view in self._views.values()]
-        if any(plan.of is None for plan in plans):
+        plans = [view.plan for view in self.views.values()]
+        wholes = [plan.of for plan in plans if plan.of is not None]
+        if len(wholes) < len(plans):
             return None
-        return (
-            min(plan.first for plan in plans),
-            max(plan.scenarios for plan in plans),
-            max(plan.of or 0 for plan in plans),
-        )
+        return min(plan.first for plan in plans), max(plan.scenarios for plan in plans), max(wholes)
 
     @property
     def pending(self) -> int:
         """Conversations that are planned and not settled."""
-        return sum(view.status.pending for view in self._views.values())
+        return sum(view.status.pending for view in self.views.values())
 
     @property
     def accepted(self) -> int:
         """Conversations that were accepted, over all arms."""
-        return sum(view.status.accepted for view in self._views.values())
+        return sum(view.status.accepted for view in self.views.values())
 
     def scenarios(self) -> Iterator[tuple[int, list[str]]]:
         """Every scenario with accepted conversations, in order, with their names, by arm and replicate."""
-        streams = [self._places(arm, view) for arm, view in self._views.items()]
+        streams = [self._places(arm, view) for arm, view in self.views.items()]
         for index, found in itertools.groupby(heapq.merge(*streams), key=lambda place: place[0]):
             yield index, [candidate_name(self._arms[order], replicate) for _, order, replicate in found]
 
@@ -215,11 +204,11 @@ class RunReader:
         if found is None:
             return None
         name, index, replicate = found[1], int(found[2]), int(found[3])
-        names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self._views}
+        names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self.views}
         if name not in names or record_id(name, index, replicate) != identifier:
             return None
         arm = names[name]
-        return (index, candidate_name(arm, replicate)) if self._views[arm].record(index, replicate) else None
+        return (index, candidate_name(arm, replicate)) if self.views[arm].record(index, replicate) else None
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """The side that everything of a scenario is on."""
@@ -240,16 +229,11 @@ class RunReader:
         """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
         run was made anew or has grown since: what was judged, and on which side it is, must still hold."""
         for pair in self.pairs():
-            a, b = self.sides(pair)
+            a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
             scenario = self.scenario(pair.scenario)
             if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
                 raise self._changed(f"pair {pair.id}")
             yield Compared(pair, a, b, scenario)
-
-    def sides(self, pair: Pair) -> tuple[Candidate, Candidate]:
-        """The two conversations of a pair. Raises RunError if one is not there any more."""
-        a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
-        return a, b
 
     def _side_of(self, pair: Pair, side: Side) -> Candidate:
         if (arm := side.arm or "") not in self._arms:
@@ -284,25 +268,24 @@ class RunReader:
         """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
         whether it is simulated, and which arms were not begun; of a piece of its job also the `range`, as
         `--range` takes it. What was noted has `templates` too, the sha256 of each template's text by its use."""
-        statuses = {arm or self.name: view.status for arm, view in self._views.items()}
+        statuses = {arm or self.name: view.status for arm, view in self.views.items()}
         return {
             "job": self.noted_job(),
             "arms": {
-                arm: _noted(own := self.rundir.arm(arm), load_job(own.job)) for arm in self._views if arm
+                arm: _noted(own := self.rundir.arm(arm), load_job(own.job)) for arm in self.views if arm
             },
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
-            "not_begun": [arm for arm in self.job.arm_names if arm not in self._views],
+            "not_begun": [arm for arm in self.job.arm_names if arm not in self.views],
             "simulated": self.simulated,
-            "planned": {name: status.planned for name, status in statuses.items()},
-            "accepted": {name: status.accepted for name, status in statuses.items()},
-            "rejected": {name: status.rejected for name, status in statuses.items()},
-            "failed": {name: status.failed for name, status in statuses.items()},
-            "pending": {name: status.pending for name, status in statuses.items()},
+            **{
+                count: {name: getattr(status, count) for name, status in statuses.items()}
+                for count in ("planned", "accepted", "rejected", "failed", "pending")
+            },
         }
 
     def _record(self, index: int, name: str) -> bytes:
         arm, replicate = read_candidate_name(name)
-        view = self._views.get(arm)
+        view = self.views.get(arm)
         data = None if view is None else view.record(index, replicate)
         if data is None:
             raise self._changed(f"conversation {name} of scenario {index}")

@@ -1,9 +1,9 @@
 """A finished data set on disk: ED's files in ED's layout, and a manifest that vouches for them.
 
-`write_shards` streams; its memory does not grow with the number of records. Every file is whole and
-on the disk before the first one gets its name, the manifest last: until then the earlier files stand
-as they were, and a crash between renames shows as a manifest that does not fit. A record is laid out as `json.dump(records, file, indent=4, ensure_ascii=False)` would, except
-that a float below 0.0001 or from 1e16 keeps the spelling it came with.
+`write_shards` streams; its memory does not grow with the number of records. Every file is whole and on the disk before
+the first one gets its name, and the manifest gets its name last. Until then the earlier files stand as they were; a
+crash between renames shows as a manifest that does not fit. A record is laid out as `json.dump(records, file,
+indent=4, ensure_ascii=False)` lays it out, except that a float below 0.0001 or from 1e16 keeps the spelling it came with.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Manifest(msgspec.Struct, frozen=True):
     files: tuple[ShardFile, ...]
 
 
-def layout(counts: Counts, shards: Shards) -> list[Planned]:
-    """Every file: ED's names, sizes that differ by one at most."""
+def _plan_files(counts: Counts, shards: Shards) -> list[Planned]:
+    """Every file: ED's names, sizes that differ by one at most. ED has one test file, without a number in its name."""
     files: list[Planned] = []
     sides: list[tuple[SideName, str, int, int]] = [
         ("train", "train", counts.train, shards.train),
@@ -66,7 +66,6 @@ def layout(counts: Counts, shards: Shards) -> list[Planned]:
     for side, word, total, number in sides:
         each, rest = divmod(total, number)
         for i in range(number):
-            # ED has one test file, and no number in its name
             suffix = "" if side == "test" and number == 1 else str(i + 1)
             files.append((f"conversations_{word}{suffix}.json", side, each + (i < rest)))
     return files
@@ -91,14 +90,15 @@ def write_shards(
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
-        plan = layout(counts, shards)
-        train = _SplitFiles(folder, [file for file in plan if file[1] == "train"], undo)
-        test = _SplitFiles(folder, [file for file in plan if file[1] == "test"], undo)
+        plan = _plan_files(counts, shards)
+        train, test = (
+            _SideFiles(folder, [file for file in plan if file[1] == side], undo) for side in ("train", "test")
+        )
         for is_test, record in records:
             (test if is_test else train).add(record)
         files = train.finish() + test.finish()
         manifest_part, manifest = _write_manifest(folder, files, counts, describe, undo)
-        for _, part in train.parts + test.parts:
+        for part in train.parts + test.parts:
             part.publish()
         # Before the new manifest: after a crash here the old one still names them.
         for name in _named_before(folder) - {file.path for file in files}:
@@ -217,45 +217,44 @@ class _ListPart(Part):
         self.bytes += len(data)
 
 
-class _SplitFiles:
+class _SideFiles:
     """The files of one side, filled one after the other."""
 
     def __init__(self, folder: Path, plan: list[Planned], undo: contextlib.ExitStack) -> None:
-        self.parts: list[tuple[Planned, _ListPart]] = []
+        self.parts: list[_ListPart] = []
         self._folder = folder
-        self._plan = iter(plan)
+        self._plan = plan
         self._undo = undo
-        self._room = 0
 
     def add(self, record: bytes) -> None:
-        while not self._room:
-            if not self._next():
-                raise ValueError("there are more records than were counted")
-        self.parts[-1][1].add(record)
-        self._room -= 1
+        while self._is_full():
+            self._open_next()
+        self.parts[-1].add(record)
 
     def finish(self) -> list[ShardFile]:
         """Make the files that stay empty too, and describe all of them."""
-        while not self._room and self._next():
-            pass
-        if self._room:
+        while self._is_full() and len(self.parts) < len(self._plan):
+            self._open_next()
+        if not self._is_full():
             raise ValueError("there are fewer records than were counted")
+        self.parts[-1].close()
         return [
             ShardFile(name, side, part.records, part.sha256, part.bytes)
-            for (name, side, _), part in self.parts
+            for (name, side, _), part in zip(self._plan, self.parts, strict=True)
         ]
 
-    def _next(self) -> bool:
+    def _is_full(self) -> bool:
+        """Whether the present file has all its records; there is none at first."""
+        return not self.parts or self.parts[-1].records == self._plan[len(self.parts) - 1][2]
+
+    def _open_next(self) -> None:
+        if len(self.parts) == len(self._plan):
+            raise ValueError("there are more records than were counted")
         if self.parts:
-            self.parts[-1][1].close()
-        planned = next(self._plan, None)
-        if planned is None:
-            return False
-        part = _ListPart(self._folder / planned[0])
+            self.parts[-1].close()
+        part = _ListPart(self._folder / self._plan[len(self.parts)][0])
         self._undo.callback(part.discard)
-        self.parts.append((planned, part))
-        self._room = planned[2]
-        return True
+        self.parts.append(part)
 
 
 def _write_manifest(

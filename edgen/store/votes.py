@@ -1,21 +1,36 @@
-"""People's votes, kept with a run: each with a digest of the texts that it is about.
+"""People's choices between two conversations, as JSON Lines; those kept with a run have a digest of the texts shown.
 
-A vote that was cast on other texts than the run now holds, since it was made anew, counts for nothing.
+    {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "kim"}
+
+`a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie". `"texts"` may
+say, by the digest that pairs have, which texts were shown: a vote on other texts than the run now holds, since it was
+made anew, counts for nothing. A rater who votes on a pair again changes their mind: the later line counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.errors import DataError
+from edgen.core.errors import DataError, Problem
 from edgen.core.files import write_lines
 from edgen.core.pair import Candidate, HumanVote
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader, texts_digest
-from edgen.store.votes_file import Votes, read_votes, votes_on
+
+Votes = dict[tuple[str, str], tuple[HumanVote, ...]]
+HumanChoice = Literal["a", "b", "tie"]
+ScenarioOf = Callable[[str], int | None]
+
+_KEYS = ("a", "b", "choice", "rater")
+_KNOWN = (*_KEYS, "texts")
+_DIGEST = re.compile("[0-9a-f]{16}")
+_TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
+_MOST_PROBLEMS = 50  # shown; the others are counted
 
 _encode = msgspec.json.Encoder().encode
 
@@ -26,7 +41,7 @@ def take_votes(reader: RunReader, path: Path) -> int:
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
     given = read_votes(_lines(path), str(path), reader.scenario_of)
-    kept = {key: {vote.rater: vote for vote in votes} for key, votes in stored_votes(reader).items()}
+    kept = {key: {vote.rater: vote for vote in votes} for key, votes in stored_votes(reader.rundir).items()}
     changed = 0
     for key, votes in given.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
@@ -37,34 +52,116 @@ def take_votes(reader: RunReader, path: Path) -> int:
             changed += here.get(vote.rater) != vote
             here[vote.rater] = vote
     if changed:
-        reader.rundir.votes.parent.mkdir(exist_ok=True)
-        lines = (
-            _encode({"a": a, "b": b, "choice": vote.choice, "rater": vote.rater, "texts": vote.texts})
-            for (a, b), votes in sorted(kept.items())
-            for vote in votes.values()
-        )
-        write_lines(reader.rundir.votes, lines)
+        store_votes(reader.rundir, {key: here.values() for key, here in kept.items()})
     return changed
 
 
-def stored_votes(reader: RunReader) -> Votes:
-    """The votes that are kept with the run, those on conversations that are gone among them."""
-    return read_stored(reader.rundir)
-
-
-def read_stored(rundir: RunFolder) -> Votes:
-    """The votes in a run's folder."""
+def stored_votes(rundir: RunFolder) -> Votes:
+    """The votes that are kept with a run, those on conversations that are gone among them."""
     path = rundir.votes
     return read_votes(_lines(path), str(path), lambda _identifier: 0) if path.exists() else {}
+
+
+def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[HumanVote]]) -> None:
+    """Keep these votes with a run, in place of those it has."""
+    rundir.votes.parent.mkdir(parents=True, exist_ok=True)
+    lines = (
+        _encode({"a": a, "b": b, "choice": vote.choice, "rater": vote.rater, "texts": vote.texts})
+        for (a, b), cast in sorted(votes.items())
+        for vote in cast
+    )
+    write_lines(rundir.votes, lines)
 
 
 def votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:
     """The votes on two conversations as they are now, a the one that comes first."""
     cast = votes_on(votes, a.id, b.id)
-    if not cast:
-        return ()
-    texts = texts_digest(a, b)
+    texts = texts_digest(a, b) if cast else None
     return tuple(vote for vote in cast if vote.texts in (None, texts))
+
+
+def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Votes:
+    """The votes of a file's lines, by pair of ids in alphabetical order, "a" meaning the first of them.
+
+    `source` names the file; `scenario_of` gives the scenario of a conversation by its id, None where there
+    is no such conversation. Empty lines are skipped. Raises DataError with every problem and its line, counted from 1.
+    """
+    found: dict[tuple[str, str], dict[str, HumanVote]] = {}
+    problems: list[Problem] = []
+    count = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            pair, vote = _read(line, scenario_of)
+            found.setdefault(pair, {})[vote.rater] = vote
+        except _NoVoteError as wrong:
+            count += len(wrong.args)
+            here = [Problem(f"line {number}", message) for message in wrong.args]
+            problems += here[: _MOST_PROBLEMS - len(problems)]
+    if problems:
+        if more := count - len(problems):
+            problems.append(Problem("further lines", f"{more:,} more problems"))
+        raise DataError(source, f"{count:,} problem{'s' if count > 1 else ''} in this votes file:", problems)
+    return {pair: tuple(votes.values()) for pair, votes in found.items()}
+
+
+def votes_on(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
+    """The votes on two conversations, with `a` and `b` in the sense of the arguments."""
+    if a <= b:
+        return votes.get((a, b), ())
+    return tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in votes.get((b, a), ()))
+
+
+class _NoVoteError(ValueError):
+    """A line that holds no vote. Its arguments say what is wrong."""
+
+
+def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVote]:
+    """The vote that a line holds and the pair it is on. Raises _NoVoteError."""
+    try:
+        value: Any = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        raise _NoVoteError(f"this is not valid JSON: {_shown(line.strip())}") from None
+    if not isinstance(value, dict):
+        raise _NoVoteError(f"expected an object with the keys {', '.join(_KEYS)}, got {_shown(value)}")
+    wrong = [f"the key {key} is missing" for key in _KEYS if key not in value]
+    wrong += [f"unknown key {_shown(key)} (known: {', '.join(_KNOWN)})" for key in value if key not in _KNOWN]
+    wrong += [
+        f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _problem(key, value[key]))
+    ]
+    if wrong:
+        raise _NoVoteError(*wrong)
+    a, b, choice = value["a"], value["b"], value["choice"]
+    of = {key: scenario_of(value[key]) for key in ("a", "b")}
+    if unknown := [key for key, scenario in of.items() if scenario is None]:
+        raise _NoVoteError(
+            *(f"{key}: this run has no conversation with the id {_shown(value[key])}" for key in unknown)
+        )
+    if a == b:
+        raise _NoVoteError(f"a and b are the same conversation, {_shown(a)}")
+    if of["a"] != of["b"]:
+        raise _NoVoteError(f"{_shown(a)} and {_shown(b)} are of different scenarios, {of['a']} and {of['b']}")
+    if a > b:
+        a, b, choice = b, a, _TURNED[choice]
+    return (a, b), HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts"))
+
+
+def _problem(key: str, value: Any) -> str | None:
+    if key == "texts":
+        if value is None or (isinstance(value, str) and _DIGEST.fullmatch(value)):
+            return None
+        return f"expected the digest of a pair, 16 hexadecimal digits in lower case, got {_shown(value)}"
+    if not isinstance(value, str) or not value.strip():
+        return f"expected a text, got {_shown(value)}"
+    if key == "choice" and value not in _TURNED:
+        return f"expected a, b or tie, got {_shown(value)}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 62 else text[:60] + "…"
 
 
 def _lines(path: Path) -> Iterator[str]:

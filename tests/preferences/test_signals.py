@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import DataError
 from edgen.core.pair import HumanVote, OracleSignal, Order, Verdict
 from edgen.preferences.signals import human_signal, oracle_signal, probability_signal
-from edgen.store.votes_file import read_votes, votes_on
+from edgen.store.votes import read_votes, votes_on
 
 KNOWN = {"x-0": 0, "x-1": 0, "x-2": 0, "y-0": 1}
 

@@ -16,7 +16,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -31,6 +30,7 @@ from edgen.store.ledger.opening import (
     connect,
     describe_sqlite_error,
     find_raised_error,
+    has_log,
     require_files,
     still_uri,
 )
@@ -130,9 +130,7 @@ class MergedLedger:
     def __enter__(self) -> MergedLedger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
     def add(self, source: SourceLedger) -> None:
@@ -149,13 +147,12 @@ class MergedLedger:
 
     def _choose(self, source: SourceLedger) -> None:
         """Fill `taken` and `preferred`: the tasks of which the new one is the better."""
-        names = self._names(source)
         run = self._connection.execute
         for table in ("taken", "preferred", "clash"):
             run(f"DELETE FROM temp.{table}")
         run(
             f"INSERT INTO taken SELECT s.scenario, s.task FROM {_LEFT} WHERE m.scenario IS NULL OR {_THEIRS} > {_OURS}",
-            names,
+            self._names(source),
         )
         if self._branching:
             run(f"INSERT INTO clash SELECT DISTINCT s.scenario FROM {_CALLS} WHERE NOT {_SAID}")
@@ -321,13 +318,11 @@ def _still(path: Path, scratch: Path) -> Path:
     """Where the ledger can be read without touching it: itself, or a copy in `scratch` where its log holds what
     is not in it yet. Nobody works on it meanwhile."""
     require_files(path)
-    log = path.with_name(f"{path.name}-wal")
-    if not log.exists() or not log.stat().st_size:
+    if not has_log(path):
         return path
-    number = sum(1 for _ in scratch.iterdir())
-    copy = scratch / f"{number}.db"
-    shutil.copyfile(path, copy)
-    shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+    copy = scratch / f"{sum(1 for _ in scratch.iterdir())}.db"
+    for suffix in ("", "-wal"):
+        shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
     try:
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -45,7 +45,8 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False, still:
         _make(path)
     elif not path.exists():
         raise RunError(f"{path}: there is no ledger here; is this the folder of a run?")
-    still = still or (read_only and _is_still(path))
+    # Where nothing can be put beside the ledger, it is read as it is.
+    still = still or (read_only and not os.access(path.parent, os.W_OK) and not has_log(path))
     uri = still_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
     try:
         connection = sqlite3.connect(
@@ -89,29 +90,28 @@ def require_files(path: Path) -> None:
 
 def _make(path: Path) -> None:
     """Have a ledger there, whole from the first moment on."""
-    log = path.with_name(f"{path.name}-wal")
-    has_log = log.exists() and log.stat().st_size > 0
     try:
+        logged = has_log(path)
         if not path.exists():
-            if has_log:
+            if logged:
                 raise RunError(
-                    f"{log}: this is the log of a ledger that is missing. Restore {path.name} beside it, or choose "
+                    f"{path}-wal: this is the log of a ledger that is missing. Restore {path.name} beside it, or choose "
                     "another run folder with -o."
                 )
             with contextlib.suppress(FileExistsError):  # somebody was quicker
                 write_new(path, image())
         # What a start that was killed has left, or a program that looked for tables before there were any.
-        if not path.stat().st_size and not has_log:
+        if not path.stat().st_size and not logged:
             write_whole(path, image())
     except OSError as problem:
         said = "disk is full" if problem.errno in DISK_FULL else f"unable to open: {problem.strerror}"
         raise describe_sqlite_error(path, said) from None
 
 
-def _is_still(path: Path) -> bool:
-    """Whether nothing can be put beside the ledger, and all of it is in its file."""
+def has_log(path: Path) -> bool:
+    """Whether something of the ledger is in its log, and not in its file yet."""
     log = path.with_name(f"{path.name}-wal")
-    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+    return log.exists() and log.stat().st_size > 0
 
 
 def still_uri(path: Path) -> str:
@@ -159,10 +159,7 @@ def _recognise(connection: Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
         if application == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            raise RunError(
-                f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
-                "answers, its log (run.db-wal) is missing: restore that beside it, or choose another run folder."
-            )
+            raise empty_error(path)
         raise RunError(
             f"{path}: this is not an edgen ledger. Nothing was changed; "
             "move it away or choose another run folder with -o."

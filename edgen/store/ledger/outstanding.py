@@ -18,7 +18,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.rows import Amount, Moment, Natural, Task
-from edgen.store.ledger.schema import total
+from edgen.store.ledger.schema import PICO, total, total_pico
 from edgen.store.ledger.writer import Statement, Writer
 
 State = Literal[
@@ -38,9 +38,8 @@ _AT = "scenario = ? AND task = ? AND step = ? AND attempt = ? AND key = ?"
 _BEGINS = "scenario = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?"
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
 STRIKE = "DELETE FROM outstanding WHERE id = ?"
-# Money is summed up in whole picodollars, as in the budget, so that no sum depends on its order.
 LOSE = (
-    "UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * 1e12) / 1e12 "
+    f"UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * {PICO:g}) / {PICO:g} "  # noqa: S608
     "WHERE id = (SELECT MAX(id) FROM sessions)"
 )
 _RETURNED = (
@@ -222,7 +221,7 @@ def abandon(book: CheckedReader) -> None:
     the service may have worked on them; a batch whose file was not whole counts for nothing."""
     with book.transaction("BEGIN IMMEDIATE"):
         tokens, usd = book.one(
-            f"SELECT {total('tokens')}, {total('ROUND(usd * 1e12)')} / 1e12 FROM outstanding WHERE batch IS NULL",  # noqa: S608
+            f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
             tuple[Natural, Amount],
         )
         for statement in _charge(tokens, usd):

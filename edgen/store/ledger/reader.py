@@ -28,7 +28,7 @@ from edgen.store.ledger.rows import (
     Row,
     Task,
 )
-from edgen.store.ledger.schema import total
+from edgen.store.ledger.schema import PICO, total
 from edgen.store.ledger.status import (
     IN_SCOPE,
     RunPlan,
@@ -39,8 +39,8 @@ from edgen.store.ledger.status import (
     read_sessions,
     read_status,
     sum_charges,
-    sum_set_aside,
-    sum_unanswered,
+    sum_lost,
+    sum_out,
 )
 
 _PAGE = 500
@@ -275,12 +275,13 @@ def run_status(path: Path) -> RunStatus:
 def summary_at(path: Path) -> LedgerSummary:
     """How the run of the ledger at `path` stands."""
     with open_to_read(path) as book:
+        (out, out_pico), (lost, lost_pico) = sum_out(book), sum_lost(book)
         return LedgerSummary(
-            read_status(book),
-            sum_set_aside(book),
-            sum_unanswered(book),
-            read_batches(book),
-            read_facts(book),
+            status=read_status(book),
+            out=(out, out_pico / PICO),
+            unanswered=(lost, lost_pico / PICO),
+            batches=read_batches(book),
+            facts=read_facts(book),
         )
 
 

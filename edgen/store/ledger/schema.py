@@ -15,6 +15,7 @@ import sqlite3
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 4
 SCENARIOS = 1 << 42  # more than any job can ask for
+PICO = 1e12  # picodollars in a US dollar
 
 _TABLES = """
 CREATE TABLE replies (
@@ -86,6 +87,12 @@ CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 def total(column: str) -> str:
     """SQL for the sum of a column of whole numbers. It is exact up to 2**53 and never overflows, as SUM does."""
     return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
+
+
+def total_pico(column: str) -> str:
+    """SQL for the sum of a column of US dollars, in whole picodollars, as in the budget: so no sum depends on its
+    order."""
+    return total(f"ROUND({column} * {PICO:g})")
 
 
 SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"

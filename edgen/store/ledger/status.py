@@ -15,7 +15,7 @@ from edgen.core.values import Status
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import damaged_error
 from edgen.store.ledger.rows import Amount, Moment, Natural
-from edgen.store.ledger.schema import SCENARIOS, total
+from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -194,48 +194,28 @@ def read_facts(book: CheckedReader) -> dict[str, str]:
 
 def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
     """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
-    without a cost. Money is summed up in whole picodollars, as the budget does it."""
+    without a cost."""
     tokens, cost, prompt, completion = book.one(
-        f"SELECT {total('charged_tokens')}, {_pico('cost_usd')}, "  # noqa: S608 - ours
+        f"SELECT {total('charged_tokens')}, {total_pico('cost_usd')}, "  # noqa: S608 - ours
         f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
         f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
         "FROM replies",
         tuple[Natural, Natural, Natural, Natural],
     )
-    for more_tokens, more_pico in (_lost(book), _out(book)):
+    for more_tokens, more_pico in (sum_lost(book), sum_out(book)):
         tokens, cost = tokens + more_tokens, cost + more_pico
-    return tokens, cost / 1e12 + price(prompt, completion)
+    return tokens, cost / PICO + price(prompt, completion)
 
 
-def sum_unanswered(book: CheckedReader) -> tuple[int, float]:
-    """(tokens, US dollars) that are charged to the run for calls without a kept answer that may have been worked on
+def sum_lost(book: CheckedReader) -> tuple[int, int]:
+    """(tokens, picodollars) that are charged to the run for calls without a kept answer that may have been worked on
     all the same, at the most they can have taken."""
-    tokens, pico = _lost(book)
-    return tokens, pico / 1e12
-
-
-def sum_set_aside(book: CheckedReader) -> tuple[int, float]:
-    """(tokens, US dollars) that are set aside for what is out, at the most it can take: calls under way, batches
-    that were sent, request files that are to be sent."""
-    tokens, pico = _out(book)
-    return tokens, pico / 1e12
-
-
-def _lost(book: CheckedReader) -> tuple[int, int]:
-    """What calls without an answer are charged, money in picodollars."""
-    return _sums(book, "sessions", "lost_tokens", "lost_usd")
-
-
-def _out(book: CheckedReader) -> tuple[int, int]:
-    """What is out, money in picodollars; a dead process' calls are still noted so."""
-    return _sums(book, "outstanding", "tokens", "usd")
-
-
-def _sums(book: CheckedReader, table: str, tokens: str, usd: str) -> tuple[int, int]:
-    sql = f"SELECT {total(tokens)}, {_pico(usd)} FROM {table}"  # noqa: S608 - ours
+    sql = f"SELECT {total('lost_tokens')}, {total_pico('lost_usd')} FROM sessions"  # noqa: S608 - ours
     return book.one(sql, tuple[Natural, Natural])
 
 
-def _pico(column: str) -> str:
-    """SQL for the sum of a column of US dollars, in whole picodollars."""
-    return total(f"ROUND({column} * 1e12)")
+def sum_out(book: CheckedReader) -> tuple[int, int]:
+    """(tokens, picodollars) that are set aside for what is out, at the most it can take: calls under way (a dead
+    process' calls are still noted so), batches that were sent, request files that are to be sent."""
+    sql = f"SELECT {total('tokens')}, {total_pico('usd')} FROM outstanding"  # noqa: S608 - ours
+    return book.one(sql, tuple[Natural, Natural])
