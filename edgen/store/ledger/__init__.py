@@ -38,6 +38,7 @@ from edgen.store.ledger.status import (
     Scope,
     Session,
     count_outcomes,
+    read_fact,
     read_plan,
     read_status,
     sum_charges,
@@ -67,12 +68,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
-    see Writer."""
+    see Writer. `out`: the calls that are out, and the batches; it and `writer` are there once the ledger is entered."""
 
     def __init__(
         self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
     ) -> None:
-        self._path = path
+        self.path = path
         self._before_commit = before_commit
         connection = connect(path, create=create)
         self._book = CheckedReader(connection, path)
@@ -86,13 +87,11 @@ class Ledger:
             connection.close()
             raise
         self._last_answered = -1 if last is None else last  # scenario
-        self._writer: Writer | None = None
-        self._out: OutstandingCalls | None = None
 
     async def __aenter__(self) -> Ledger:
+        self.writer = Writer(self.path, self._before_commit)
         try:
-            self._writer = Writer(self._path, self._before_commit)
-            self._out = OutstandingCalls(self._book, self._writer)
+            self.out = OutstandingCalls(self._book, self.writer)
         except BaseException as problem:
             await self.__aexit__(type(problem), problem, None)
             raise
@@ -108,21 +107,6 @@ class Ledger:
                 raise
         finally:
             self._book.close()
-
-    @property
-    def writer(self) -> Writer:
-        assert self._writer is not None, "the ledger is not open"
-        return self._writer
-
-    @property
-    def out(self) -> OutstandingCalls:
-        """The calls that are out, and the batches."""
-        assert self._out is not None, "the ledger is not open"
-        return self._out
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
     # -- replies
 
@@ -221,13 +205,7 @@ class Ledger:
         return int(cursor.lastrowid or 0)
 
     def note_session(
-        self,
-        session: int,
-        *,
-        replayed: int,
-        retried: int,
-        state: str = "running",
-        message: str | None = None,
+        self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
     ) -> None:
         """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
         ended = None if state == "running" else time.time()
@@ -245,8 +223,7 @@ class Ledger:
 
     def fact(self, name: str) -> str | None:
         """A fact as last committed."""
-        row = self._book.row("SELECT value FROM meta WHERE name = ?", tuple[str], (name,))
-        return None if row is None else row[0]
+        return read_fact(self._book, name)
 
     @property
     def plan(self) -> RunPlan | None:

@@ -22,7 +22,6 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
-from edgen.core.values import TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import (
@@ -46,10 +45,11 @@ _RANK = "CASE WHEN {0}.fingerprint IS NOT :{1} THEN 0 WHEN {0}.status = 'failed'
 _THEIRS, _OURS = _RANK.format("s", "theirs"), _RANK.format("m", "ours")
 _BOTH = "src.outcomes s JOIN main.outcomes m ON m.scenario = s.scenario AND m.task = s.task"
 _LEFT = _BOTH.replace("JOIN", "LEFT JOIN")
+_THEIR_RECORD = "(SELECT data FROM src.records r WHERE r.scenario = s.scenario AND r.task = s.task)"
+_OUR_RECORD = "(SELECT data FROM main.records r WHERE r.scenario = s.scenario AND r.task = s.task)"
 _SAME = (
     f"({_THEIRS} = {_OURS} AND s.status = m.status AND s.reason IS m.reason AND s.detail IS m.detail "
-    "AND (s.status != 'accepted' OR (SELECT data FROM src.records r WHERE r.scenario = s.scenario AND r.task = s.task) "
-    "IS (SELECT data FROM main.records r WHERE r.scenario = s.scenario AND r.task = s.task)))"
+    f"AND (s.status != 'accepted' OR {_THEIR_RECORD} IS {_OUR_RECORD}))"
 )
 _CALLS = (
     "src.replies s JOIN main.replies m "
@@ -82,12 +82,11 @@ class SourceLedger:
                 check(book.connection, path)
                 self.status: RunStatus = read_status(book)
                 self.batches: list[Batch] = read_batches(book)
-                facts = read_facts(book)
+                self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
-        self.facts: dict[str, str] = facts
 
     @property
     def fingerprint(self) -> str:
@@ -95,7 +94,7 @@ class SourceLedger:
         return self.status.plan.fingerprint
 
 
-class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
+class Duplicates(msgspec.Struct, frozen=True):
     """What stands in several ledgers: conversations that are settled in more than one, by whether they are the
     same, with the first few that are not, (scenario, task); and calls that were answered in more than one."""
 
@@ -165,26 +164,24 @@ class MergedLedger:
 
     def _tell_outcomes(self, source: SourceLedger) -> None:
         """Count the conversations that are settled twice; drop what is not kept of what differs."""
-        names = self._names(source)
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 AND {_OURS} = 2 "
             "ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
-            names,
+            self._names(source),
         )
-        mine = f"SELECT m.* FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT {_SAME}"
-        self._tell("outcome", "main", mine, names, None)
-        left = (
-            f"SELECT s.* FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
+        ours = f"SELECT m.*, {_OUR_RECORD} AS record FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT {_SAME}"
+        theirs = (
+            f"SELECT s.*, {_THEIR_RECORD} AS record FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
             f"AND NOT (m.scenario IS NOT NULL AND {_SAME})"
         )
-        self._tell("outcome", "src", left, names, source.run)
+        self._tell("outcome", source, ours, theirs)
 
     def _tell_replies(self, source: SourceLedger) -> None:
         """Count the calls that were answered twice, charge what is not kept of them, and drop what differs."""
         preferred = "(s.scenario, s.task) IN preferred"
         otherwise = f"FROM {_CALLS} WHERE NOT {_SAID} AND"
-        self._tell("reply", "main", f"SELECT m.* {otherwise} {preferred}", {}, None)
-        self._tell("reply", "src", f"SELECT s.* {otherwise} NOT {preferred}", {}, source.run)
+        ours, theirs = f"SELECT m.* {otherwise} {preferred}", f"SELECT s.* {otherwise} NOT {preferred}"
+        self._tell("reply", source, ours, theirs)
         gone = f"CASE WHEN {preferred} THEN m.{{0}} ELSE s.{{0}} END"
         calls, differ, tokens, usd = self._connection.execute(
             f"SELECT COUNT(*), TOTAL(NOT {_SAID}), TOTAL({gone.format('charged_tokens')}), "
@@ -239,23 +236,13 @@ class MergedLedger:
         """What stood in several of those added."""
         run = self._connection.execute
         same, other = run("SELECT TOTAL(NOT other), TOTAL(other) FROM several").fetchone()
-        first = run(
-            "SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,)
-        ).fetchall()
-        return Duplicates(
-            same=int(same),
-            other=int(other),
-            others=tuple(first),
-            calls=self._calls[0],
-            calls_otherwise=self._calls[1],
-        )
+        first = run("SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,))
+        return Duplicates(int(same), int(other), tuple(first), *self._calls)
 
     def settled(self) -> int:
         """How many outcomes stand."""
-        found = self._connection.execute(
-            "SELECT COUNT(*) FROM main.outcomes WHERE fingerprint = ?", (self._fingerprint,)
-        )
-        return int(found.fetchone()[0])
+        count = "SELECT COUNT(*) FROM main.outcomes WHERE fingerprint = ?"
+        return int(self._connection.execute(count, (self._fingerprint,)).fetchone()[0])
 
     def close(
         self, plan: RunPlan, facts: Mapping[str, str], message: Callable[[RunStatus], str | None]
@@ -277,22 +264,16 @@ class MergedLedger:
             run(_INTO_SESSIONS, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
             return read_status(book)
 
-    def _tell(self, kind: str, table: str, sql: str, names: dict[str, str], run: str | None) -> None:
-        """Hand over rows that are not kept, with the record of an outcome."""
-        rows = self._connection.execute(sql, names)
-        columns = [column[0] for column in rows.description]
-        for row in rows:
-            facts: dict[str, Any] = dict(zip(columns, row, strict=True))
-            del facts["checksum"]
-            if kind == "outcome":
-                facts["record"] = self._record(table, *row[:2])
-            told = {name: value.hex() if isinstance(value, bytes) else value for name, value in facts.items()}
-            self._drop({"kind": kind, "run": run, **told})
-
-    def _record(self, table: str, scenario: int, task: TaskId) -> msgspec.Raw | None:
-        query = f"SELECT data FROM {table}.records WHERE scenario = ? AND task = ?"
-        found = self._connection.execute(query, (scenario, task)).fetchone()
-        return None if found is None else msgspec.Raw(found[0])
+    def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
+        """Hand over the rows of two queries, which are not kept: of those added before, and of the one being added."""
+        for sql, run in ((ours, None), (theirs, source.run)):
+            rows = self._connection.execute(sql, self._names(source))
+            columns = [column[0] for column in rows.description]
+            for row in rows:
+                facts: dict[str, Any] = dict(zip(columns, row, strict=True))
+                del facts["checksum"]
+                told = {name: _plain(name, value) for name, value in facts.items()}
+                self._drop({"kind": kind, "run": run, **told})
 
     def _names(self, source: SourceLedger) -> dict[str, str]:
         return {"theirs": source.fingerprint, "ours": self._fingerprint}
@@ -304,6 +285,13 @@ class MergedLedger:
         except (sqlite3.Error, OverflowError) as problem:
             full = "disk" in str(problem)
             raise find_raised_error(self._connection, self._path if full else path, problem) from None
+
+
+def _plain(column: str, value: Any) -> Any:
+    """What a column holds, as JSON can have it: a record is JSON already, a key is told in hex digits."""
+    if not isinstance(value, bytes):
+        return value
+    return msgspec.Raw(value) if column == "record" else value.hex()
 
 
 def _require_sound(book: CheckedReader) -> None:

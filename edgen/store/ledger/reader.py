@@ -35,6 +35,7 @@ from edgen.store.ledger.status import (
     RunStatus,
     Scope,
     Session,
+    read_fact,
     read_facts,
     read_sessions,
     read_status,
@@ -167,8 +168,7 @@ class LedgerReader(Outcomes):
     @property
     def simulated(self) -> bool:
         """Whether a simulator had a part in what the present plan made."""
-        row = self._book.row("SELECT value FROM meta WHERE name = 'simulated'", tuple[str])
-        return row is not None and row[0] == self.plan.fingerprint
+        return read_fact(self._book, "simulated") == self.plan.fingerprint
 
     def is_sound(self) -> bool:
         """Whether every outcome and every record is as it was written."""

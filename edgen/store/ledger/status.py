@@ -175,16 +175,22 @@ def read_status(book: CheckedReader) -> RunStatus:
 
 def read_plan(book: CheckedReader) -> RunPlan | None:
     """What the run is to make; None where that was not noted yet."""
-    row = book.row("SELECT value FROM meta WHERE name = 'plan'", tuple[str])
-    if row is None:
+    noted = read_fact(book, "plan")
+    if noted is None:
         return None
     try:
-        plan = msgspec.json.decode(row[0], type=RunPlan)
+        plan = msgspec.json.decode(noted, type=RunPlan)
     except (ValueError, RecursionError) as problem:
         raise damaged_error(book.path, f"its plan is none: {problem}") from None
     if plan.first > plan.scenarios:
         raise damaged_error(book.path, "its plan ends before it begins")
     return plan
+
+
+def read_fact(book: CheckedReader, name: str) -> str | None:
+    """A fact about the run, None where it was not noted yet."""
+    row = book.row("SELECT value FROM meta WHERE name = ?", tuple[str], (name,))
+    return None if row is None else row[0]
 
 
 def read_facts(book: CheckedReader) -> dict[str, str]:
