@@ -18,6 +18,7 @@ from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
 from edgen.core import registry
 from edgen.protocols.selfplay import Selfplay
+from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -95,6 +96,11 @@ backends:
 backends:
   default: {type: openai, model: my-model, base_url: "http://127.0.0.1:8080/v1", api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
+"""),
+    Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API. `max_tokens` is 8192 unless it is set: the service demands a number.", """\
+backends:
+  default: {type: anthropic, model: my-model, base_url: "https://api.anthropic.com", api_key_env: ANTHROPIC_API_KEY, max_tokens: 8192,
+            top_k: 40, reasoning_effort: low, service_tier: auto, extra_body: {metadata: {user_id: nightly}}}
 """),
     Section(GeminiConfig, "backends: gemini", "The Gemini API.", """\
 backends:

@@ -20,11 +20,9 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
+from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
-from edgen.providers.gemini.config import GeminiConfig
-from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.openai.config import OpenAIConfig
-from edgen.simulator.provider import SimulatorConfig
+from edgen.core import registry
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
@@ -35,7 +33,12 @@ PAGE = ROOT / "docs" / "job.md"
 MADE = (VALIDATORS / "job.schema.json", VALIDATORS / "space.schema.json", PAGE)
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _Schema = dict[str, Any]
-KINDS = (OpenAIConfig, GeminiConfig, GoogleGenerativeAIConfig, SimulatorConfig)
+# The settings of every shipped provider that a job file can name.
+KINDS: tuple[type[BackendConfig], ...] = tuple(
+    registry.find("provider", plugin.name).Config
+    for plugin in registry.plugins()
+    if (plugin.kind, plugin.package) == ("provider", registry.DISTRIBUTION) and plugin.name != "function"
+)
 
 
 @functools.cache

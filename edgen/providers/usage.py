@@ -25,10 +25,14 @@ def read_usage(prompt: object, completion: object, text: str) -> Usage | None:
     return Usage(prompt, completion)
 
 
-def add_counts(one: object, other: object) -> int | None:
-    """The sum of a completion's count and of one that a service leaves out where it is 0; None where either is no count."""
-    first, second = _whole(one, MOST_COMPLETION), _whole(0 if other is None else other, MOST_COMPLETION)
-    return None if first is None or second is None else first + second
+def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
+    """The sum of counts, of which a service leaves out what is 0; None where one is no count of at most `most`."""
+    total = 0
+    for count in counts:
+        if (whole := _whole(0 if count is None else count, most)) is None:
+            return None
+        total += whole
+    return total
 
 
 def _whole(value: object, most: int) -> int | None:

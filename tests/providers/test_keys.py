@@ -13,6 +13,7 @@ from edgen.config import BackendConfig
 from edgen.core.errors import CallError
 from edgen.core.values import Reply
 from edgen.providers import make
+from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -48,6 +49,7 @@ def configs(fake: FakeServer) -> list[BackendConfig]:
     return [
         OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
         GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
+        AnthropicConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
         # Nothing there speaks gRPC; what it says to that is shown all the same.
         GoogleGenerativeAIConfig(model="m", endpoint=fake.url.removeprefix("http://"), api_key_env="THE_KEY"),
     ]

@@ -238,8 +238,7 @@ def _read_counts(usage: Any, text: str) -> Usage | None:
     """Thoughts are paid for as part of the completion. The service leaves out what is 0."""
     if not isinstance(usage, dict):
         return None
-    completion = usage.get("candidatesTokenCount")
-    completion = add_counts(0 if completion is None else completion, usage.get("thoughtsTokenCount"))
+    completion = add_counts(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
     return read_usage(usage.get("promptTokenCount"), completion, text)
 
 

@@ -1,0 +1,225 @@
+"""Anthropic's Messages API over HTTP, version 2023-06-01.
+
+System messages become the `system` field. `extra_body` is merged last and shallowly, but for its `output_config`,
+whose keys join edgen's. Thoughts are no part of the text. An answer that ends with the stop reason `refusal` is a
+Reply whose refusal is the service's explanation. Fields, stop reasons and error types are those of the API reference
+and of the SDK anthropic 2.12.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import FinishReason, Reply, Request, Usage
+from edgen.providers.anthropic.config import AnthropicConfig
+from edgen.providers.base import Key, Link
+from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.providers.http import HttpBackend, append_path
+from edgen.providers.usage import MOST_PROMPT, add_counts, read_usage
+
+
+class AnthropicBackend(HttpBackend):
+    """One model of the Messages API."""
+
+    def __init__(self, config: AnthropicConfig, key: Key, link: Link) -> None:
+        headers = {"anthropic-version": "2023-06-01", **({"x-api-key": key.value} if key.value else {})}
+        super().__init__(config, key, link, headers, classify)
+        self._config = config
+        self._messages = append_path(self.base, "v1/messages")
+        self._models = append_path(self.base, "v1/models")
+        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._messages, self.body(request))
+        reply = read_reply(body)
+        if reply is None:
+            raise self._http.bad(body)
+        return self._http.without_key(reply)
+
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends. Raises CallError for half of a character."""
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        system = "\n\n".join(message.content for message in request.messages if message.role == "system")
+        said = [message for message in request.messages if message.role != "system"]
+        try:
+            before = b'{"messages":' + _encode(said)
+            return before + (b',"system":' + _encode(system) if system else b"") + tail
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """The names that the service offers, None where it keeps no list. Raises CallError."""
+        names: list[str] = []
+        query = {"limit": "1000"}
+        for _ in range(_MAX_PAGES):
+            page = decode(_PAGE, await self._http.get(self._models.with_query(query)))
+            if page is None:
+                return None
+            names += [scrub(model.id) for model in page.data]
+            if not page.has_more or not page.last_id:
+                break
+            query["after_id"] = page.last_id
+        return names
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_MAX_PAGES = 20
+_encode = msgspec.json.Encoder().encode
+
+
+def parameters(config: AnthropicConfig, scale: int) -> dict[str, Any]:
+    """The body but for messages and system, `max_tokens` multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    for key, reason in _NOT_EXTRA.items():
+        if config.extra_body.get(key):
+            raise InputError(
+                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
+            )
+    output = config.extra_body.get("output_config") or {}
+    if not isinstance(output, dict):
+        raise InputError("extra_body.output_config must be a mapping, as in {effort: low}.")
+    effort = {"effort": config.reasoning_effort} if config.reasoning_effort else {}
+    sent: dict[str, Any] = {
+        "model": config.model,
+        "max_tokens": config.max_tokens * scale,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "stop_sequences": config.stop or None,
+        "service_tier": config.service_tier,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
+    return (
+        {key: value for key, value in sent.items() if value is not None}
+        | extra
+        | ({"output_config": effort | output} if effort or output else {})
+    )
+
+
+_NOT_EXTRA = {
+    "messages": "the prompt writes them",
+    "system": "the prompt writes it",
+    "stream": "answers are read whole",
+    "cache_control": "edgen reckons without the prices of the prompt cache",
+}
+
+
+def _tail(config: AnthropicConfig, scale: int) -> bytes:
+    """What follows messages and system, with the closing brace."""
+    return b"," + _encode(parameters(config, scale))[1:]
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str | None = None
+
+
+class _StopDetails(msgspec.Struct):
+    category: str | None = None
+    explanation: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
+    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    model: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Page(msgspec.Struct):
+    data: list[_Model]
+    has_more: bool = False
+    last_id: str | None = None
+
+
+_MESSAGE = msgspec.json.Decoder(_Message)
+_PAGE = msgspec.json.Decoder(_Page)
+
+_FINISH: dict[str | None, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    None: "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """A message as a Reply; None if the body is none."""
+    answer = decode(_MESSAGE, body)
+    if answer is None:
+        return None
+    reason = _FINISH.get(answer.stop_reason, "other")
+    text = scrub("".join(block.text or "" for block in answer.content if block.type == "text"))
+    return Reply(
+        text=text,
+        finish_reason=reason,
+        refusal=_describe_refusal(answer.stop_details) if reason == "content_filter" else None,
+        usage=_read_counts(answer.usage, text),
+        model=scrub(answer.model) if answer.model else None,
+        simulated=answer.simulated is True,
+    )
+
+
+def _describe_refusal(details: _StopDetails | None) -> str:
+    words = (details.category, details.explanation) if details is not None else ()
+    return scrub(": ".join(word for word in words if word)) or "refusal"
+
+
+_PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def _read_counts(usage: Any, text: str) -> Usage | None:
+    """The prompt's tokens are those that were read anew, read from the prompt cache, and written to it."""
+    if not isinstance(usage, dict):
+        return None
+    prompt = add_counts(*map(usage.get, _PROMPT_COUNTS), most=MOST_PROMPT)
+    return read_usage(prompt, usage.get("output_tokens"), text)
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+_KIND_OF_TYPE = {
+    "authentication_error": FailureKind.AUTHENTICATION,
+    "billing_error": FailureKind.QUOTA,
+    "permission_error": FailureKind.PERMISSION,
+    "not_found_error": FailureKind.NOT_FOUND,
+    "request_too_large": FailureKind.BAD_REQUEST,
+    "rate_limit_error": FailureKind.RATE_LIMIT,
+    "api_error": FailureKind.SERVER_ERROR,
+    "timeout_error": FailureKind.TIMEOUT,
+    "overloaded_error": FailureKind.OVERLOADED,
+}
+# The service words an empty account and a spent limit as requests that are wrong.
+_NO_MONEY = re.compile(r"credit balance is too low|reached your specified .{0,40}usage limits", re.IGNORECASE)
+_OVERFLOW = re.compile(r"prompt is too long|exceed(s)? (the )?context (limit|window)", re.IGNORECASE)
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: by the error's wording where one word stands for several, by its type, by the status."""
+    if _NO_MONEY.search(error.message):
+        return FailureKind.QUOTA
+    if status in (400, 413) and _OVERFLOW.search(error.message):
+        return FailureKind.CONTEXT_OVERFLOW
+    return _KIND_OF_TYPE.get(error.type) or kind_of_status(status)
