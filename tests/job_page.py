@@ -90,11 +90,12 @@ shards: {train: 5, test: 1}
     Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
 backends:
   default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
-            price: {prompt: 0, completion: 0}}
+            reasoning_effort: null, verbosity: null, service_tier: null, price: {prompt: 0, completion: 0}}
 """),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
 backends:
   default: {type: openai, model: my-model, base_url: "http://127.0.0.1:8080/v1", api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
+            more_base_urls: ["http://127.0.0.1:8081/v1"], auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
     Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API. `max_tokens` is 8192 unless it is set: the service demands a number.", """\
@@ -194,9 +195,10 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
 
 
 def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
-    """The fields that a section tells: those that all backends share have a section of their own."""
+    """The fields that a section tells: those that all backends share in the same way have a section of their own."""
     # Each kind's own section has its model first.
-    common = [name for name in BackendConfig.__struct_fields__ if name != "model"]
+    anew = ("model", *vars(struct).get("__annotations__", {}))
+    common = [name for name in BackendConfig.__struct_fields__ if name not in anew]
     left_out = ["model"] if struct is BackendConfig else common if issubclass(struct, BackendConfig) else []
     left_out += ["protocol_settings", "speakers"]
     fields = [field for field in msgspec.structs.fields(struct) if field.name not in left_out]
@@ -220,7 +222,8 @@ _PATTERNS = {
     "name": "letters, digits, dots, _ and -",
     "date": "a day, as in 2027-01-31",
     "api_key_env": "a name in capitals",
-    "base_url": "an address: http:// or https://",
+    "base_url": "an address by http:// or https://",
+    "service_tier": "a text in small letters",
 }
 
 
@@ -259,8 +262,9 @@ def values(kind: Any) -> str:
 
 def _many(words: str) -> str:
     """Several of what the words are one of."""
-    one, _, rest = words.removeprefix("a ").partition(" ")
-    return words if one == "one" else " ".join(filter(None, (f"{one}s", rest)))
+    one, _, rest = words.removeprefix("an ").removeprefix("a ").partition(" ")
+    several = f"{one}es" if one.endswith("s") else f"{one}s"
+    return words if one == "one" else " ".join(filter(None, (several, rest)))
 
 
 def _shape(pattern: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,14 +14,14 @@ import msgspec
 from edgen.api.supervision.control import Control
 from edgen.config import BackendConfig, Job
 from edgen.core.errors import CallError, EdgenError
-from edgen.core.values import Address, Message, Request
+from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
-from edgen.providers import Backend, make
+from edgen.providers import Backend, key_requests, make, servers
 from edgen.providers.trust import Allowed, NoKey
 
 _REFUSED = 5  # by the service
@@ -81,8 +81,9 @@ def diagnose(
         for role, config in plan.job.backends.items():
             if config not in tried:
                 tried.append(config)
-                check = _BackendCheck(diagnosis, plan.job, config, control)
-                asyncio.run(check.run(prefix + role, call=call))
+                for server in servers(config):
+                    check = _BackendCheck(diagnosis, plan.job, server, control)
+                    asyncio.run(check.run(prefix + role, call=call))
     return diagnosis
 
 
@@ -117,39 +118,48 @@ class _BackendCheck:
             identity = backend.identity
             address = identity.get("base_url", "")
             diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
-            if (key := self._describe_key()) is not None:
+            for key in self._describe_keys():
                 diagnosis.add("key", key)
             diagnosis.add("models", await _describe_models(backend))
             if call:
-                diagnosis.add("call", await self._call(backend))
+                await self._call(backend)
         except CallError as failure:
             diagnosis.fail("call", advice(failure), _REFUSED)
         finally:
             await backend.aclose()
 
-    def _describe_key(self) -> str | None:
-        """Where the backend's key goes, or why it does not; None where there is none."""
-        from edgen.providers import provider_of
+    def _describe_keys(self) -> Iterator[str]:
+        """Where the backend's keys go, or why they do not."""
         from edgen.providers.keys import judge_key
 
-        ask = provider_of(self._config).key_request(self._config)
-        found = None if ask is None else judge_key(ask, self._trust.environ, self._trust.consents)
-        match found:
-            case (variable, Allowed(place)):
-                return f"{variable} goes to {place.name}"
-            case (_, NoKey(hint)):
-                return hint
-            case _:
-                return None
+        for request in key_requests(self._config):
+            match judge_key(request, self._trust.environ, self._trust.consents):
+                case (variable, Allowed(place)):
+                    yield f"{variable.removeprefix('!')} goes to {place.name}"
+                case (_, NoKey(hint)):
+                    yield hint
 
-    async def _call(self, backend: Backend) -> str:
-        """One tiny call, and what came of it."""
+    async def _call(self, backend: Backend) -> None:
+        """One tiny call, and what came of it. Raises CallError."""
         messages = (Message("user", "Say hello in one word."),)
         started = time.monotonic()
         reply = await backend.complete(Request(Address(0, 0), messages, seed=self._job.seed % 2**31))
         seconds, usage = time.monotonic() - started, reply.usage
         tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
-        return f"answered in {seconds:.2f} s, {tokens}: {reply.text[:60]!r}"
+        answered = f"answered in {seconds:.2f} s, {tokens}"
+        if reply.text.strip():
+            self._diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
+        else:
+            self._diagnosis.fail("call", f"{answered}: {_why_blank(reply)}", _REFUSED)
+
+
+def _why_blank(reply: Reply) -> str:
+    """What a person can do about an answer without a word."""
+    if reply.refusal:
+        return f"the service refuses: {reply.refusal[:200]}"
+    if reply.finish_reason == "length":
+        return "nothing but white space; all of max_tokens went into thoughts: raise it, or lower reasoning_effort"
+    return "nothing but white space; check the model's chat template, and whether it is a model for conversations"
 
 
 async def _describe_models(backend: Backend) -> str:

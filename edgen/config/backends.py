@@ -21,6 +21,12 @@ Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 EnvName = Annotated[str, Meta(pattern=r"^[A-Z_][A-Z0-9_]*\Z", max_length=64)]
 Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?\Z")]
 Text = Annotated[str, Meta(min_length=1)]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+ServiceTier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}\Z")]
+# Settings that not every provider has: `Provider.sends` names those that one does.
+OPTIONAL = ("reasoning_effort", "verbosity", "service_tier")
+# What a service calls the tier that its list prices are for.
+LISTED_TIERS = (None, "auto", "default", "standard")
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +51,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     A provider's own struct has `tag_field="type"` and its name as the tag. KNOBS are the keys that shape no answer.
     """
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price"})
+    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier"})
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's own default."""
@@ -57,6 +63,12 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
     """`auto` sends a seed made from the job's and the call's place; a number is sent as it is."""
+    reasoning_effort: Effort | None = None
+    """How much a model thinks before it answers, at services that can be told; null: the service's own default."""
+    verbosity: Literal["low", "medium", "high"] | None = None
+    """How much a model says, at services that can be told; null: the service's own default."""
+    service_tier: ServiceTier | None = None
+    """At which speed and price the service works, as it names them: `flex`, `priority`, …; it shapes no answer."""
     price: Price | None = None
     """What this model costs, where the shipped list does not know it or this host takes another price."""
     model: Text

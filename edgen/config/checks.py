@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from edgen.config.backends import BackendConfig, Price
+from edgen.config.backends import OPTIONAL, BackendConfig, Price
 from edgen.config.job import (
     MAX_ARMS,
     Job,
@@ -149,12 +149,22 @@ def _backend_problems(job: Job) -> list[Problem]:
                     "use the backend's max_tokens",
                 )
             )
-        own: list[Problem] = find("provider", backend.provider).problems(backend)
+        own = _unknown_settings(backend) + find("provider", backend.provider).problems(backend)
         problems += [Problem(f"$.backends.{role}.{problem.path}", problem.message) for problem in own]
         problems += _price_problems(f"$.backends.{role}.price", backend.price)
         if job.limits.max_cost is not None and backend.price is None:
             problems.append(Problem(f"$.backends.{role}.price", _price_needed(backend)))
     return problems
+
+
+def _unknown_settings(backend: BackendConfig) -> list[Problem]:
+    """What the backend's provider has no way to be told."""
+    sent = find("provider", backend.provider).sends
+    return [
+        Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
+        for name in OPTIONAL
+        if getattr(backend, name) is not None and name not in sent
+    ]
 
 
 def _price_problems(path: str, price: Price | None) -> list[Problem]:

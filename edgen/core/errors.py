@@ -154,6 +154,7 @@ class FailureKind(enum.StrEnum):
     TIMEOUT = "timeout"  # no answer in time, 408, 504
     CONNECTION = "connection"  # refused, reset, no such host, TLS
     BAD_RESPONSE = "bad_response"  # 200, but not what the format promises
+    BAD_OUTPUT = "bad_output"  # 500: the service cannot read what its own model wrote
     AUTHENTICATION = "authentication"  # 401, or a key that is missing or malformed
     PERMISSION = "permission"  # 403
     QUOTA = "quota"  # paid-for quota used up, billing
@@ -171,13 +172,20 @@ RETRYABLE = frozenset(
         FailureKind.TIMEOUT,
         FailureKind.CONNECTION,
         FailureKind.BAD_RESPONSE,
+        FailureKind.BAD_OUTPUT,
     }
 )
+_FEW = {FailureKind.BAD_OUTPUT: 2}  # attempts: the same prompt mostly meets the same end
 # Waiting cannot mend it, and the next call would meet the same: the run stops.
 FATAL = frozenset(
     {FailureKind.AUTHENTICATION, FailureKind.PERMISSION, FailureKind.QUOTA, FailureKind.NOT_FOUND}
 )
 # What is in neither concerns one request alone: its scenario fails and the run goes on.
+
+
+def most_attempts(kind: FailureKind, attempts: int) -> int:
+    """How many of so many attempts are worth making where the last one ended so."""
+    return min(attempts, _FEW.get(kind, attempts)) if kind in RETRYABLE else 1
 
 
 class CallError(Exception):

@@ -249,6 +249,7 @@ def _name(value: Any) -> str:
 _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
+    "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",
 }
 # What a pattern of msgspec's asks for, by its key.
 _SHAPES = {
@@ -261,7 +262,7 @@ _SHAPES = {
 
 def _worded(message: str, value: Any, path: str) -> str:
     """msgspec's sentence in the words of somebody who writes YAML."""
-    key = path.rsplit(".", 1)[-1]
+    key = path.rsplit(".", 1)[-1].partition("[")[0]
     private = _PRIVATE.get(key)
     if private is not None and isinstance(value, str):
         return private
@@ -287,7 +288,8 @@ def _worded(message: str, value: Any, path: str) -> str:
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
     shown = repr(value)
-    return message if len(shown) > 60 or isinstance(value, dict | list) else f"{message} (it is {shown})"
+    hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list)
+    return message if hidden else f"{message} (it is {shown})"
 
 
 def _plain_number(text: str) -> str | None:

@@ -177,6 +177,8 @@ _ADVICE = {
     FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
     FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the job.",
     FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and `extra_body`.",
+    FailureKind.BAD_OUTPUT: "The server cannot read what its own model wrote: look at its chat template and parser, "
+    "and give the model room with `max_tokens`.",
     FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it more context.",
 }
 

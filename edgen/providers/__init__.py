@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
 from edgen.core.registry import find
-from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
@@ -19,6 +22,22 @@ def provider_of(config: BackendConfig) -> Provider:
     """The provider of a backend. Raises PluginError."""
     found: Provider = find("provider", config.provider)
     return found
+
+
+def servers(config: BackendConfig) -> list[BackendConfig]:
+    """A configuration for each server, where a job names several of one model; else the one that there is."""
+    if not (more := getattr(config, "more_base_urls", ())):
+        return [config]
+    alone: Any = msgspec.structs.replace(config, more_base_urls=())
+    return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in more)]
+
+
+def key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
+    """All that one server is to be sent of what only its owner may give. Raises InputError for an address that is
+    none."""
+    provider = provider_of(config)
+    key = provider.key_request(config)
+    return ((key,) if key is not None else ()) + provider.header_requests(config)
 
 
 def make(
@@ -37,14 +56,20 @@ def make(
     nothing and gets no key. Raises ProviderError if a key is missing, InputError if it may not go there, if an extra
     is not installed or a value does not fit.
     """
-    provider, key = provider_of(config), Key()
-    if (request := provider.key_request(config)) is not None:
+    if len(several := servers(config)) > 1:
+        from edgen.providers.spread import SpreadBackend
+
+        options: dict[str, Any] = {"timeout": timeout, "connections": connections, "environ": environ}
+        return SpreadBackend([make(one, **options, consents=consents, silent=silent) for one in several])
+    (config,) = several
+    key = Key()
+    if requests := key_requests(config):
         from edgen.providers.keys import key_of
 
         if consents is None:
             consents = gather_consents(environ)
-        key = _PLACEHOLDER if silent else key_of(request, environ, consents)
-    return provider.create(config, key, Link(timeout, connections, environ))
+        key = _PLACEHOLDER if silent else key_of(requests, environ, consents)
+    return provider_of(config).create(config, key, Link(timeout, connections, environ))
 
 
 def make_batch_service(
@@ -61,6 +86,8 @@ def make_batch_service(
     way, after which a call or a transfer is given up as TIMEOUT. Raises InputError for a provider that has none, and
     where the extra is not installed.
     """
+    if len(servers(config)) > 1:
+        raise InputError("a batch goes to one server; leave more_base_urls out, or leave --via batch out.")
     service = batch_services(config).open(backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that what is missing is said before any work
@@ -77,4 +104,13 @@ def batch_services(config: BackendConfig) -> BatchServices:
     return services
 
 
-__all__ = ["PATIENCE", "Backend", "batch_services", "make", "make_batch_service", "provider_of"]
+__all__ = [
+    "PATIENCE",
+    "Backend",
+    "batch_services",
+    "key_requests",
+    "make",
+    "make_batch_service",
+    "provider_of",
+    "servers",
+]

@@ -45,19 +45,31 @@ class Backend(Protocol):
 
 
 class Key(NamedTuple):
-    """What is sent, None for nothing. `hint` says why a key that is there is not sent."""
+    """What a backend may send: `value`, None for nothing. `hint` says why a key that is there is not sent.
+
+    `variables` are the values that its headers name, by their variables; what may not go there is not among them.
+    `command` prints the key, in that environment; None where none does.
+    """
 
     value: str | None = None
     hint: str = ""
+    variables: Mapping[str, str] = {}
+    command: tuple[tuple[str, ...], Mapping[str, str]] | None = None
 
 
 class KeyRequest(NamedTuple):
-    """What a backend asks for: the variables that may hold its key, where it would go, whether it has to be there."""
+    """What a backend asks for: the variables that may hold its key, where it would go, whether it has to be there.
+
+    `header`: the header that wants it; empty for the service's own key. `command`: what prints it, in place of
+    variables.
+    """
 
     variables: tuple[str, ...]
     url: str
     service: str
     required: bool
+    header: str = ""
+    command: tuple[str, ...] = ()
 
 
 class Link(NamedTuple):
@@ -76,6 +88,7 @@ class Provider:
 
     name: str
     Config: type[BackendConfig]
+    sends: frozenset[str] = frozenset()  # those of the optional settings that it has, see config.backends
     simulated = False  # whether its answers are made up, and free
     instead_of_batches = ""  # what somebody can do who wants batches, where it has none
 
@@ -90,6 +103,10 @@ class Provider:
     def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
         """The key that the backend asks for, None for none. Raises InputError for an address that is none."""
         return None
+
+    def header_requests(self, config: Any) -> tuple[KeyRequest, ...]:  # noqa: ARG002
+        """The values that its headers ask for, besides the key."""
+        return ()
 
     @property
     def batches(self) -> BatchServices | None:

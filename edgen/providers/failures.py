@@ -28,6 +28,8 @@ MAX_WAIT = 3600.0  # seconds: a server that asks for more is obeyed up to here
 SECRET = 4  # a key shorter than this many characters is a placeholder, not a secret
 WORD = 12  # a key shorter than this many characters may be a word that a model writes
 
+# What stands in no message and no reply: keys, and whatever else of a call is nobody's business.
+Secrets = tuple[str, ...]
 T = TypeVar("T")
 
 
@@ -42,24 +44,30 @@ def scrub(text: str) -> str:
     return text
 
 
-def clean_message(text: str, key: str | None = None) -> str:
-    """A server's words as one printable line of at most MAX_MESSAGE characters, without `key`."""
+def clean_message(text: str, secrets: Secrets = ()) -> str:
+    """A server's words as one printable line of at most MAX_MESSAGE characters, without `secrets`."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_PAGE]).split())
-    if key is not None and len(key) >= SECRET:
-        line = line.replace(key, "[key]")  # before the cut, which could leave half of it
+    for secret in secrets:
+        if len(secret) >= SECRET:
+            line = line.replace(secret, "[key]")  # before the cut, which could leave half of it
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
 
 
-def without_key(reply: Reply, key: str | None) -> Reply:
-    """`reply` with "[key]" wherever one of its texts holds `key`: some servers echo what they were sent.
+def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
+    """`reply` with "[key]" wherever one of its texts holds one of `secrets`: some servers echo what they were sent.
 
     A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word.
     """
-    if key is None or len(key) < WORD:
-        return reply
-    texts = {"text": reply.text, "refusal": reply.refusal, "model": reply.model}
-    echoes = {name: text.replace(key, "[key]") for name, text in texts.items() if text and key in text}
-    return msgspec.structs.replace(reply, **echoes) if echoes else reply
+    for secret in secrets:
+        if len(secret) < WORD:
+            continue
+        texts = {"text": reply.text, "refusal": reply.refusal, "model": reply.model}
+        echoes = {
+            name: text.replace(secret, "[key]") for name, text in texts.items() if text and secret in text
+        }
+        if echoes:
+            reply = msgspec.structs.replace(reply, **echoes)
+    return reply
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
@@ -175,7 +183,7 @@ def call_error(
     *,
     classify: Classify,
     now: float,
-    key: str | None = None,
+    secrets: Secrets = (),
 ) -> CallError:
     """The CallError that an answer stands for which is no success.
 
@@ -185,7 +193,7 @@ def call_error(
     error = read_error(body)
     if 200 <= status < 300:
         if error is None:
-            words = clean_message(_plain(body), key) or "nothing at all"
+            words = clean_message(_plain(body), secrets) or "nothing at all"
             return CallError(
                 FailureKind.BAD_RESPONSE, clean_message(f"the answer is no reply: {words}"), status=status
             )
@@ -196,7 +204,7 @@ def call_error(
         message = f"moved to {headers.get('Location', 'another address')}; put that into base_url"
     return CallError(
         classify(status, error),
-        clean_message(message, key) or "the service gave no reason",
+        clean_message(message, secrets) or "the service gave no reason",
         status=status,
         retry_after=retry_after(headers, error.details, now),
     )

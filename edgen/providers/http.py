@@ -26,8 +26,9 @@ from yarl import URL
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Reply
-from edgen.providers.base import MAX_ANSWER, Key, KeyRequest, Link
-from edgen.providers.failures import Classify, add_hint, call_error, clean_message, without_key
+from edgen.providers.base import MAX_ANSWER, KeyRequest, Link
+from edgen.providers.credentials import Credentials
+from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
 
 # What comes up before a byte of the request has gone out.
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
@@ -135,14 +136,14 @@ def _only_200(status: int, _body: bytes) -> bool:
 class Http:
     """One attempt at a time over one session, which is opened in the loop of the first call.
 
-    `headers` go with every call. No message holds the key. `now` is the clock that HTTP dates are held against.
+    `credentials` go with every call; where they can be renewed, a 401 renews them, and the attempt is made again. No
+    message holds their secrets. `now` is the clock that HTTP dates are held against.
     """
 
     def __init__(
         self,
         base: URL,
-        headers: Mapping[str, str],
-        key: Key,
+        credentials: Credentials,
         link: Link,
         classify: Classify,
         *,
@@ -151,16 +152,19 @@ class Http:
         self._place = f"{base.host}:{base.port}"
         self._options = proxy_for(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
-        # Not the session's own headers: aiohttp shows those to a proxy, key and all. Compressed
-        # bodies, which aiohttp would unpack in a thread, are not asked for.
-        self._headers = CIMultiDict(
-            {"Accept-Encoding": "identity", "Content-Type": "application/json", **password, **headers}
-        )
-        self._key = key
+        # Compressed bodies, which aiohttp would unpack in a thread, are not asked for.
+        self._common = {"Accept-Encoding": "identity", "Content-Type": "application/json", **password}
+        self._headers: tuple[Mapping[str, str], CIMultiDict[str]] | None = None
+        self._credentials = credentials
         self._link = link
         self._classify = classify
         self._now = now
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def secrets(self) -> Secrets:
+        """What no message may hold."""
+        return self._credentials.secrets
 
     async def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> bytes:
         """The body of what `answers` takes for an answer to one POST: of a 200, unless told otherwise.
@@ -175,17 +179,39 @@ class Http:
 
     def bad(self, body: bytes) -> CallError:
         """The CallError for the body of a 200 that is not what the format promises."""
-        return call_error(200, {}, body, classify=self._classify, now=self._now(), key=self._key.value)
+        return call_error(200, {}, body, classify=self._classify, now=self._now(), secrets=self.secrets)
 
-    def without_key(self, reply: Reply) -> Reply:
-        """`reply` with the key, should the server echo it, out of its texts."""
-        return without_key(reply, self._key.value)
+    def without_secrets(self, reply: Reply) -> Reply:
+        """`reply` without the secrets that the server may have echoed."""
+        return without_secrets(reply, self.secrets)
 
     async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
+        used = await self._credentials.current()
+        status, headers, answer = await self._send(method, url, body, used)
+        if status == 401 and await self._credentials.renewed(used):
+            used = await self._credentials.current()
+            status, headers, answer = await self._send(method, url, body, used)
+        if answers(status, answer):
+            return answer
+        raise self._credentials.explain(
+            call_error(
+                status, headers, answer, classify=self._classify, now=self._now(), secrets=self.secrets
+            )
+        )
+
+    async def _send(
+        self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of an answer, whatever it is. Raises CallError where there is none."""
         session = self._session or self._open()
         try:
             response = await session.request(
-                method, url, data=body, headers=self._headers, allow_redirects=False, **self._options
+                method,
+                url,
+                data=body,
+                headers=self._headers_with(credentials),
+                allow_redirects=False,
+                **self._options,
             )
             try:
                 answer = await _read(response)
@@ -194,19 +220,15 @@ class Http:
         except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
             kind, message = explain_failure(error, self._place, self._link.timeout)
             raise CallError(
-                kind, clean_message(message, self._key.value), unsent=isinstance(error, _NOT_CONNECTED)
+                kind, clean_message(message, self.secrets), unsent=isinstance(error, _NOT_CONNECTED)
             ) from None
-        if answers(response.status, answer):
-            return answer
-        refused = call_error(
-            response.status,
-            response.headers,
-            answer,
-            classify=self._classify,
-            now=self._now(),
-            key=self._key.value,
-        )
-        raise add_hint(refused, self._key.hint)
+        return response.status, response.headers, answer
+
+    def _headers_with(self, credentials: Mapping[str, str]) -> CIMultiDict[str]:
+        """The headers of a call. They are not the session's own: aiohttp shows those to a proxy, key and all."""
+        if self._headers is None or self._headers[0] is not credentials:
+            self._headers = (credentials, CIMultiDict({**self._common, **credentials}))
+        return self._headers[1]
 
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
@@ -224,16 +246,14 @@ class Http:
 
 
 class HttpBackend:
-    """What backends over HTTP share. `headers`: of every call, the key among them."""
+    """What backends over HTTP share."""
 
-    def __init__(
-        self, config: Any, key: Key, link: Link, headers: Mapping[str, str], classify: Classify
-    ) -> None:
+    def __init__(self, config: Any, credentials: Credentials, link: Link, classify: Classify) -> None:
         self.base = base_address(config.base_url)
-        self.key = key
+        self.credentials = credentials
         self.model: str = config.model
         self.identity = {**describe_config(config), "base_url": str(self.base).rstrip("/")}
-        self._http = Http(self.base, headers, key, link, classify)
+        self._http = Http(self.base, credentials, link, classify)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r}, base_url={self.identity['base_url']!r})"

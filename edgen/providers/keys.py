@@ -1,4 +1,4 @@
-"""The key that goes with a backend's calls: which variable holds it, and whether it may go where the calls go.
+"""The keys that go with a backend's calls: which variables hold them, and whether they may go where the calls go.
 
 `edgen.providers.trust` decides about the pair of variable and host; the adapters are handed what came of that and look
 up nothing themselves.
@@ -12,7 +12,15 @@ from collections.abc import Mapping, Sequence
 
 from edgen.core.errors import InputError, ProviderError
 from edgen.providers.base import Key, KeyRequest
-from edgen.providers.trust import Allowed, Consents, NoKey, Refused, decide_trust, is_anothers
+from edgen.providers.trust import (
+    Allowed,
+    Consents,
+    NoKey,
+    Refused,
+    decide_trust,
+    is_anothers,
+    write_command,
+)
 
 log = logging.getLogger("edgen")
 
@@ -20,8 +28,11 @@ log = logging.getLogger("edgen")
 def judge_key(
     ask: KeyRequest, environ: Mapping[str, str], consents: Consents
 ) -> tuple[str, Allowed | NoKey | Refused] | None:
-    """The variable whose key would go there, and whether it may; None where there is no key. What is plainly
-    another service's secret is refused whether it is set or not."""
+    """The variable whose key would go there (see `trust`: it may be a command), and whether it may; None where there
+    is no key. What is plainly another service's secret is refused whether it is set or not."""
+    if ask.command:
+        command = write_command(ask.command)
+        return command, decide_trust(command, ask.url, consents)
     for name in ask.variables:
         if environ.get(name, "").strip() or is_anothers(name):
             decision = decide_trust(name, ask.url, consents)
@@ -30,17 +41,41 @@ def judge_key(
     return None
 
 
-def key_of(request: KeyRequest, environ: Mapping[str, str], consents: Consents) -> Key:
-    """The key for a backend's calls. Raises ProviderError where one is needed and not set, InputError where it may
-    not be sent."""
-    found = judge_key(request, environ, consents)
-    if found is not None:
-        match found[1]:
-            case Refused(sentence):
+def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents: Consents) -> Key:
+    """All that a backend may send of what it asks for. Raises ProviderError where something is needed and not set,
+    InputError where it may not be sent."""
+    key = Key()
+    for request in requests:
+        found = judge_key(request, environ, consents)
+        match found:
+            case (_, Refused(sentence)):
                 raise InputError(sentence)
-            case NoKey(hint):
-                return Key(None, hint)
-    return Key(find_key(request.variables, environ, service=request.service, required=request.required))
+            case (_, NoKey(hint)):
+                key = key._replace(hint="; ".join(filter(None, (key.hint, hint))))
+            case _ if request.command:
+                key = key._replace(command=(request.command, environ))
+            case _ if request.header:
+                key = key._replace(variables={**key.variables, **_value_of(request, environ)})
+            case _:
+                value = find_key(
+                    request.variables, environ, service=request.service, required=request.required
+                )
+                key = key._replace(value=value)
+    return key
+
+
+def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variable that a header names, with its value; nothing where it may be left out."""
+    (name,) = request.variables
+    value = environ.get(name, "").strip()
+    if not value and request.required:
+        raise ProviderError(
+            f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is not set: "
+            f"export {name}=…"
+        )
+    if not (value.isascii() and value.isprintable()):
+        raise ProviderError(f"{name} holds characters that no header has: set it again to the key alone.")
+    return {name: value} if value else {}
 
 
 def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, required: bool) -> str | None:
@@ -79,3 +114,26 @@ def _reads_as_name(name: str) -> bool:
     if len(name) > 30 or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
         return False
     return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
+
+
+# --- keys in clear text --------------------------------------------------------------------------
+
+# Headers whose values are keys, by their names.
+_KEY_NAMES = re.compile(
+    r"(?i)authorization|api-?key|(^|[-_.])(auth|key|token|secret|password|passwd|credential|cookie|signature)s?($|[-_.])"
+)
+# What begins like a key of a well-known service, and what is as long and as mixed as no word is.
+_KEY_BEGINS = re.compile(
+    r"(?i:\b(bearer|basic|token)\s+\S)|\b(sk|rk|gsk|xai|hf|nvapi|csk|ghp|eyJ|AIza|ya29)[-_.A-Za-z0-9]{12,}"
+)
+_MIXED = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{30,}")
+
+
+def reads_as_key(text: str) -> bool:
+    """Whether a text looks like a key: what may be one is not written down."""
+    return _KEY_BEGINS.search(text) is not None or _MIXED.search(text) is not None
+
+
+def names_a_key(name: str) -> bool:
+    """Whether what goes by this name, a header's or a parameter's, is a key."""
+    return _KEY_NAMES.search(name) is not None

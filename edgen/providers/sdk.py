@@ -14,7 +14,7 @@ import json
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.extras import install_command
-from edgen.providers.base import MAX_ANSWER, Key
+from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import OversizedError, is_id
-from edgen.providers.failures import Classify, add_hint, call_error, clean_message
+from edgen.providers.credentials import Credentials
+from edgen.providers.failures import Classify, call_error, clean_message
 from edgen.providers.http import proxy_for
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def load_sdk(name: str, kind: str) -> ModuleType:
 
 
 class SdkCalls:
-    """A service as the calls to it are explained: where it is, its key, how it words its errors."""
+    """A service as the calls to it are explained: where it is, its keys, how it words its errors."""
 
-    def __init__(self, base: URL, key: Key, classify: Classify, errors: tuple[str, str]) -> None:
-        self.key = key
+    def __init__(
+        self, base: URL, credentials: Credentials, classify: Classify, errors: tuple[str, str]
+    ) -> None:
+        self.credentials = credentials
         self.name = f"{base.host}:{base.port}"
         self._classify = classify
         self._errors = errors  # the module and the name of the SDK's own, the root of its tree
@@ -72,10 +75,9 @@ class SdkCalls:
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
         """The CallError that an answer stands for which is no success, in HTTP or in a line."""
-        found = call_error(
-            status, headers, body, classify=self._classify, now=time.time(), key=self.key.value
-        )
-        return add_hint(found, self.key.hint)
+        secrets = self.credentials.secrets
+        found = call_error(status, headers, body, classify=self._classify, now=time.time(), secrets=secrets)
+        return self.credentials.explain(found)
 
     def read_id(self, name: object) -> str:
         """The id that the service gave something. Raises CallError if it is none."""
@@ -125,10 +127,12 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
     if isinstance(status, int):  # google-genai's APIError without its answer
         return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
     under = error.__cause__  # openai wraps what its HTTP client raises
+    if isinstance(under, CallError):  # there is no key to send
+        return under
     cause = under if isinstance(under, _transport()) else error
     kind, message = _broken(cause, place.name)
     told = OversizedError if isinstance(cause, TooLargeError) else CallError
-    return told(kind, clean_message(message, place.key.value))
+    return told(kind, clean_message(message, place.credentials.secrets))
 
 
 def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
@@ -208,23 +212,36 @@ def limit_answer(size: int) -> Iterator[None]:
 
 
 def http_client(
-    base: URL, key: str | None, environ: Mapping[str, str], patience: float
+    base: URL, credentials: Credentials, environ: Mapping[str, str], patience: float
 ) -> httpx2.AsyncClient:
     """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up. `patience`: seconds
     without a byte; how long a whole request may take is the caller's to say.
 
-    Only a GET follows a redirect, as Google's downloads need, and the key does not go along to another address.
+    Only a GET follows a redirect, as Google's downloads need, and no key goes along to another address.
     Raises InputError for a proxy that cannot be used.
     """
     import httpx2
 
     home = (base.scheme, base.host, base.port)
 
-    async def leave_the_key(request: httpx2.Request) -> None:
+    async def sign(request: httpx2.Request) -> None:
+        headers = await credentials.current()
+        for name in ("Authorization", "x-goog-api-key", *headers):
+            request.headers.pop(name, None)
         url = URL(str(request.url))
-        if key is None or (url.scheme, url.host, url.port) != home:
-            for name in ("Authorization", "x-goog-api-key"):
-                request.headers.pop(name, None)
+        if (url.scheme, url.host, url.port) == home:
+            request.headers.update(headers)
+
+    class Renewing(httpx2.Auth):
+        """A refused key is renewed where it can be, and the call made again."""
+
+        async def async_auth_flow(
+            self, request: httpx2.Request
+        ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            used = await credentials.current()
+            answer = yield request
+            if answer.status_code == 401 and await credentials.renewed(used):
+                yield request
 
     class Bounded(httpx2.AsyncByteStream):
         """The bytes of an answer as they come, no more than may be read."""
@@ -260,5 +277,6 @@ def http_client(
         verify=ssl.create_default_context() if base.scheme == "https" else True,  # the system's, as online
         follow_redirects=True,
         timeout=httpx2.Timeout(patience, connect=min(patience, 60.0)),
-        event_hooks={"request": [leave_the_key], "response": [stay]},
+        auth=Renewing(),
+        event_hooks={"request": [sign], "response": [stay]},
     )

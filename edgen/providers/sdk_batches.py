@@ -40,8 +40,8 @@ class SdkBatches:
     ) -> None:
         self._backend = backend
         self._base = backend.base
-        self._key = backend.key.value
-        self._calls = SdkCalls(backend.base, backend.key, classify, errors)
+        self._credentials = backend.credentials
+        self._calls = SdkCalls(backend.base, backend.credentials, classify, errors)
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that hold lines, by what their batches say
@@ -51,7 +51,7 @@ class SdkBatches:
 
     @cached_property
     def _http(self) -> httpx2.AsyncClient:
-        return http_client(self._base, self._key, self._environ, self._patience)
+        return http_client(self._base, self._credentials, self._environ, self._patience)
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """How a batch stands."""

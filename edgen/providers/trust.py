@@ -4,14 +4,19 @@ A provider's key goes to that provider's own https hosts: `hosts.yaml` lists the
 needs the user's consent, which a job cannot give: it comes from the command line, from the environment or from the
 user's own file. A server on this machine gets no key without consent, and the call is made without one. Over plain
 http, no key leaves this machine. Names that plainly belong to other services go nowhere unless the user typed them.
+
+A command that prints a key is a program that the job would run: without consent to that very command it is not.
+Where the name of a variable stands, a command is written behind a "!", as a shell would take it.
 """
 
 from __future__ import annotations
 
 import functools
 import ipaddress
+import json
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +32,7 @@ _ADDRESS = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 # Variables that hold other services' secrets, by their usual names.
 _ANOTHERS = re.compile(
-    r"AWS_.*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
+    r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
     r"|(?:DJANGO_|FLASK_)?SECRET_KEY|SESSION_SECRET|JWT_.*|SSH_.*|SSHPASS|GPG_.*|VAULT_.*|OP_SERVICE_ACCOUNT_TOKEN"
     r"|GH_TOKEN|GITHUB_.*|GITLAB_.*|BITBUCKET_.*|CI_JOB_TOKEN|CIRCLE_TOKEN|ACTIONS_.*|NPM_TOKEN|NODE_AUTH_TOKEN|PYPI_.*|TWINE_.*"
     r"|UV_PUBLISH_.*|CARGO_REGISTRY_.*|DOCKER_.*|KUBE.*|TF_TOKEN_.*|HEROKU_.*|DIGITALOCEAN_.*|SENTRY_.*|DATADOG_.*|DD_API_KEY"
@@ -91,8 +96,8 @@ def _host(text: str) -> str | None:
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """A key may go to a host. No port: to any of its ports. No variable: whichever the job names. `typed`: it was
-    given on the command line, or in answer to a question."""
+    """A key may go to a host. No port: to any of its ports. No variable: whichever the job names, but no command.
+    `typed`: it was given on the command line, or in answer to a question."""
 
     host: str
     port: int | None
@@ -107,8 +112,9 @@ class Consents(msgspec.Struct, frozen=True):
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
     def cover(self, variable: str, place: Place) -> bool:
-        """Whether the key in a variable may go to a place."""
-        return any(one.variable in (None, variable) and _meant(one, place) for one in self.given)
+        """Whether the key in a variable, or printed by a command, may go to a place."""
+        meant = (variable,) if is_command(variable) else (variable, None)
+        return any(one.variable in meant and _meant(one, place) for one in self.given)
 
     def name(self, variable: str, place: Place) -> bool:
         """Whether the user typed that very pair."""
@@ -131,7 +137,7 @@ def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Co
     """
     file = consent_file(environ)
     given = [_consent(text, "--trust-host", typed=True) for text in typed]
-    given += [_consent(text, VARIABLE) for text in re.split(r"[\s,]+", environ.get(VARIABLE, "")) if text]
+    given += [_consent(text, VARIABLE) for text in _split_words(environ.get(VARIABLE, ""))]
     if file is None:
         return Consents(tuple(given))
     return Consents((*given, *_read_file(file)), file)
@@ -162,18 +168,51 @@ def _read_file(file: Path) -> list[Consent]:
     return read_consents(read_text(file, _ConsentError), str(file)) if there else []
 
 
+def _split_words(text: str) -> list[str]:
+    """Words with blanks or commas between them; in quotes, as a command needs, they may hold some."""
+    if not re.search("['\"]", text):
+        return [word for word in re.split(r"[\s,]+", text) if word]
+    words = shlex.shlex(text, posix=True)
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r\n,", True, ""
+    try:
+        return list(words)
+    except ValueError:
+        raise UsageError(f"{VARIABLE}: a quotation mark is not closed.") from None
+
+
+def is_command(variable: str) -> bool:
+    """Whether what stands in a variable's place is a command."""
+    return variable.startswith("!")
+
+
+def write_command(command: Sequence[str]) -> str:
+    """A command in a variable's place."""
+    return f"!{shlex.join(command)}"
+
+
+def _read_variable(text: str) -> str | None:
+    """The name of a variable, or a command in its one form; None for what is neither."""
+    if not is_command(text):
+        return text if _NAME.fullmatch(text) else None
+    try:
+        return write_command(shlex.split(text[1:])) if text[1:].strip() else None
+    except ValueError:
+        return None
+
+
 def _consent(text: str, source: str, *, typed: bool = False) -> Consent:
-    where, equals, variable = text.strip().partition("=")
+    where, equals, given = text.strip().partition("=")
+    variable = _read_variable(given)
     bare = where if where.startswith("[") or where.count(":") < 2 else f"[{where}]"  # an IPv6 address
     place = place_of(f"https://{bare}")
-    if place is None or "/" in where or (equals and not _NAME.fullmatch(variable)):
+    if place is None or "/" in where or (equals and variable is None):
         shown = f" {where!r}" if place is None else ""
         raise UsageError(
             f"{source}{shown}: expected HOST or HOST=VARIABLE, the name of a host and the name of the variable that "
             "holds its key, as in llm.example.org=MY_KEY or 127.0.0.1=MY_KEY."
         )
     port = place.port if re.search(r":\d+$", bare) else None
-    return Consent(place.host, port, variable or None, typed)
+    return Consent(place.host, port, variable, typed)
 
 
 class _ConsentError(FileError):
@@ -203,11 +242,12 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey | Refused:
-    """Whether the key in `variable` goes with calls to `url`. Reads no key, asks nobody."""
-    place = place_of(url)
+    """Whether the key in `variable` goes with calls to `url`; in its place there may be a command. Reads no key, runs
+    nothing, asks nobody."""
+    place, key = place_of(url), name_key(variable)
     if place is None:
         return Refused(
-            f"the key in {variable} is not sent, because the job's address is no plain one: it takes a host and a "
+            f"{key} is not sent, because the job's address is no plain one: it takes a host and a "
             "path, as in https://llm.example.org/v1."
         )
     if is_anothers(variable) and not consents.name(variable, place):
@@ -218,7 +258,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         )
     if not place.secure and not place.loopback:
         return Refused(
-            f"the key in {variable} is not sent to {place.name} over plain http, where anybody on the way can read "
+            f"{key} is not sent to {place.name} over plain http, where anybody on the way can read "
             "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that is not "
             "set (api_key_env: NO_KEY)."
         )
@@ -226,30 +266,55 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         place.secure and place.port == 443 and _is_own(variable, place.host)
     ):
         return Allowed(place)
-    pair = f"{place.name}={variable}"
-    ways = (
-        f"--trust-host {pair}, with {VARIABLE}={pair} in the environment, or with the line `- {pair}` in "
-        f"{consents.file}"
-    )
+    ways = _ways(variable, place, consents.file)
     if place.loopback:
-        return NoKey(f"the key in {variable} is not sent to {place.name}; it would be with {ways}")
+        return NoKey(f"{key} is not sent to {place.name}; it would be with {ways}")
+    if is_command(variable):
+        return Refused(
+            f"the job wants to run a command and to send {place.name} {key}. If you want that, say so with {ways}.",
+            place,
+        )
     return Refused(
-        f"the job wants the key in {variable} sent to {place.name}, which is not known to be its provider. If it "
+        f"the job wants {key} sent to {place.name}, which is not known to be its provider. If it "
         f"is, say so with {ways}.",
         place,
     )
 
 
+def name_key(variable: str) -> str:
+    """The key in a variable, or that a command prints, in words."""
+    return f"what `{variable[1:]}` prints" if is_command(variable) else f"the key in {variable}"
+
+
+def _ways(variable: str, place: Place, file: Path) -> str:
+    """How consent is given."""
+    pair = f"{place.name}={variable}"
+    line = f"with the line `- {line_of(pair)}` in {file}"
+    if is_command(variable):
+        return f"--trust-host {shlex.quote(pair)}, or {line}"
+    return f"--trust-host {pair}, with {VARIABLE}={pair} in the environment, or {line}"
+
+
+def line_of(pair: str) -> str:
+    """A pair of host and variable as the user's file has it: YAML, in quotes where it needs them."""
+    return json.dumps(pair) if is_command(pair.partition("=")[2]) else pair
+
+
 def is_anothers(variable: str) -> bool:
     """Whether a variable plainly holds another service's secret, by its name."""
-    return _ANOTHERS.fullmatch(variable) is not None
+    return not is_command(variable) and _ANOTHERS.fullmatch(variable) is not None
 
 
 def _is_own(variable: str, host: str) -> bool:
-    return any(
-        host == own or (own.startswith("*.") and host.endswith(own[1:]))
-        for own in _own_hosts().get(variable, ())
-    )
+    return any(_is_below(host, own) for own in _own_hosts().get(variable, ()))
+
+
+def _is_below(host: str, own: str) -> bool:
+    """Whether a host is meant by a line of the table. A "*" in the middle stands for one label."""
+    if own.startswith("*."):
+        return host.endswith(own[1:])
+    labels, listed = host.split("."), own.split(".")
+    return len(labels) == len(listed) and all(b in ("*", a) for a, b in zip(labels, listed, strict=True))
 
 
 class _Service(msgspec.Struct, frozen=True, kw_only=True):

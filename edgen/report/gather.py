@@ -189,9 +189,10 @@ def _portable_job(path: Path) -> str:
     job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
-            if backend.get("extra_body"):
-                # What a service is told beside the usual may be meant for nobody else's eyes.
-                backend["extra_body"] = dict.fromkeys(backend["extra_body"], LEFT_OUT)
+            for key in ("extra_body", "headers"):
+                if backend.get(key):
+                    # What a service is told beside the usual may be meant for nobody else's eyes.
+                    backend[key] = dict.fromkeys(backend[key], LEFT_OUT)
     return yaml.safe_dump(
         {key: value for key, value in job.items() if key != "resolved"},
         sort_keys=False,

@@ -14,7 +14,7 @@ from edgen.providers.base import Backend, Key, Link, Provider
 class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "latency_ms"})
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}
 
     model: Text = "edgen-simulator"
     """What records call it."""

@@ -14,6 +14,7 @@ from edgen.core.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.core.values import Reply, Usage
 from edgen.providers import make
 from edgen.providers.failures import ErrorBody
+from edgen.providers.gemini import PROVIDER
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.gemini.online import classify, model_path, read_reply
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
@@ -52,6 +53,45 @@ async def ask(it: Any, *texts: str, **more: Any) -> Reply:
 
 
 # --- what is sent --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("gemini-3-pro-preview", "low", {"thinkingLevel": "LOW"}),
+        ("gemini-3-flash", "minimal", {"thinkingLevel": "MINIMAL"}),
+        ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
+        ("models/gemini-2.5-pro", "high", {"thinkingBudget": 24576}),
+    ],
+)
+def test_effort_and_tier_are_sent_in_gemini_s_own_way(model: str, effort: Any, sent: dict[str, Any]) -> None:
+    config = GeminiConfig(model=model, reasoning_effort=effort, service_tier="flex", seed="auto")
+    assert not PROVIDER.problems(config)
+    it: Any = make(config, timeout=1, connections=1, environ={"GEMINI_API_KEY": KEY})
+    body = json.loads(it.body(request(seed=5)))
+    assert body["generationConfig"] == {"thinkingConfig": sent, "seed": 5}
+    assert body["serviceTier"] == "flex"
+    assert "service_tier" not in it.identity
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"model": "gemini-3-pro", "reasoning_effort": "none"},
+            "gemini-3-pro has minimal, low, medium, high, xhigh",
+        ),
+        (
+            {"model": "gemini-2.5-pro", "reasoning_effort": "max"},
+            "gemini-2.5-pro has none, minimal, low, medium, high",
+        ),
+        ({"model": "gemini-3-pro", "service_tier": "scale"}, "the Gemini API has standard, flex, priority"),
+    ],
+)
+def test_what_gemini_cannot_be_told_is_a_sentence(settings: dict[str, Any], said: str) -> None:
+    (problem,) = PROVIDER.problems(GeminiConfig(**settings))
+    assert problem.path in settings
+    assert problem.message == said
 
 
 async def test_the_least_that_is_sent(fake: FakeServer) -> None:
@@ -325,7 +365,10 @@ def test_errors_have_their_kind(status: int, error: ErrorBody, kind: FailureKind
 
 
 def test_the_table_meets_every_kind_that_an_answer_can_have() -> None:
-    assert {kind for *_, kind in KINDS} == set(FailureKind) - {FailureKind.BAD_RESPONSE}
+    assert {kind for *_, kind in KINDS} == set(FailureKind) - {
+        FailureKind.BAD_RESPONSE,
+        FailureKind.BAD_OUTPUT,
+    }
 
 
 LATER = {

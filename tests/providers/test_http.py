@@ -14,6 +14,7 @@ from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.providers.base import Key, Link
+from edgen.providers.credentials import Credentials
 from edgen.providers.failures import MAX_MESSAGE, ErrorBody, kind_of_status
 from edgen.providers.http import (
     MAX_ANSWER,
@@ -39,8 +40,7 @@ def by_status(status: int, error: ErrorBody) -> FailureKind:
 def make(url: str, *, timeout: float = 5.0, environ: dict[str, str] | None = None) -> Http:
     return Http(
         URL(url),
-        {"Authorization": f"Bearer {KEY}"},
-        Key(KEY),
+        Credentials(Key(KEY), lambda key: {"Authorization": f"Bearer {key}"}),
         Link(timeout, 4, environ or {}),
         by_status,
         now=lambda: NOW,

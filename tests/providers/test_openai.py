@@ -15,7 +15,7 @@ from edgen.core.values import Reply, Usage
 from edgen.providers import make
 from edgen.providers.failures import ErrorBody
 from edgen.providers.openai.config import OpenAIConfig
-from edgen.providers.openai.online import classify, parameters, read_reply
+from edgen.providers.openai.online import classify, read_reply, room_field
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 
 KEY = "sk-0123456789abcdef"
@@ -111,7 +111,7 @@ async def test_seeds(fake: FakeServer, seed: Any, extra: dict[str, Any], sent: i
     ],
 )
 def test_openai_itself_takes_another_name_for_max_tokens(url: str, name: str) -> None:
-    assert parameters(OpenAIConfig(model="m", base_url=url, max_tokens=10), 2) == {name: 20}
+    assert room_field(OpenAIConfig(model="m", base_url=url)) == name
 
 
 async def test_extra_body_can_rename_the_model_on_the_wire(fake: FakeServer) -> None:
@@ -300,6 +300,14 @@ KINDS = [
     (503, E("Loading model", type="unavailable_error"), FailureKind.OVERLOADED),
     (529, E("overloaded"), FailureKind.OVERLOADED),
     (500, E("The server had an error"), FailureKind.SERVER_ERROR),
+    (500, E("Failed to parse input at pos 0: <|channel|>", code="500"), FailureKind.BAD_OUTPUT),
+    (
+        500,
+        E("The model produced output that does not match the expected peg-native format"),
+        FailureKind.BAD_OUTPUT,
+    ),
+    (500, E("error parsing tool call: raw='x', err=invalid", type="api_error"), FailureKind.BAD_OUTPUT),
+    (400, E("Failed to parse input at pos 3: the request's own grammar"), FailureKind.BAD_REQUEST),
     (502, E("Bad Gateway"), FailureKind.SERVER_ERROR),
     (409, E("conflict"), FailureKind.SERVER_ERROR),
     (408, E("timeout"), FailureKind.TIMEOUT),
@@ -345,6 +353,28 @@ async def test_failures_over_the_wire(fake: FakeServer, script: Answer, kind: Fa
     assert said in caught.value.message
     assert KEY not in repr(caught.value)
     assert len(fake.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"choices": [{"message": {"content": "hi"}, "finish_reason": "tired"}]}, "does not know (tired)"),
+        ({"usage": {}}, "counts no tokens; under a budget"),
+        ({"usage": {"prompt_tokens": 3}}, "counts no tokens; under a budget"),
+        ({"choices": [{"message": {"content": "hi"}, "finish_reason": "tool_calls"}]}, None),
+        ({"usage": None}, None),
+    ],
+)
+async def test_what_is_odd_about_answers_is_said_once_and_the_answers_are_kept(
+    fake: FakeServer, caplog: pytest.LogCaptureFixture, change: dict[str, Any], said: str | None
+) -> None:
+    fake.says(answer(COMPLETION | change))
+    it = backend(fake)
+    texts = [(await it.complete(request())).text for _ in range(3)]
+    await it.aclose()
+    assert texts == ["hi"] * 3
+    assert len(caplog.messages) == (said is not None)
+    assert said is None or said in caplog.text
 
 
 # --- models --------------------------------------------------------------------------------------

@@ -16,10 +16,14 @@ from edgen.core.files import write_whole
 from edgen.providers.trust import (
     Allowed,
     Consents,
+    NoKey,
     Place,
     Refused,
     consent_file,
     gather_consents,
+    is_command,
+    line_of,
+    name_key,
     read_consents,
 )
 
@@ -50,17 +54,18 @@ class Trust:
         return self.consents
 
     def _settle(self, config: BackendConfig) -> None:
-        from edgen.providers import provider_of
+        from edgen.providers import key_requests, servers
 
-        wanted = provider_of(config).key_request(config)
-        if wanted is None:
-            return
-        from edgen.providers.keys import judge_key
+        if wanted := [request for one in servers(config) for request in key_requests(one)]:
+            from edgen.providers.keys import judge_key
 
-        found = judge_key(wanted, self.environ, self.consents)
-        if found is None:
-            return
-        variable, decision = found
+            for request in wanted:
+                found = judge_key(request, self.environ, self.consents)
+                if found is not None:
+                    self._settle_pair(*found)
+
+    def _settle_pair(self, variable: str, decision: Allowed | NoKey | Refused) -> None:
+        """Ask and tell about one pair of variable and place. Raises InputError where the key may not go there."""
         if isinstance(decision, Refused):
             if decision.place is None or self._confirm is None:
                 raise InputError(decision.sentence)
@@ -68,16 +73,19 @@ class Trust:
             decision = Allowed(decision.place)
         if (
             isinstance(decision, Allowed)
-            and (text := f"{variable} goes to {decision.place.name}") not in self._told
+            and (text := f"{name_key(variable)} goes to {decision.place.name}.") not in self._told
         ):
             self._told.add(text)
-            self.tell(f"the key in {text}.")
+            self.tell(text)
 
     def _ask(self, variable: str, place: Place, sentence: str, confirm: Callable[[str], bool]) -> None:
         """Ask a person, and remember a yes. Raises InputError for a no."""
         file = consent_file(self.environ)
         kept = f" (a yes is remembered in {file})" if file is not None else ""
-        if not confirm(f"edgen: the job wants the key in {variable} sent to {place.name}. Send it?{kept}"):
+        wanted = f"the job wants {name_key(variable)} sent to {place.name}. Send it?"
+        if is_command(variable):
+            wanted = f"the job wants to run a command and to send {place.name} {name_key(variable)}. Run it?"
+        if not confirm(f"edgen: {wanted}{kept}"):
             raise InputError(sentence)
         if file is not None:
             remember_consent(file, f"{place.name}={variable}")
@@ -89,7 +97,7 @@ def remember_consent(file: Path, pair: str) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
-        text = f"{before}\n- {pair}\n"
+        text = f"{before}\n- {line_of(pair)}\n"
         read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
         file = file.resolve()  # it is the user's own, also where they keep it elsewhere
         write_whole(file, text)

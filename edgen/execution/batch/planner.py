@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 
-from edgen.core.errors import RETRYABLE
+from edgen.core.errors import most_attempts
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.writer import RequestWriter
 from edgen.execution.client.budget import BudgetExhausted
@@ -92,7 +92,7 @@ class RoundPlanner:
             self._work.counts.replayed += 1
             return reply
         tries, failure = ledger.out.failure(request.address, key) or (0, None)
-        if failure is not None and (failure.kind not in RETRYABLE or tries >= self._attempts):
+        if failure is not None and tries >= most_attempts(failure.kind, self._attempts):
             raise failure
         if key in self._shared or (self._open and ledger.out.has(request.address, key)):
             return None

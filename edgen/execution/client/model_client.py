@@ -38,7 +38,9 @@ from edgen.store.ledger import OutstandingCalls
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
 CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
 # A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
-MAYBE_CHARGED = frozenset({FailureKind.BAD_RESPONSE, FailureKind.TIMEOUT, FailureKind.CONNECTION})
+MAYBE_CHARGED = frozenset(
+    {FailureKind.BAD_RESPONSE, FailureKind.BAD_OUTPUT, FailureKind.TIMEOUT, FailureKind.CONNECTION}
+)
 _NO_GATEWAY = 502  # the status of a gateway whose server is away
 # Seconds of nothing but refusals after which a wait is believed that is longer than give_up_after.
 _LONG_ASK = 30.0

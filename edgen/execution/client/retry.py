@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from edgen.core.errors import RETRYABLE, CallError
+from edgen.core.errors import RETRYABLE, CallError, most_attempts
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ async def call_with_retries(
         return await attempt()
     except CallError as error:
         first = error
-    if first.kind not in RETRYABLE or policy.attempts <= 1 - excused.turned_away:
+    if most_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
         raise first
     return await _go_on(attempt, first, policy, started, on_retry, rng, excused)
 
@@ -101,7 +101,8 @@ async def _go_on(
     def stop(state: RetryCallState) -> bool:
         # tenacity's own stops read time.monotonic, which is not the loop's clock in every loop.
         too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
-        return too_late or state.attempt_number - excused.turned_away >= policy.attempts
+        most = most_attempts(_failure(state).kind, policy.attempts)
+        return too_late or state.attempt_number - excused.turned_away >= most
 
     failed = iter((first,))
 

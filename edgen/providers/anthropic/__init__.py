@@ -16,6 +16,7 @@ PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")
 class AnthropicProvider(Provider):
     name = "anthropic"
     Config = AnthropicConfig
+    sends = frozenset({"reasoning_effort", "service_tier"})
     instead_of_batches = "Leave --via batch out, and the same job is done call by call."
 
     def create(self, config: AnthropicConfig, key: Key, link: Link) -> Backend:

@@ -12,7 +12,7 @@ from edgen.config.backends import BackendConfig, EnvName, Positive, Url
 class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="anthropic"):
     """Anthropic's Messages API over HTTP."""
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "api_key_env"})
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
 
     base_url: Url = "https://api.anthropic.com"
     """Where the service is, without /v1/messages."""

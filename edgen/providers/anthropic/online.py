@@ -17,6 +17,7 @@ from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key, Link
+from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
 from edgen.providers.http import HttpBackend, append_path
 from edgen.providers.usage import MOST_PROMPT, add_counts, read_usage
@@ -26,8 +27,7 @@ class AnthropicBackend(HttpBackend):
     """One model of the Messages API."""
 
     def __init__(self, config: AnthropicConfig, key: Key, link: Link) -> None:
-        headers = {"anthropic-version": "2023-06-01", **({"x-api-key": key.value} if key.value else {})}
-        super().__init__(config, key, link, headers, classify)
+        super().__init__(config, Credentials(key, _headers), link, classify)
         self._config = config
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
@@ -39,7 +39,7 @@ class AnthropicBackend(HttpBackend):
         reply = read_reply(body)
         if reply is None:
             raise self._http.bad(body)
-        return self._http.without_key(reply)
+        return self._http.without_secrets(reply)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
@@ -73,6 +73,12 @@ class AnthropicBackend(HttpBackend):
 # --- what is sent --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+
+
 _encode = msgspec.json.Encoder().encode
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.config.backends import Price
+from edgen.config.backends import LISTED_TIERS, Price
+from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.gemini.config import GeminiConfig
@@ -12,6 +13,7 @@ from edgen.providers.prices import PriceList
 
 # In the order in which Google's own client looks them up.
 KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+TIERS = ("standard", "flex", "priority")
 HOST = "generativelanguage.googleapis.com"
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
 
@@ -19,11 +21,22 @@ PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
 class GeminiProvider(Provider):
     name = "gemini"
     Config = GeminiConfig
+    sends = frozenset({"reasoning_effort", "service_tier"})
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend
 
         return GeminiBackend(config, key, link)
+
+    def problems(self, config: GeminiConfig) -> list[Problem]:
+        from edgen.providers.gemini.thinking import effort_problem
+
+        found = []
+        if (wrong := effort_problem(config)) is not None:
+            found.append(Problem("reasoning_effort", wrong))
+        if config.service_tier not in (None, *TIERS):
+            found.append(Problem("service_tier", f"the Gemini API has {', '.join(TIERS)}"))
+        return found
 
     def key_request(self, config: GeminiConfig) -> KeyRequest:
         from edgen.providers.http import http_key_request
@@ -38,6 +51,8 @@ class GeminiProvider(Provider):
         return BatchServices(GeminiBatches, read_line)
 
     def list_price(self, config: GeminiConfig) -> Price | None:
+        if config.service_tier not in LISTED_TIERS:
+            return None
         return PRICES.price(config.model, config.base_url)
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:

@@ -22,7 +22,14 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Request
 from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
-from edgen.providers.failures import ErrorBody, call_error, clean_message, read_error, without_key
+from edgen.providers.failures import (
+    ErrorBody,
+    Secrets,
+    call_error,
+    clean_message,
+    read_error,
+    without_secrets,
+)
 from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
 from edgen.providers.http import append_path
 from edgen.providers.sdk import load_sdk
@@ -60,7 +67,7 @@ class GeminiBatches(SdkBatches):
         logging.getLogger("google_genai").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module=r"google\.genai")
         made: AsyncClient = genai.Client(
-            api_key=self._key or "none",  # the client wants one; none is sent
+            api_key="none",  # the client wants one; this is not sent
             vertexai=False,
             http_options={
                 "base_url": str(self._base),
@@ -81,7 +88,7 @@ class GeminiBatches(SdkBatches):
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """What a line of a result file says; None if it is none. Never raises."""
-        return read_line(line, self._key)
+        return read_line(line, self._credentials.secrets)
 
     # -- calls
 
@@ -113,7 +120,7 @@ class GeminiBatches(SdkBatches):
         """How a batch stands."""
         url = str(append_path(self._base, f"v1beta/{_batch_path(remote_id)}"))
         with self._calls.calling():
-            answer = await self._http.get(url, headers={"x-goog-api-key": self._key or ""})
+            answer = await self._http.get(url)
         if answer.status_code != 200:
             raise self._calls.failure(answer.status_code, answer.headers, answer.content)
         return self._remote(remote_id, answer.content)
@@ -171,8 +178,8 @@ class GeminiBatches(SdkBatches):
         return CallError(broken.kind, broken.message, retry_after=broken.retry_after)  # no answer to a call
 
 
-def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | None:
-    """What a line of a result file says, without `key`; None if it is none. Never raises."""
+def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
+    """What a line of a result file says, without `secrets`; None if it is none. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("key"))
     if name is None or "request" in parts:  # the line of a request
@@ -183,12 +190,16 @@ def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | 
         body = parts.get("response", b"null")
         reply = read_reply(body)
         if reply is not None:
-            return LineResult(name, reply=without_key(reply, key))
-        return LineResult(name, failure=call_error(200, {}, body, classify=classify, now=0.0, key=key))
+            return LineResult(name, reply=without_secrets(reply, secrets))
+        return LineResult(
+            name, failure=call_error(200, {}, body, classify=classify, now=0.0, secrets=secrets)
+        )
     status = _http_status(wrong)
     if status == _CANCELLED or (status == 504 and _WHOLE_BATCH.search(wrong.message)):
-        return NeverBegun(name, clean_message(wrong.message, key))
-    return LineResult(name, failure=call_error(status, {}, error, classify=classify, now=0.0, key=key))
+        return NeverBegun(name, clean_message(wrong.message, secrets))
+    return LineResult(
+        name, failure=call_error(status, {}, error, classify=classify, now=0.0, secrets=secrets)
+    )
 
 
 def _batch_path(remote_id: str) -> str:

@@ -12,7 +12,7 @@ from edgen.config.backends import BackendConfig, EnvName, Positive, Url
 class GeminiConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
     """The Gemini API over HTTP. With no `api_key_env`: GOOGLE_API_KEY, then GEMINI_API_KEY."""
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "api_key_env"})
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
 
     base_url: Url = "https://generativelanguage.googleapis.com"
     """Where the service is."""

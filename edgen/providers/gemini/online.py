@@ -16,8 +16,10 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
+from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
 from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.gemini.thinking import thinking_config
 from edgen.providers.http import HttpBackend, append_path
 from edgen.providers.usage import add_counts, read_usage
 
@@ -26,8 +28,7 @@ class GeminiBackend(HttpBackend):
     """One model of the Gemini API."""
 
     def __init__(self, config: GeminiConfig, key: Key, link: Link) -> None:
-        headers = {"x-goog-api-key": key.value} if key.value else {}
-        super().__init__(config, key, link, headers, classify)
+        super().__init__(config, Credentials(key, _key_header), link, classify)
         self._config = config
         self._models = append_path(self.base, "v1beta/models")
         self._generate = append_path(self.base, f"v1beta/{model_path(config.model)}:generateContent")
@@ -39,7 +40,7 @@ class GeminiBackend(HttpBackend):
         reply = read_reply(body)
         if reply is None:
             raise self._http.bad(body)
-        return self._http.without_key(reply)
+        return self._http.without_secrets(reply)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
@@ -72,6 +73,12 @@ class GeminiBackend(HttpBackend):
 # --- what is sent --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
+
+
+def _key_header(key: str | None) -> dict[str, str]:
+    return {"x-goog-api-key": key} if key else {}
+
+
 _encode = msgspec.json.Encoder().encode
 _OPEN = {
     "user": b'{"role":"user","parts":[{"text":',
@@ -113,6 +120,7 @@ def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
         "maxOutputTokens": config.max_tokens and config.max_tokens * scale,
         "stopSequences": config.stop or None,
         "seed": None if config.seed == "auto" else config.seed,
+        "thinkingConfig": thinking_config(config),
     }
     extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
     override = extra.pop("generationConfig", None) or {}
@@ -122,6 +130,7 @@ def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
     sent = {
         "generationConfig": {k: v for k, v in generation.items() if v is not None} | override,
         "safetySettings": settings,
+        "serviceTier": config.service_tier,
     }
     return {key: value for key, value in sent.items() if value} | extra
 

@@ -14,7 +14,7 @@ class GoogleGenerativeAIConfig(
 ):
     """The Gemini API through the google-generativeai SDK, which is past its end of life."""
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "api_key_env"})
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
 
     endpoint: str | None = None
     """Another host of the service."""

@@ -20,7 +20,15 @@ from typing import Any
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Message, Reply, Request
 from edgen.providers.base import Key
-from edgen.providers.failures import ErrorBody, add_hint, clean_message, retry_after, scrub, without_key
+from edgen.providers.failures import (
+    ErrorBody,
+    Secrets,
+    add_hint,
+    clean_message,
+    retry_after,
+    scrub,
+    without_secrets,
+)
 from edgen.providers.gemini.online import classify, finish, model_path
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.http import describe_config
@@ -80,7 +88,7 @@ class GoogleGenerativeAIBackend:
                 generation_config={"max_output_tokens": tokens} if tokens else None,
                 request_options={"timeout": self._timeout, "retry": None},
             )
-        return without_key(read_reply(answer), self._key.value)
+        return without_secrets(read_reply(answer), _secrets(self._key))
 
     async def models(self) -> list[str] | None:
         """The models that can generate content, without the prefix "models/". Raises CallError."""
@@ -177,7 +185,7 @@ def _translate_errors(key: Key) -> Iterator[None]:
     try:
         yield
     except (GoogleAPIError, GoogleAuthError, RpcError, ValueError) as error:
-        raise add_hint(translate(error, key.value, time.time()), key.hint) from None
+        raise add_hint(translate(error, _secrets(key), time.time()), key.hint) from None
 
 
 # gRPC says UNAVAILABLE both for a service that is full and for one that cannot be reached.
@@ -186,12 +194,16 @@ _UNREACHABLE = re.compile(
 )
 
 
-def translate(error: Exception, key: str | None, now: float) -> CallError:
+def _secrets(key: Key) -> Secrets:
+    return () if key.value is None else (key.value,)
+
+
+def translate(error: Exception, secrets: Secrets, now: float) -> CallError:
     """The CallError for what the SDK, its transport or its credentials raised."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
 
-    words = clean_message(str(error), key)
+    words = clean_message(str(error), secrets)
     if isinstance(error, GoogleAuthError):
         return CallError(FailureKind.AUTHENTICATION, words)
     if isinstance(error, ValueError):  # what cannot be put into a message of the protocol
@@ -207,7 +219,7 @@ def translate(error: Exception, key: str | None, now: float) -> CallError:
     unreachable = status == 503 and _UNREACHABLE.search(body.message)
     return CallError(
         FailureKind.CONNECTION if unreachable else classify(status, body),
-        clean_message(body.message or body.status, key),
+        clean_message(body.message or body.status, secrets),
         status=None if unreachable else status,
         retry_after=retry_after({}, body.details, now),
     )

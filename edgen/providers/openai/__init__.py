@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.config.backends import Price
+from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
+from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.openai.config import OpenAIConfig
@@ -22,16 +23,27 @@ _VOCABULARIES = (
 class OpenAIProvider(Provider):
     name = "openai"
     Config = OpenAIConfig
+    sends = frozenset(OPTIONAL)
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend
 
         return OpenAIBackend(config, key, link)
 
-    def key_request(self, config: OpenAIConfig) -> KeyRequest:
-        from edgen.providers.http import http_key_request
+    def problems(self, config: OpenAIConfig) -> list[Problem]:
+        from edgen.providers.openai.headers import service_problems
 
-        return http_key_request((config.api_key_env,), config.base_url)
+        return service_problems(config)
+
+    def key_request(self, config: OpenAIConfig) -> KeyRequest | None:
+        from edgen.providers.openai.service import service_key_request
+
+        return service_key_request(config)
+
+    def header_requests(self, config: OpenAIConfig) -> tuple[KeyRequest, ...]:
+        from edgen.providers.openai.service import service_header_requests
+
+        return service_header_requests(config)
 
     @property
     def batches(self) -> BatchServices:
@@ -40,7 +52,10 @@ class OpenAIProvider(Provider):
         return BatchServices(OpenAIBatches, read_line)
 
     def list_price(self, config: OpenAIConfig) -> Price | None:
-        return PRICES.price(config.model, config.base_url)
+        if config.service_tier not in LISTED_TIERS:
+            return None
+        listed = {PRICES.price(config.model, url) for url in config.urls}
+        return listed.pop() if len(listed) == 1 else None
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
         return PRICES.nearest(model)

@@ -19,7 +19,14 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Request
 from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
-from edgen.providers.failures import ErrorBody, call_error, clean_message, read_error, without_key
+from edgen.providers.failures import (
+    ErrorBody,
+    Secrets,
+    call_error,
+    clean_message,
+    read_error,
+    without_secrets,
+)
 from edgen.providers.openai.online import OpenAIBackend, classify, is_answer, read_block, read_reply
 from edgen.providers.sdk import load_sdk
 from edgen.providers.sdk_batches import (
@@ -53,11 +60,12 @@ class OpenAIBatches(SdkBatches):
         """OpenAI's client, its retries off. What organisation and project are used is the key's to say."""
         module = load_sdk("openai", "openai")
         made: AsyncOpenAI = module.AsyncOpenAI(
-            api_key=self._key or "none",  # the client wants one; none is sent
+            api_key="none",  # the client wants one; this is not sent
             base_url=str(self._base),
             max_retries=0,
             timeout=self._http.timeout,  # the client's own may be taken for nobody's, and be 600 s
             http_client=self._http,
+            default_query=self._backend.query,
         )
         made.organization = made.project = None
         return made
@@ -75,7 +83,7 @@ class OpenAIBatches(SdkBatches):
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """What a line of an output or error file says; None if it is none. Never raises."""
-        return read_line(line, self._key)
+        return read_line(line, self._credentials.secrets)
 
     # -- calls
 
@@ -162,7 +170,7 @@ class OpenAIBatches(SdkBatches):
             return refusal_without_reason()
         words = "; ".join(str(one) for one in found[:_WORDED])
         more = f"; and {len(found) - _WORDED} more" if len(found) > _WORDED else ""
-        return CallError(found[0].kind, clean_message(words, self._key) + more)
+        return CallError(found[0].kind, clean_message(words, self._credentials.secrets) + more)
 
 
 class _Refused(msgspec.Struct, frozen=True):
@@ -201,8 +209,8 @@ def _count(counts: Any, name: str) -> int | None:
 # --- lines of results ----------------------------------------------------------------------------
 
 
-def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | None:
-    """What a line of an output or error file says, without `key`; None if it is none. Never raises."""
+def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
+    """What a line of an output or error file says, without `secrets`; None if it is none. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("custom_id"))
     if name is None or "body" in parts:  # the line of a request
@@ -212,15 +220,17 @@ def read_line(line: bytes, key: str | None = None) -> LineResult | NeverBegun | 
     error = b'{"error":%b}' % read_members(error).get("error", error)
     wrong = read_error(error)
     if wrong is not None and wrong.code in _NEVER_BEGUN:
-        return NeverBegun(name, clean_message(wrong.message, key))
+        return NeverBegun(name, clean_message(wrong.message, secrets))
     status, body = read_number_member(response.get("status_code")), response.get("body", b"null")
     if status is not None and is_answer(status, body):
         reply = read_reply(body) or read_block(body)
         if reply is not None:
-            return LineResult(name, reply=without_key(reply, key))
+            return LineResult(name, reply=without_secrets(reply, secrets))
     if wrong is not None and read_error(body) is None:
         body = error
-    broken = call_error(500 if status is None else status, {}, body, classify=classify, now=0.0, key=key)
+    broken = call_error(
+        500 if status is None else status, {}, body, classify=classify, now=0.0, secrets=secrets
+    )
     if status is None:  # there was no HTTP answer
         broken = CallError(broken.kind, broken.message)
     return LineResult(name, failure=broken)

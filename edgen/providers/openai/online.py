@@ -11,47 +11,83 @@ A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.k
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
 import msgspec
 
+from edgen.config.backends import OPTIONAL
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request
 from edgen.providers.base import Key, Link
-from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
-from edgen.providers.http import HttpBackend, append_path, base_address
+from edgen.providers.failures import ErrorBody, clean_message, decode, kind_of_status, read_error, scrub
+from edgen.providers.http import base_address
 from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.usage import read_usage
 
+log = logging.getLogger("edgen")
 
-class OpenAIBackend(HttpBackend):
+
+class OpenAIBackend(ServiceBackend):
     """One model behind one Chat Completions endpoint."""
 
     def __init__(self, config: OpenAIConfig, key: Key, link: Link) -> None:
-        headers = {"Authorization": f"Bearer {key.value}"} if key.value else {}
-        super().__init__(config, key, link, headers, classify)
+        super().__init__(config, key, link, classify)
         self._config = config
-        self._completions = append_path(self.base, "chat/completions")
-        self._models = append_path(self.base, "models")
+        self._completions = self.address("chat/completions")
+        self._models = self.address("models")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
-        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+        self._room = room_field(config)
+        self._tails: dict[tuple[str, int], bytes] = {(self._room, 1): _tail(config, 1, self._room)}
+        self._remarked: set[str] = set()
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._completions, self.body(request), answers=is_answer)
+        used = self._room
+        try:
+            body = await self._post(request)
+        except CallError as refusal:
+            if not (used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal)):
+                raise
+            self._room = _NEWER  # from now on: what was refused cost nothing
+            body = await self._post(request)
         reply = read_reply(body) or read_block(body)
         if reply is None:
             raise self._http.bad(body)
-        return self._http.without_key(reply)
+        self._remark(reply, body)
+        return self._http.without_secrets(reply)
+
+    def _remark(self, reply: Reply, body: bytes) -> None:
+        """Say once what is odd about the service's answers, and how they are taken."""
+        if reply.finish_reason == "other" and "stop" not in self._remarked:
+            self._remarked.add("stop")
+            if (reason := unknown_reason(body)) is not None:
+                log.warning(
+                    "%s ends answers for a reason that edgen does not know (%s); they are read as they are.",
+                    self.model,
+                    clean_message(reason, self._http.secrets)[:60],
+                )
+        if reply.usage is None and not reply.refusal and "usage" not in self._remarked:
+            self._remarked.add("usage")
+            if counts_nothing(body):
+                log.warning(
+                    "what %s says of its usage counts no tokens; under a budget its answers are charged at the "
+                    "most that they can have been.",
+                    self.model,
+                )
+
+    async def _post(self, request: Request) -> bytes:
+        return await self._http.post(self._completions, self.body(request), answers=is_answer)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        scale = request.max_tokens_scale
-        tail = self._tails.get(scale)
+        kind = (self._room, request.max_tokens_scale)
+        tail = self._tails.get(kind)
         if tail is None:
-            tail = self._tails[scale] = _tail(self._config, scale)
+            tail = self._tails[kind] = _tail(self._config, request.max_tokens_scale, self._room)
         seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         try:
             return self._head + _encode(request.messages) + tail + seed
@@ -73,10 +109,30 @@ class OpenAIBackend(HttpBackend):
 # --- what is sent --------------------------------------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
+_OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
 
-def parameters(config: OpenAIConfig, scale: int) -> dict[str, Any]:
-    """The body but for model, messages and an automatic seed, `max_tokens` multiplied by `scale`.
+def room_field(config: OpenAIConfig) -> str:
+    """What the service calls max_tokens, as far as is known before it is asked."""
+    if config.max_tokens_field != "auto":
+        return config.max_tokens_field
+    host = base_address(config.base_url).host or ""
+    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
+    openai = host == "api.openai.com" or host.endswith(".api.openai.com")
+    return _NEWER if openai else _OLDER
+
+
+def _wants_newer(refusal: CallError) -> bool:
+    """Whether a service refused `max_tokens` for its newer name, which it then names."""
+    return (
+        refusal.status in (400, 422)
+        and re.search(r"(?i)max_?completion_?tokens", refusal.message) is not None
+    )
+
+
+def parameters(config: OpenAIConfig, scale: int, room: str) -> dict[str, Any]:
+    """The body but for model, messages and an automatic seed; `max_tokens`, which is called `room`, multiplied by
+    `scale`.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -85,25 +141,23 @@ def parameters(config: OpenAIConfig, scale: int) -> dict[str, Any]:
             raise InputError(
                 f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
             )
-    host = base_address(config.base_url).host or ""
-    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
-    openai = host == "api.openai.com" or host.endswith(".api.openai.com")
     sent: dict[str, Any] = {
         "temperature": config.temperature,
         "top_p": config.top_p,
-        "max_completion_tokens" if openai else "max_tokens": config.max_tokens and config.max_tokens * scale,
+        room: config.max_tokens and config.max_tokens * scale,
         "stop": config.stop or None,
         "frequency_penalty": config.frequency_penalty,
         "presence_penalty": config.presence_penalty,
         "seed": None if config.seed == "auto" else config.seed,
+        **{name: getattr(config, name) for name in OPTIONAL},
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
     return {key: value for key, value in sent.items() if value is not None} | extra
 
 
-def _tail(config: OpenAIConfig, scale: int) -> bytes:
+def _tail(config: OpenAIConfig, scale: int, room: str) -> bytes:
     """What follows the messages, without the closing brace."""
-    text = _encode(parameters(config, scale))
+    text = _encode(parameters(config, scale, room))
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 
@@ -152,6 +206,7 @@ _FINISH: dict[str | None, FinishReason] = {
     **dict.fromkeys(("max_tokens", "MAX_TOKENS", "model_length"), "length"),  # some gateways
     "content_filter": "content_filter",
 }
+_TOOLS = ("tool_calls", "function_call")
 
 
 def read_reply(body: bytes) -> Reply | None:
@@ -177,6 +232,19 @@ def read_reply(body: bytes) -> Reply | None:
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
     )
+
+
+def unknown_reason(body: bytes) -> str | None:
+    """Why a completion ended, where that is none of the reasons that services give."""
+    answer = decode(_COMPLETION, body)
+    reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
+    return None if reason in _FINISH or reason in _TOOLS else reason
+
+
+def counts_nothing(body: bytes) -> bool:
+    """Whether a completion speaks of usage, and has no counts in it."""
+    answer = decode(_COMPLETION, body)
+    return answer is not None and answer.usage is not None
 
 
 # Azure's code and words, OpenAI's, OpenRouter's. "Your account was flagged" is none of them: that is
@@ -222,6 +290,12 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 
+# llama.cpp, whose parser takes a model's answer apart; Ollama.
+_UNREADABLE = re.compile(
+    r"Failed to parse input at pos|produced output that does not match the expected|error parsing tool call",
+    re.IGNORECASE,
+)
+
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
     """The kind of a failure: by the error's own word, then by its wording, then by the status."""
@@ -230,6 +304,8 @@ def classify(status: int, error: ErrorBody) -> FailureKind:
         return kind
     if status >= 400 and _OVERFLOW.search(error.message):
         return FailureKind.CONTEXT_OVERFLOW
+    if status == 500 and _UNREADABLE.search(error.message):
+        return FailureKind.BAD_OUTPUT
     if status == 429 and error.message.startswith("Request too large for"):
         return FailureKind.BAD_REQUEST  # more tokens than a whole minute allows: waiting is no help
     return kind_of_status(status)

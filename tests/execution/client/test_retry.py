@@ -55,13 +55,21 @@ def failure(kind: FailureKind = FailureKind.SERVER_ERROR, retry_after: float | N
     return CallError(kind, "no", retry_after=retry_after)
 
 
+def test_what_a_service_cannot_read_of_its_own_model_is_tried_a_little() -> None:
+    service = Service(*[failure(FailureKind.BAD_OUTPUT)] * 6)
+    assert service.failure().kind is FailureKind.BAD_OUTPUT  # type: ignore[attr-defined]
+    assert len(service.asked) == 2
+    assert service.asked[-1] < 3
+    assert Service(failure(FailureKind.BAD_OUTPUT), "answer").call() == "answer"
+
+
 def test_a_first_answer_is_returned() -> None:
     service = Service("answer")
     assert service.call() == "answer"
     assert (len(service.asked), service.told) == (1, [])
 
 
-@pytest.mark.parametrize("kind", sorted(RETRYABLE))
+@pytest.mark.parametrize("kind", sorted(RETRYABLE - {FailureKind.BAD_OUTPUT}))
 def test_what_waiting_mends_is_tried_again(kind: FailureKind) -> None:
     service = Service(failure(kind), failure(kind), "answer")
     assert service.call() == "answer"

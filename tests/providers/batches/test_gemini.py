@@ -161,7 +161,7 @@ def test_any_line_with_an_id_has_that_id(response: Any, error: Any) -> None:
 
 def test_lines_are_read_without_a_key_or_a_client() -> None:
     assert batch_services(GeminiConfig(model="m")).read_line is read_line
-    read = read_line(line(response={"candidates": [{"content": {"parts": [{"text": KEY}]}}]}), KEY)
+    read = read_line(line(response={"candidates": [{"content": {"parts": [{"text": KEY}]}}]}), (KEY,))
     assert read == LineResult("c", Reply("[key]"))
 
 

@@ -150,7 +150,7 @@ def test_what_was_never_begun(code: str) -> None:
 def test_a_failure_is_classified_as_online(
     text: bytes, kind: FailureKind, status: int | None, message: str
 ) -> None:
-    read = read_line(text, KEY)
+    read = read_line(text, (KEY,))
     assert isinstance(read, LineResult)
     assert read.failure is not None
     assert (read.failure.kind, read.failure.status) == (kind, status)
@@ -159,7 +159,7 @@ def test_a_failure_is_classified_as_online(
 
 def test_an_echoed_key_is_taken_out() -> None:
     body = {"choices": [{"message": {"content": f"your key is {KEY}"}}]}
-    read = read_line(line(said(200, body)), KEY)
+    read = read_line(line(said(200, body)), (KEY,))
     assert read == LineResult("c", Reply("your key is [key]"))
 
 

@@ -23,6 +23,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.providers import make, make_batch_service
 from edgen.providers.base import Key
 from edgen.providers.batches import BatchService
+from edgen.providers.credentials import Credentials
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai import online as online_openai
 from edgen.providers.openai.config import OpenAIConfig
@@ -34,6 +35,7 @@ from tests.providers.batches.service import Service
 from tests.providers.batches.test_openai import failing
 from tests.providers.fakes import Answer, answer, raw_serving
 
+NOBODY = Credentials(Key(), lambda _: {})
 KINDS = {"openai": test_openai, "gemini": test_gemini}
 NAMES = {"openai": "batch_0", "gemini": "batches/0"}
 FILES = {"openai": "out", "gemini": "files/out"}
@@ -200,7 +202,7 @@ SDK_ERRORS: list[tuple[str, str, type[BaseException]]] = [
 
 @pytest.mark.parametrize(("module", "root", "error"), SDK_ERRORS)
 def test_the_map_is_complete(module: str, root: str, error: type[BaseException]) -> None:
-    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, (module, root))
+    place = SdkCalls(URL("http://127.0.0.1:9/"), NOBODY, online_openai.classify, (module, root))
     first = raised(error)
     wrapped = openai.APIConnectionError(request=httpx2.Request("GET", "http://127.0.0.1/"))
     wrapped.__cause__ = first
@@ -215,7 +217,7 @@ def test_the_map_is_complete(module: str, root: str, error: type[BaseException])
 
 
 def test_an_answer_that_was_never_read_is_known_by_its_status() -> None:
-    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, ("openai", "OpenAIError"))
+    place = SdkCalls(URL("http://127.0.0.1:9/"), NOBODY, online_openai.classify, ("openai", "OpenAIError"))
     asked = httpx2.Request("GET", "http://127.0.0.1/")
     unread = httpx2.Response(
         429, headers={"Retry-After": "3"}, request=asked, stream=httpx2.ByteStream(b"{}")
@@ -244,7 +246,7 @@ def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> 
 
 
 def test_cancellation_and_a_disk_s_errors_pass_through() -> None:
-    place = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, ("openai", "OpenAIError"))
+    place = SdkCalls(URL("http://127.0.0.1:9/"), NOBODY, online_openai.classify, ("openai", "OpenAIError"))
     for error in (asyncio.CancelledError(), OSError(28, "No space left on device"), KeyboardInterrupt()):
         with pytest.raises(type(error)), place.calling():
             raise error

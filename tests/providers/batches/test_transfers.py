@@ -19,6 +19,7 @@ from edgen.core.errors import FailureKind
 from edgen.core.files import temporary
 from edgen.providers.base import MAX_ANSWER, Key
 from edgen.providers.batches import OversizedError, is_id
+from edgen.providers.credentials import Credentials
 from edgen.providers.openai import online as online_openai
 from edgen.providers.sdk import SdkCalls
 from edgen.providers.sdk_batches import write_result_file
@@ -27,7 +28,12 @@ from tests.providers.batches.test_openai import failing
 from tests.providers.batches.test_sdk import FILES, NAMES, opened, steps
 from tests.providers.fakes import Answer, answer
 
-PLACE = SdkCalls(URL("http://127.0.0.1:9/"), Key(), online_openai.classify, ("openai", "OpenAIError"))
+PLACE = SdkCalls(
+    URL("http://127.0.0.1:9/"),
+    Credentials(Key(), lambda _: {}),
+    online_openai.classify,
+    ("openai", "OpenAIError"),
+)
 
 # --- services that hang --------------------------------------------------------------------------
 

@@ -1,0 +1,95 @@
+"""A command that prints a key: for tokens that expire. It is run as it stands, never by a shell.
+
+Nothing of what it prints is shown, also where it fails: that may be the key, or a part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+
+from edgen.core.errors import CallError, FailureKind
+
+PATIENCE = 60.0  # seconds that a command may take
+_MOST = 64 * 1024  # bytes that a key may have
+
+
+class KeyCommand:
+    """`command`: a program and its arguments. `environ`: what it runs in."""
+
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], patience: float = PATIENCE
+    ) -> None:
+        self._command = tuple(command)
+        self._environ = dict(environ)
+        self._patience = patience
+        self._lock = asyncio.Lock()
+        self._last: str | None = None
+
+    async def key_after(self, refused: str | None) -> str:
+        """A key that was printed after `refused` was; calls that wait together share one run.
+
+        Raises CallError where the command fails, takes too long, or prints anything but one line.
+        """
+        async with self._lock:
+            if self._last is None or self._last == refused:
+                self._last = self._read(await self._printed())
+            return self._last
+
+    def _read(self, printed: bytes) -> str:
+        lines = printed.decode("ascii", "replace").strip().splitlines()
+        if len(lines) != 1:
+            raise self._wrong(f"printed {len(lines) or 'no'} lines, and a key is one")
+        if not (lines[0].isascii() and lines[0].isprintable() and " " not in lines[0]):
+            raise self._wrong("printed something with characters that no key has")
+        return lines[0]
+
+    async def _printed(self) -> bytes:
+        """What the command prints. It is ended, with all that it started, when it takes too long."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=self._environ,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or "it holds a character that no command has"
+            raise self._wrong(f"cannot be started ({reason})") from None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(self._patience):
+                printed = await process.stdout.read(_MOST)
+                while len(printed) < _MOST and (more := await process.stdout.read(_MOST)):
+                    printed += more
+                if len(printed) >= _MOST:
+                    raise self._wrong("printed more than a key has")
+                status = await process.wait()
+        except TimeoutError:
+            raise self._wrong(f"printed no key within {self._patience:g} s") from None
+        finally:
+            await _end(process)
+        if status != 0:
+            raise self._wrong(f"ended with {status}")
+        return printed
+
+    def _wrong(self, what: str) -> CallError:
+        return CallError(
+            FailureKind.AUTHENTICATION,
+            f"the key_command {what}; run it yourself to see why: {shlex.join(self._command)[:200]}",
+            unsent=True,
+        )
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a process that is still there, and its children."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

@@ -1,0 +1,97 @@
+"""The headers of a service that speaks OpenAI's APIs, and what is wrong with those that a job asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from edgen.core.errors import Problem
+from edgen.providers.keys import names_a_key, reads_as_key
+from edgen.providers.openai.config import ServiceConfig
+
+_KEY_HEADERS = {"bearer": "Authorization", "api-key": "api-key"}
+_OWN = frozenset(
+    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2: a token
+_VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]{0,63})\}")
+
+
+def write_headers(config: ServiceConfig, key: str | None, variables: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a call. One that names a variable without a value is left out."""
+    written = {
+        name: _VARIABLE.sub(lambda found: variables[found[1]], value)
+        for name, value in config.headers.items()
+        if all(named in variables for named in _VARIABLE.findall(value))
+    }
+    if key is not None and config.auth != "none":
+        written[_KEY_HEADERS[config.auth]] = f"Bearer {key}" if config.auth == "bearer" else key
+    return written
+
+
+def named_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
+    """Every header that names a variable, and the variable."""
+    for name, value in config.headers.items():
+        for variable in _VARIABLE.findall(value):
+            yield name, variable
+
+
+# --- what is wrong -------------------------------------------------------------------------------
+
+
+def service_problems(config: ServiceConfig) -> list[Problem]:
+    """What cannot be sent, and what stands in the job and may be a key; none of it is repeated."""
+    found = [*_header_problems(config), *_query_problems(config), *_command_problems(config)]
+    if len(set(config.urls)) < len(config.urls):
+        found.append(Problem("more_base_urls", "a server is here twice"))
+    return found
+
+
+def _header_problems(config: ServiceConfig) -> Iterator[Problem]:
+    taken = {name.lower() for name in (_KEY_HEADERS.get(config.auth),) if name}
+    seen: set[str] = set()
+    for name, value in config.headers.items():
+        if (wrong := _wrong_header(name, value, taken, seen)) is not None:
+            yield Problem(f"headers.{name[:100]}", wrong)
+        seen.add(name.lower())
+
+
+def _wrong_header(name: str, value: str, taken: set[str], seen: set[str]) -> str | None:
+    """What is wrong with one header, None if nothing is."""
+    lower = name.lower()
+    if not _HEADER.fullmatch(name):
+        return "this is no name of a header: letters, digits and hyphens"
+    if lower in _OWN:
+        return "edgen writes this header itself; remove it"
+    if lower in taken:
+        return "the service's key goes here; `auth: none` sends none, and leaves the header to you"
+    if lower in seen:
+        return "this header is here twice"
+    literal = _VARIABLE.sub("", value)
+    if "${" in literal:
+        return "`${NAME}` takes the name of an environment variable, in upper case"
+    if not (literal.isascii() and literal.isprintable()):
+        return "a header holds printable ASCII characters alone"
+    if reads_as_key(literal) or (names_a_key(name) and literal == value):
+        before = "Bearer " if literal.lower().startswith("bearer") else ""
+        return (
+            f"a key stands here in clear text; export it, and name its variable: {name}: {before}${{MY_KEY}}"
+        )
+    return None
+
+
+def _query_problems(config: ServiceConfig) -> Iterator[Problem]:
+    for name, value in config.query.items():
+        if "${" in value or names_a_key(name) or reads_as_key(value):
+            yield Problem(
+                f"query.{name[:100]}", "no key goes into an address, which others log; send it in a header"
+            )
+
+
+def _command_problems(config: ServiceConfig) -> Iterator[Problem]:
+    if config.key_command and config.auth == "none":
+        yield Problem("key_command", "`auth: none` sends no key; say how it is sent: bearer or api-key")
+    if any(map(reads_as_key, config.key_command)):
+        yield Problem(
+            "key_command", "a key stands here in clear text; the command is to print it from elsewhere"
+        )

@@ -1,0 +1,67 @@
+"""One model at several servers: a call goes to the one with the fewest calls out.
+
+The first server stands for them all in the ledger, so others may come and go. A server that takes no connection is
+left alone for a while; its call goes to another in the same attempt, since nothing of it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Reply, Request
+from edgen.providers.base import Backend
+
+PAUSE = 10.0  # seconds for which a server that took no connection is asked last
+
+
+class SpreadBackend:
+    """The same model behind each of `backends`, of which there are two or more."""
+
+    def __init__(self, backends: Sequence[Backend]) -> None:
+        self.backends = tuple(backends)
+        self.identity = backends[0].identity
+        self.model = backends[0].model
+        self._out = [0] * len(backends)
+        self._away_until = [0.0] * len(backends)
+        self._turn = 0
+
+    def __repr__(self) -> str:
+        return f"SpreadBackend({', '.join(map(repr, self.backends))})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        left = list(range(len(self.backends)))
+        while True:
+            number = self._choose(left)
+            left.remove(number)
+            self._out[number] += 1
+            try:
+                return await self.backends[number].complete(request)
+            except CallError as failure:
+                if not (failure.unsent and failure.kind is FailureKind.CONNECTION):
+                    raise
+                self._away_until[number] = asyncio.get_running_loop().time() + PAUSE
+                if not left:
+                    raise
+            finally:
+                self._out[number] -= 1
+
+    def _choose(self, left: Sequence[int]) -> int:
+        """The server to ask: one that is there before one that is away, then the least busy, then in turn."""
+        now = asyncio.get_running_loop().time()
+        self._turn += 1
+        return min(
+            left,
+            key=lambda n: (self._away_until[n] > now, self._out[n], (n - self._turn) % len(self.backends)),
+        )
+
+    async def models(self) -> list[str] | None:
+        """The names that the first server offers. Raises CallError."""
+        return await self.backends[0].models()
+
+    async def aclose(self) -> None:
+        """Close all connections. Never raises; may be called twice."""
+        for backend in self.backends:
+            await backend.aclose()
