@@ -18,8 +18,8 @@ from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, read_candidate_name
 from edgen.core.values import Rejection
 from edgen.evaluation.measures.adherence import KEYWORDS, Adherence, VerdictCount
+from edgen.evaluation.sample import cut
 from edgen.families.education.cues import MEASURES, Verdicts, verdicts
-from edgen.families.education.words import cut
 from edgen.preferences.judge import Judge, JudgeTasks
 from edgen.protocols.adherence import adherence
 from edgen.protocols.task import Settled, Spent, Task

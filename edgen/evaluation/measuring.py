@@ -15,8 +15,8 @@ from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.measures.overview import Overview
+from edgen.evaluation.sample import cut
 from edgen.families.base import Family
-from edgen.families.education.words import cut
 
 _TELL_EVERY = 500  # conversations
 

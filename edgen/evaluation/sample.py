@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
 from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import FiledRecord
+from edgen.reading.detect import words
 from edgen.validation import Marker
 
 Split = Literal["train", "test"]
@@ -36,6 +37,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None = None
     simulated: bool = False
     repairs: tuple[str, ...] = ()
+
+
+def cut(turns: Iterable[Turn]) -> list[list[str]]:
+    """The words of each turn, as every measure has them."""
+    return [words(turn.text) for turn in turns]
 
 
 def sample_of(

@@ -55,6 +55,15 @@ class Recorded(msgspec.Struct, frozen=True):
     conversation: Conversation
     provenance: Provenance
 
+    @classmethod
+    def of(cls, record: Any, scenario: Scenario, turns: tuple[Turn, ...]) -> Recorded:
+        """What a record holds that has `id`, `probability`, `ended_by` and `provenance`."""
+        made: Provenance = record.provenance
+        conversation = Conversation(
+            turns, record.probability, record.ended_by, made.repairs, made.flags, made.branch
+        )
+        return cls(record.id, scenario, conversation, made)
+
     @property
     def turns(self) -> tuple[Turn, ...]:
         """What was said, without the end marker."""

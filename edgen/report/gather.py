@@ -23,8 +23,8 @@ from edgen.evaluation.comparison.run_arms import compare
 from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
+from edgen.evaluation.sample import cut
 from edgen.families.base import Recorded, record_id
-from edgen.families.education.words import cut
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import Selection
 from edgen.stats.distributions import Bin, Distribution, summarize

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Role, Turn
 from edgen.evaluation.measure import Count
-from edgen.evaluation.sample import Sample
-from edgen.families.education.words import cut
+from edgen.evaluation.sample import Sample, cut
 from tests.scenarios import scenario_of
 
 T = TypeVar("T")

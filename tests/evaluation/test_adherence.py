@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Turn
 from edgen.evaluation.measures.adherence import VerdictCount
-from edgen.evaluation.sample import Sample
+from edgen.evaluation.sample import Sample, cut
 from edgen.families.education.cues import MEASURES, Verdicts, asks, families, stated, tells, verdicts
-from edgen.families.education.words import cut
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples
 from tests.scenarios import scenario_of
 from tests.timing import seconds

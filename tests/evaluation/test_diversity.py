@@ -20,11 +20,11 @@ from edgen.core.errors import StoppedError
 from edgen.core.values import Turn
 from edgen.evaluation.measures.diversity import BLOCK_WORDS, Diversity, DiversityCount, distinct_share
 from edgen.evaluation.measures.duplicates import DuplicatesCount
-from edgen.evaluation.sample import Sample
+from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample, self_bleu
-from edgen.families.education.words import cut, words
+from edgen.reading.detect import words
 from tests.evaluation.said import lesson
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), max_size=6)

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
-from edgen.evaluation.sample import Sample
+from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
-from edgen.families.education.words import cut
 from tests.evaluation.said import lesson
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from edgen.core import resources
 from edgen.families.base import Provenance
-from edgen.families.dialogue import DIALOGUE
-from edgen.families.dialogue.record import Record
+from edgen.families.dialogue import DIALOGUE, Record
 from edgen.validation import problems
 
 pytestmark = pytest.mark.unit

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from edgen.core.values import Turn
-from edgen.evaluation.sample import Sample
-from edgen.families.education.words import cut
+from edgen.evaluation.sample import Sample, cut
 from edgen.report.model import Pick
 from edgen.report.selection import SHOWN, Selection
 from tests.scenarios import scenario_of

@@ -19,7 +19,7 @@ from edgen.core.digest import hash64
 from edgen.core.values import ROLES, Role, Turn
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
-from edgen.families.education.words import words
+from edgen.reading.detect import words
 
 Array = NDArray[np.float64]
 _encode = msgspec.json.Encoder().encode

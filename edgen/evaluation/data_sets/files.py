@@ -9,13 +9,13 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgen.core.errors import DataError
-from edgen.core.values import Scenario
 from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
 from edgen.evaluation.sample import Sample, Split, sample_of
 from edgen.families import family_of_record, usual_family
@@ -40,7 +40,7 @@ def files_at(path: Path, number: int) -> DataSet:
     return DataSet(
         name=_label(folder.parent.name if folder.name == "shards" else folder.name),
         sources=tuple(map(_label, inputs.files)),
-        samples=_FileReading(path, inputs.files, family, unread, number * SCENARIOS_A_PATH).samples,
+        samples=partial(_read, path, inputs.files, family, unread, number * SCENARIOS_A_PATH),
         family=family,
         roles=space.roles if space else family.roles,
         space=space,
@@ -48,57 +48,39 @@ def files_at(path: Path, number: int) -> DataSet:
     )
 
 
-class _FileReading:
-    """Files read as one data set; `unread` is counted anew each time."""
-
-    def __init__(
-        self, path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
-    ) -> None:
-        self._path = path
-        self._files = files
-        self._family = family
-        self._unread = unread
-        self._offset = offset
-
-    def samples(self) -> Iterator[Sample]:
-        """Raises DataError if nothing in any of the files can be read."""
-        self._unread.clear()
-        clusters: dict[tuple[str, int], int] = {}
-        count = 0
-        for file in self._files:
-            source, split = _label(file), split_of(file.name)
-            for number, raw in enumerate(read_records(file)):
-                try:
-                    record = self._family.read_file(_decode(raw))
-                except ValueError as problem:
-                    self._unread[str(problem)] += 1
-                    continue
-                identifier = record.id if record.id is not None else f"{_label(file.name)}[{number}]"
-                scenario = self._with_index(identifier, record.scenario, clusters, count)
-                yield sample_of(record, identifier, scenario, source, split)
-                count += 1
-        if not count:
-            raise DataError(
-                str(self._path),
-                f"it holds no record of Education Dialogue's form{self._why()}: {EXPECTED}. What `edgen export` "
-                "wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
-            )
-
-    def _with_index(
-        self, identifier: str, scenario: Scenario, clusters: dict[tuple[str, int], int], count: int
-    ) -> Scenario:
-        """With the record's own number as its index, or that of the first record of the same scenario: a run's
-        records tell which scenario they are of, others have -1."""
-        index = count
-        if scenario.index >= 0:
-            run = re.sub(r"-\d+-r\d+$", "", identifier)
-            index = clusters.setdefault((run, scenario.index), count)
-        return msgspec.structs.replace(scenario, index=self._offset + index)
-
-    def _why(self) -> str:
-        if not self._unread:
-            return ""
-        return f" ({', '.join(f'{count} × {reason}' for reason, count in self._unread.most_common(3))})"
+def _read(
+    path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
+) -> Iterator[Sample]:
+    """The samples in files; what cannot be read is counted in `unread`, which begins anew. Raises DataError if nothing
+    in any of them can be read."""
+    unread.clear()
+    clusters: dict[tuple[str, int], int] = {}
+    count = 0
+    for file in files:
+        source, split = _label(file), split_of(file.name)
+        for number, raw in enumerate(read_records(file)):
+            try:
+                record = family.read_file(_decode(raw))
+            except ValueError as problem:
+                unread[str(problem)] += 1
+                continue
+            identifier = record.id if record.id is not None else f"{_label(file.name)}[{number}]"
+            index = count
+            if (
+                record.scenario.index >= 0
+            ):  # a run's record: it shares the index of the first one of its scenario
+                run = re.sub(r"-\d+-r\d+$", "", identifier)
+                index = clusters.setdefault((run, record.scenario.index), count)
+            scenario = msgspec.structs.replace(record.scenario, index=offset + index)
+            yield sample_of(record, identifier, scenario, source, split)
+            count += 1
+    if not count:
+        reasons = ", ".join(f"{number} × {reason}" for reason, number in unread.most_common(3))
+        raise DataError(
+            str(path),
+            f"it holds no record of Education Dialogue's form{f' ({reasons})' if reasons else ''}: {EXPECTED}. What "
+            "`edgen export` wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
+        )
 
 
 def _label(path: Path | str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,33 +40,31 @@ def nothing_settled(rundir: RunFolder) -> ShortError:
 def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
     """A run, or one arm of it. The caller holds the run's lock."""
     own = rundir.arm(arm)
+    where = (rundir, arm, number * SCENARIOS_A_PATH)
     with RunReader(own.path) as reader:
-        view, space, name = reader.views[""], reader.space, arm or reader.name
-        family = reader.family
+        view = reader.views[""]
         if view.status.planned == view.status.pending:
             raise nothing_settled(rundir)
         notes = list(_notes(rundir, own, view))
-        accepted = view.status.accepted
         calibration = None
         if not arm and rundir.pairs.exists():
             try:
                 calibration = _calibration(reader)
             except RunError as problem:
                 notes.append(f"No calibration: {problem}")
-    reading = _RunReading(rundir, arm, number * SCENARIOS_A_PATH)
-    return DataSet(
-        name=name,
-        sources=(str(own.path),),
-        samples=reading.samples,
-        plan=reading.plan,
-        family=family,
-        roles=space.roles,
-        space=space,
-        arm=arm,
-        count=accepted,
-        calibration=calibration,
-        notes=tuple(notes),
-    )
+        return DataSet(
+            name=arm or reader.name,
+            sources=(str(own.path),),
+            samples=partial(_samples, *where),
+            plan=partial(_plan, *where),
+            family=reader.family,
+            roles=reader.space.roles,
+            space=reader.space,
+            arm=arm,
+            count=view.status.accepted,
+            calibration=calibration,
+            notes=tuple(notes),
+        )
 
 
 def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
@@ -91,46 +90,40 @@ def _calibration(reader: RunReader) -> dict[str, Any] | None:
     return {"judges": [{key: judge[key] for key in keys} for judge in known]} if known else None
 
 
-class _RunReading:
-    """One run, or one arm of a run, read anew by each method. The arms of a run have one test side."""
+@contextlib.contextmanager
+def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
+    with rundir.lock_for_reading(), RunReader(rundir.arm(arm).path) as reader:
+        yield reader
 
-    def __init__(self, rundir: RunFolder, arm: str, offset: int) -> None:
-        self._rundir = rundir
-        self._arm = arm
-        self._offset = offset
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[RunReader]:
-        with self._rundir.lock_for_reading(), RunReader(self._rundir.arm(self._arm).path) as reader:
-            yield reader
+def _samples(rundir: RunFolder, arm: str, offset: int) -> Iterator[Sample]:
+    """The conversations of a run, or of one arm of it. The arms of a run have one test side."""
+    with _open(rundir, arm) as reader:
+        arms = (own for _, own in rundir.begun_arms())
+        side = read_test_side(arms, load_job(rundir.job).split.test)
+        for _, _, group, data in reader.views[""].records():
+            record = reader.read(data)
+            split: Split = "test" if side.is_test(group) else "train"
+            scenario = _with_offset(record.scenario, offset)
+            yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split)
 
-    def samples(self) -> Iterator[Sample]:
-        with self._open() as reader:
-            arms = (own for _, own in self._rundir.begun_arms())
-            side = read_test_side(arms, load_job(self._rundir.job).split.test)
-            for _, _, group, data in reader.views[""].records():
-                record = reader.read(data)
-                split: Split = "test" if side.is_test(group) else "train"
-                scenario = self._with_offset(record.scenario)
-                yield sample_of(FiledRecord.of(record), record.id, scenario, str(self._rundir.path), split)
 
-    def plan(self) -> Iterator[PlannedOutcome]:
-        """Every planned conversation, scenario by scenario; one without an outcome is pending."""
-        with self._open() as reader:
-            view = reader.views[""]
-            outcomes = view.settled()
-            settled = next(outcomes, None)
-            for index in range(view.plan.first, view.plan.scenarios):
-                scenario = self._with_offset(reader.scenario(index))
-                for replicate in range(view.plan.replicates):
-                    if settled is None or settled[:2] != (index, replicate):
-                        yield PlannedOutcome(scenario, replicate, "pending")
-                        continue
-                    status, reason = settled[2:]
-                    yield PlannedOutcome(scenario, replicate, status, reason)  # type: ignore[arg-type]
-                    settled = next(outcomes, None)
+def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
+    """Every planned conversation, scenario by scenario; one without an outcome is pending."""
+    with _open(rundir, arm) as reader:
+        view = reader.views[""]
+        outcomes = view.settled()
+        settled = next(outcomes, None)
+        for index in range(view.plan.first, view.plan.scenarios):
+            scenario = _with_offset(reader.scenario(index), offset)
+            for replicate in range(view.plan.replicates):
+                if settled is None or settled[:2] != (index, replicate):
+                    yield PlannedOutcome(scenario, replicate, "pending")
+                    continue
+                status, reason = settled[2:]
+                yield PlannedOutcome(scenario, replicate, status, reason)  # type: ignore[arg-type]
+                settled = next(outcomes, None)
 
-    def _with_offset(self, scenario: Scenario) -> Scenario:
-        if not self._offset:
-            return scenario
-        return msgspec.structs.replace(scenario, index=scenario.index + self._offset)
+
+def _with_offset(scenario: Scenario, offset: int) -> Scenario:
+    return msgspec.structs.replace(scenario, index=scenario.index + offset) if offset else scenario

@@ -28,8 +28,8 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import join_counts, row, rows, share_with_interval, wrap
 from edgen.families.education import ways
 from edgen.families.education.cues import MOST
-from edgen.families.education.words import words as cut_words
 from edgen.reading.detect import find_leak, fold
+from edgen.reading.detect import words as cut_words
 from edgen.space import SpaceRole
 from edgen.space.education import ROLES
 from edgen.stats.intervals import Estimate, share

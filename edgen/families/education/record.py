@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Conversation, Role, Scenario, Turn
+from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -103,18 +103,9 @@ class Education(Family):
     def read(self, data: bytes) -> Recorded:
         """What a record says, the end marker taken off."""
         record = _decode(data)
-        made = record.provenance
-        conversation = Conversation(
-            without_marker(record.conversation, record.ended_by),
-            record.probability,
-            record.ended_by,
-            made.repairs,
-            made.flags,
-            made.branch,
-        )
         background = msgspec.structs.asdict(record.background_info)
-        scenario = _scenario(made.scenario, background, record.scenario or {})
-        return Recorded(record.id, scenario, conversation, made)
+        scenario = _scenario(record.provenance.scenario, background, record.scenario or {})
+        return Recorded.of(record, scenario, without_marker(record.conversation, record.ended_by))
 
     def recognizes(self, record: Any) -> bool:
         """An object with ED's scenario, or a flat row of `edgen export --to hf`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Conversation, Role, Scenario, Turn
+from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -71,12 +71,8 @@ class Dialogue(Family):
     def read(self, data: bytes) -> Recorded:
         """What a record says."""
         record = _decode(data)
-        made = record.provenance
-        values, fields = read_values(record.scenario)
-        conversation = Conversation(
-            record.conversation, record.probability, record.ended_by, made.repairs, made.flags, made.branch
-        )
-        return Recorded(record.id, Scenario(made.scenario, values, fields), conversation, made)
+        scenario = Scenario(record.provenance.scenario, *read_values(record.scenario))
+        return Recorded.of(record, scenario, record.conversation)
 
     def recognizes(self, record: Any) -> bool:
         """An object with a scenario or with roles."""
