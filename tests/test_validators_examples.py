@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 
 from edgen.core import resources
-from edgen.validation import KINDS, conforms, problems
+from edgen.validation.checker import problems
+from edgen.validation.findings import KINDS
+from edgen.validation.schema import conforms
 
 EXAMPLES = resources.folder("validators") / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.json"))

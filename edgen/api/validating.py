@@ -14,42 +14,16 @@ from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import UsageError
 from edgen.core.files import write_lines
-from edgen.families import family_of, family_of_record, usual_family
+from edgen.families import family_of, family_of_record
 from edgen.space import load_space
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
-from edgen.validation import (
-    Checker,
-    FileReport,
-    Finding,
-    Fixed,
-    Fixer,
-    Inputs,
-    LeftOut,
-    Vocabulary,
-    find_inputs,
-    read_records,
-    runs_at,
-)
+from edgen.validation.checker import Checker, FileReport
+from edgen.validation.findings import Finding, Vocabulary
+from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
+from edgen.validation.repair import Fixed, Fixer, LeftOut
 
 CHANGES = "changes.jsonl"
-
-
-class FileProblem(msgspec.Struct, frozen=True):
-    """What is wrong with a record, or with the file where `record` is None."""
-
-    record: int | None
-    path: str
-    problem: str
-    severity: str
-    kind: str
-
-
-class CheckedFile(msgspec.Struct, frozen=True):
-    path: str
-    records: int
-    valid: int
-    problems: tuple[FileProblem, ...]
 
 
 class FixedFile(msgspec.Struct, frozen=True):
@@ -78,7 +52,7 @@ class Validation(msgspec.Struct, frozen=True):
 
     records: int
     valid: int
-    files: tuple[CheckedFile, ...]
+    files: tuple[FileReport, ...]
     fixed: FixedFiles | UnsetType = UNSET
 
     @property
@@ -108,7 +82,7 @@ def validate(
     return Validation(
         sum(report.records for report in reports),
         sum(report.valid for report in reports),
-        tuple(_describe(report) for report in reports),
+        tuple(reports),
         _fix(inputs, vocabularies, targets, fix) if fix else UNSET,
     )
 
@@ -146,7 +120,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
 
 def _schema_of(record: Any) -> str:
     """The schema of the family whose layout a decoded record has."""
-    return (family_of_record(record) or usual_family()).schema
+    return family_of_record(record).schema
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
@@ -154,10 +128,10 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
     if found.manifest is not None:
         records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
         findings = [
-            Finding(None, d.path, d.message, "manifest") for d in verify_manifest(found.manifest, records)
+            Finding.of(None, d.path, d.message, "manifest") for d in verify_manifest(found.manifest, records)
         ]
         findings += [
-            Finding(None, "$.files", f"{name} is in the folder, but is not listed", "stray")
+            Finding.of(None, "$.files", f"{name} is in the folder, but is not listed", "stray")
             for name in strays(found.manifest)
         ]
         if findings:
@@ -168,14 +142,6 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
 def _label(path: Path) -> str:
     """The path as text that can be printed, whatever bytes its name holds."""
     return str(path).encode(errors="replace").decode()
-
-
-def _describe(report: FileReport) -> CheckedFile:
-    problems = tuple(
-        FileProblem(finding.record, finding.path, finding.problem, finding.severity, finding.kind)
-        for finding in report.findings
-    )
-    return CheckedFile(report.path, report.records, report.valid, problems)
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:

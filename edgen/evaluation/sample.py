@@ -10,7 +10,7 @@ import msgspec
 from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import FiledRecord
 from edgen.reading.detect import words
-from edgen.validation import Marker
+from edgen.validation.speech import Marker
 
 Split = Literal["train", "test"]
 Words = Sequence[Sequence[str]]  # the words of each turn

@@ -25,17 +25,12 @@ def family_of(space: Space, named: str | None = None) -> Family:
     return family
 
 
-def family_of_record(record: Any) -> Family | None:
-    """The family whose layout a decoded record has; None if nobody knows it. Those that packages bring are loaded and
-    asked only where none of edgen's own knows it."""
+def family_of_record(record: Any) -> Family:
+    """The family whose layout a decoded record has; where nobody knows it, the first of edgen's own. Those that
+    packages bring are loaded and asked only where none of edgen's own knows it."""
     for families in (_own_families, _other_families):
         if found := next((family for family in families() if family.recognizes(record)), None):
             return found
-    return None
-
-
-def usual_family() -> Family:
-    """The family that records are taken for whose layout nobody knows."""
     return _own_families()[0]
 
 

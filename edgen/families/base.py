@@ -14,7 +14,8 @@ import msgspec
 
 from edgen.core.values import END_MARKER, Conversation, Role, Scenario, Turn, Usage
 from edgen.space.model import Space, SpaceRole
-from edgen.validation import Speech, conforms, read_speech
+from edgen.validation.schema import conforms
+from edgen.validation.speech import Speech, read_speech
 
 _SUFFIX = f" {END_MARKER}"
 

@@ -22,7 +22,7 @@ from edgen.space import Space, content_sha256
 from edgen.space.education import ROLES as EDUCATION_ROLES
 from edgen.space.sampling import Sampler
 from edgen.space.splits import group_hash
-from edgen.validation import is_valid
+from edgen.validation.schema import is_valid
 
 if TYPE_CHECKING:
     from edgen.protocols.stage import Stage

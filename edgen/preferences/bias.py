@@ -44,52 +44,43 @@ class _JudgeSignals:
 
     def __init__(self, signal: OracleSignal) -> None:
         self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
-        self.scenario = array("q")
-        self.wins_ab, self.wins_ba = array("d"), array("d")  # nan: none read
-        self.words_a, self.words_b = array("d"), array("d")  # nan: not known
-        self.favours = array("b")  # 1 side a, -1 side b, 0 neither
-        self.directed = array("b")  # the same of the one side that speaks to a judge
-        self.probability = array("d")  # that a is better by the conversations' own word; nan: not known
+        self.rows = array("d")  # eight numbers a pair; nan: none read, or not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
 
     def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
-        words_a, words_b = words.get(signal.compare, (math.nan, math.nan))
-        self.scenario.append(pair.scenario)
-        self.wins_ab.append(_or_nan(signal.wins_ab))
-        self.wins_ba.append(_or_nan(signal.wins_ba))
-        self.words_a.append(words_a)
-        self.words_b.append(words_b)
-        self.favours.append(_sign(favoured(signal)))
-        self.directed.append(_directed_side(pair))
-        self.probability.append(_or_nan(pair.signals.probability.p))
+        words_a, words_b = words.get(signal.compare, (None, None))
+        said = pair.signals.probability.p  # that a is better by the conversations' own word
+        known = (signal.wins_ab, signal.wins_ba, words_a, words_b, said)
+        sides = (_sign(favoured(signal)), _directed_side(pair))
+        self.rows.extend((pair.scenario, *sides, *(math.nan if one is None else one for one in known)))
         self.ties += signal.tie
         self.abstentions += signal.abstain
         self.verdicts += len(signal.verdicts)
         self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
 
     def report(self) -> dict[str, Any]:
-        scenario = np.array(self.scenario)
-        ab, ba = np.array(self.wins_ab), np.array(self.wins_ba)
-        both = ~(np.isnan(ab) | np.isnan(ba))
-        favours, said = np.array(self.favours), np.array(self.probability)
+        columns = np.array(self.rows).reshape(-1, 8).T
+        scenario, favours, directed, ab, ba, words_a, words_b, said = columns
         known = (favours != 0) & ~np.isnan(said)
-        words_a, words_b, directed = (np.array(x)[both] for x in (self.words_a, self.words_b, self.directed))
-        judged, p = scenario[both], (ab[both] + ba[both]) / 2
-        tied = np.array((ab[both] - 0.5) * (ba[both] - 0.5) <= 0, dtype=np.float64)
-        abstained = _plain(share((~both).astype(np.float64), scenario))
+        both = ~(np.isnan(ab) | np.isnan(ba))
+        abstained = share((~both).astype(np.float64), scenario)
+        calibrated = calibration(said[known], favours[known] > 0, scenario[known])
+        judged, _, directed, ab, ba, words_a, words_b, said = columns[:, both]
+        p, one = (ab + ba) / 2, directed != 0
+        tied = np.array((ab - 0.5) * (ba - 0.5) <= 0, dtype=np.float64)
         return {
             "judge": self.name,
             "model": self.model,
             "compare": self.compare,
             "pairs": len(scenario),
-            "judged": int(np.count_nonzero(both)),
+            "judged": len(judged),
             "verdicts": {"n": self.verdicts, "unread": self.unread},
-            "ties": {"n": self.ties, "share": _plain(share(tied, judged))},
+            "ties": {"n": self.ties, "share": share(tied, judged)},
             "abstentions": {"n": self.abstentions, "share": abstained},
-            "position": _position(ab[both], ba[both], judged),
-            "length": _length(p, words_a, words_b, said[both], judged),
-            "judge_directed": _wins_of_directed(p, directed, judged),
-            "calibration": calibration(said[known], favours[known] > 0, scenario[known]),
+            "position": _position(ab, ba, judged),
+            "length": _length(p, words_a - words_b, said, judged),
+            "judge_directed": share(np.where(directed > 0, p, 1 - p)[one], judged[one]),
+            "calibration": calibrated,
         }
 
 
@@ -141,7 +132,7 @@ class _PairSignals:
             "scenarios": len(set(self.scenarios)),
             "labelled": dict(sorted(self.labelled.items())),
             "left_out": dict(sorted(self.left_out.items())),
-            "judge_directed": {"n": sum(self.directed), "share": _plain(directed), "found": self.found},
+            "judge_directed": {"n": sum(self.directed), "share": directed, "found": self.found},
             "judges": [judge.report() for judge in self.judges.values()],
             "agreement": agreement(dict(sorted(self.ratings.items())), self.scenarios),
         }
@@ -157,7 +148,7 @@ def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
     signals = _PairSignals()
     for pair, words in rows:
         signals.add(pair, words)
-    rounded: dict[str, Any] = _rounded(signals.report())
+    rounded: dict[str, Any] = _rounded(msgspec.to_builtins(signals.report()))
     return rounded
 
 
@@ -171,11 +162,7 @@ def _sign(p: float | None) -> int:
     return 0 if p is None or p == 0.5 else (1 if p > 0.5 else -1)
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, Any]:
+def _position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]:
     """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
     flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
     slots = (ab + (1 - ba)) / 2
@@ -185,39 +172,27 @@ def _position(ab: Floats, ba: Floats, scenario: NDArray[np.int64]) -> dict[str, 
         half = flipped.high / 2
         first = msgspec.structs.replace(first, low=0.5 - half, high=0.5 + half)
     return {
-        "flips": _plain(flipped),
-        "first_slot": _plain(first),
-        "points": _plain(scale_estimate(first, 200.0, -100.0)),
+        "flips": flipped,
+        "first_slot": first,
+        "points": scale_estimate(first, 200.0, -100.0),
     }
 
 
-def _length(
-    p: Floats, words_a: Floats, words_b: Floats, said: Floats, scenario: NDArray[np.int64]
-) -> dict[str, Any]:
-    ahead = words_a - words_b
+def _length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[str, Any]:
+    """`ahead`: by how many words side a is longer."""
     known = ~np.isnan(ahead)
     apart, better = known & (ahead != 0), known & ~np.isnan(said)
     longer = share(np.where(ahead > 0, p, 1 - p)[apart], scenario[apart])
     return {
-        "longer": _plain(longer),
-        "points": _plain(scale_estimate(longer, 200.0, -100.0)),
-        "slope": _plain(_slope(p[known], ahead[known], scenario[known])),
-        "slope_adjusted": _plain(_slope(p[better], ahead[better], scenario[better], said[better])),
+        "longer": longer,
+        "points": scale_estimate(longer, 200.0, -100.0),
+        "slope": _slope(p[known], ahead[known], scenario[known]),
+        "slope_adjusted": _slope(p[better], ahead[better], scenario[better], said[better]),
         "slope_words": SLOPE_WORDS,
     }
 
 
-def _wins_of_directed(
-    p: Floats, directed: NDArray[np.int8], scenario: NDArray[np.int64]
-) -> dict[str, Any] | None:
-    """How often the one side that speaks to a judge wins; None where no judged pair has one such side."""
-    one = directed != 0
-    return _plain(share(np.where(directed > 0, p, 1 - p)[one], scenario[one]))
-
-
-def _slope(
-    p: Floats, ahead: Floats, scenario: NDArray[np.int64], said: Floats | None = None
-) -> Estimate | None:
+def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = None) -> Estimate | None:
     """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead, and `said` equal.
 
     `said` is the probability that side a is the better one, by another source; it needs some other than 0.5.
@@ -235,10 +210,6 @@ def _slope(
         return Estimate(value=value, low=None, high=None, n=ahead.size, scenarios=groups)
     half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
     return Estimate(value=value, low=value - half, high=value + half, n=ahead.size, scenarios=groups)
-
-
-def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else msgspec.to_builtins(estimate)
 
 
 def _rounded(value: Any) -> Any:

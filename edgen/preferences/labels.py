@@ -90,19 +90,13 @@ def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
 
 def favoured(signal: Signal) -> float | None:
     """The signal's p where it favours a side; None where it abstains or is a tie."""
-    if isinstance(signal, HumanSignal):
-        return None if signal.tie else signal.p
-    return None if signal.tie or signal.abstain else signal.p
+    return None if signal.tie else signal.p
 
 
 def _find_signal(pair: Pair, by: Source, judge: str | None) -> Signal | None:
-    match by:
-        case "oracle":
-            return next((signal for signal in pair.signals.oracle if signal.judge == judge), None)
-        case "probability":
-            return pair.signals.probability
-        case "human":
-            return pair.signals.human
+    if by == "oracle":
+        return next((signal for signal in pair.signals.oracle if signal.judge == judge), None)
+    return pair.signals.probability if by == "probability" else pair.signals.human
 
 
 def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> dict[str, Strength]:
@@ -114,10 +108,7 @@ def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> d
         if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out not in _SET_APART:
             read = sum(verdict.choice is not None for verdict in signal.verdicts)
             results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p, read))
-    ids = sorted({identifier for a, b, _, _ in results for identifier in (a, b)})
-    number = {identifier: k for k, identifier in enumerate(ids)}
-    fitted = strengths([(number[a], number[b], p, weight) for a, b, p, weight in results])
-    return {identifier: fitted[number[identifier]] for identifier in ids}
+    return strengths(results)
 
 
 def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: dict[str, Strength]) -> Pair:

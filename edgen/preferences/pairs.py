@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET
 
 from edgen.core.errors import RunError
 from edgen.core.files import write_lines
-from edgen.core.pair import JudgeDirected, Pair, Side, Signals
+from edgen.core.pair import Candidate, JudgeDirected, OracleSignal, Pair, Side, Signals
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
@@ -59,10 +59,10 @@ def write_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCount
     def lines() -> Iterator[bytes]:
         for index, names in reader.scenarios():
             if len(names) > 1:
-                signals = _ScenarioSignals(
-                    reader, index, names, votes, [view.outcomes(index) for view in views]
-                )
-                for pair in label_scenario(list(signals.pairs(every=rules.by == "probability")), rules):
+                outcomes = [view.outcomes(index) for view in views]
+                every = rules.by == "probability"
+                pairs = _pairs_of(reader, index, names, votes, outcomes, every=every)
+                for pair in label_scenario(list(pairs), rules):
                     counts.add(pair)
                     yield _encode(pair)
 
@@ -74,81 +74,68 @@ def write_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCount
     return counts
 
 
-class _ScenarioSignals:
-    """What is known of the pairs of one scenario. `outcomes` are each judge's, by task."""
-
-    def __init__(
-        self,
-        reader: RunReader,
-        index: int,
-        names: list[str],
-        votes: Votes,
-        outcomes: list[Mapping[str, Outcome]],
-    ) -> None:
-        self._reader = reader
-        self._scenario = reader.scenario(index)
-        self._candidates = {name: reader.candidate(index, name) for name in names}
-        self._directed = {
-            name: first_directed(turn.text for turn in candidate.turns)
-            for name, candidate in self._candidates.items()
-        }
-        self._votes = votes
-        self._outcomes = outcomes
-
-    def pairs(self, *, every: bool) -> Iterator[Pair]:
-        """Every pair that some source was asked about, or every pair there is, with all that is known of it."""
-        asked = set().union(*self._outcomes)
-        for a, b in itertools.combinations(self._candidates, 2):
-            if (
-                every
-                or name_comparison(a, b) in asked
-                or votes_that_hold(self._votes, self._candidates[a], self._candidates[b])
-            ):
-                yield self._pair(a, b)
-
-    def _pair(self, a: str, b: str) -> Pair:
-        one, other = self._candidates[a], self._candidates[b]
-        texts = texts_digest(one, other)
-        judged = [_read_judged(outcomes.get(name_comparison(a, b)), texts) for outcomes in self._outcomes]
-        oracle = tuple(comparison.signal for comparison in judged if comparison is not None)
-        said = JudgeDirected(a=self._directed[a], b=self._directed[b])
+def _pairs_of(
+    reader: RunReader,
+    index: int,
+    names: list[str],
+    votes: Votes,
+    outcomes: Sequence[Mapping[str, Outcome]],
+    *,
+    every: bool,
+) -> Iterator[Pair]:
+    """The pairs of one scenario that some source was asked about, or every pair there is, with all that is known of
+    each. `outcomes` are each judge's, by task."""
+    candidates = {name: reader.candidate(index, name) for name in names}
+    directed = {
+        name: first_directed(turn.text for turn in candidate.turns) for name, candidate in candidates.items()
+    }
+    for (a, one), (b, other) in itertools.combinations(candidates.items(), 2):
+        task = name_comparison(a, b)
+        human = human_signal(votes_that_hold(votes, one, other))
+        if not (every or human or any(task in judged for judged in outcomes)):
+            continue
+        said = JudgeDirected(a=directed[a], b=directed[b])
         signals = Signals(
             probability=probability_signal(one.probability, other.probability),
-            oracle=oracle,
-            human=human_signal(votes_that_hold(self._votes, one, other)),
+            oracle=tuple(_judgements((judged.get(task) for judged in outcomes), texts_digest(one, other))),
+            human=human,
             judge_directed=UNSET if said.a is None and said.b is None else said,
         )
-        simulated = one.simulated or other.simulated or any(signal.simulated for signal in oracle)
-        prefix = shared_prefix(one, other)
-        speakers = [turns[prefix].role for turns in (one.turns, other.turns) if len(turns) > prefix]
-        return Pair(
-            id=f"{self._reader.name}-{self._scenario.index:06d}-{a}-{b}",
-            scenario=self._scenario.index,
-            split=self._reader.split(self._scenario),
-            origin=self._reader.origin,
-            a=Side(id=one.id, replicate=one.replicate, arm=one.arm or None),
-            b=Side(id=other.id, replicate=other.replicate, arm=other.arm or None),
-            prefix_turns=prefix,
-            differs_at=speakers[0] if len(speakers) == 2 and len(set(speakers)) == 1 else None,
-            texts=texts,
-            signals=signals,
-            label=None,
-            left_out="identical" if one.turns == other.turns else None,
-            provenance={"run": self._reader.name, "edgen": __version__, "simulated": simulated},
-        )
+        yield _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", one, other, signals)
 
 
-def _read_judged(outcome: Outcome | None, texts: str) -> JudgedComparison | None:
-    """What a judge said of a pair, if it was about these very texts."""
-    if outcome is None:
-        return None
-    status, reason, record = outcome
-    if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
-        return None
-    try:
-        judged = _decode(record)
-    except (ValueError, msgspec.MsgspecError) as problem:
-        raise RunError(
-            f"a judge's ledger holds a judgement that is none ({problem}); it is damaged."
-        ) from None
-    return judged if judged.texts == texts else None
+def _pair(reader: RunReader, identifier: str, a: Candidate, b: Candidate, signals: Signals) -> Pair:
+    """A pair without a label."""
+    prefix = shared_prefix(a, b)
+    speakers = [turns[prefix].role for turns in (a.turns, b.turns) if len(turns) > prefix]
+    simulated = a.simulated or b.simulated or any(signal.simulated for signal in signals.oracle)
+    return Pair(
+        id=identifier,
+        scenario=a.scenario,
+        split=reader.split(reader.scenario(a.scenario)),
+        origin=reader.origin,
+        a=Side(id=a.id, replicate=a.replicate, arm=a.arm or None),
+        b=Side(id=b.id, replicate=b.replicate, arm=b.arm or None),
+        prefix_turns=prefix,
+        differs_at=speakers[0] if len(speakers) == 2 and len(set(speakers)) == 1 else None,
+        texts=texts_digest(a, b),
+        signals=signals,
+        label=None,
+        left_out="identical" if a.turns == b.turns else None,
+        provenance={"run": reader.name, "edgen": __version__, "simulated": simulated},
+    )
+
+
+def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[OracleSignal]:
+    """What judges said of a pair, where it was about these very texts."""
+    for status, reason, record in filter(None, outcomes):
+        if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
+            continue
+        try:
+            judged = _decode(record)
+        except ValueError as problem:
+            raise RunError(
+                f"a judge's ledger holds a judgement that is none ({problem}); it is damaged."
+            ) from None
+        if judged.texts == texts:
+            yield judged.signal

@@ -5,21 +5,18 @@ Takes what `bias.bias_report` gives, also when read back from JSON, and returns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.preferences.labels import UNLABELLED
 
 Report = Mapping[str, Any]
 _FEW_SCENARIOS = 30
+_PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:.3f}"
 
 
-def render(report: Report) -> list[str]:
-    """The report's text, a line an element."""
-    return list(_lines(report))
-
-
-def _lines(report: Report) -> Iterator[str]:
+def render(report: Report) -> Iterator[str]:
+    """The report's text, line by line."""
     yield f"{_count(report['pairs'], 'pair')} of {_count(report['scenarios'], 'scenario')}"
     labelled, left_out = report["labelled"], report["left_out"]
     if labelled or left_out:
@@ -47,7 +44,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _directed(directed: Report) -> Iterator[str]:
-    share = _estimate(directed["share"], _percent, counted=False)
+    share = _estimate(directed["share"], _PERCENT, counted=False)
     yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
     for found in directed["found"]:
         yield f'  "{found}"'
@@ -60,13 +57,13 @@ def _judge(judge: Report) -> Iterator[str]:
         f"  {_count(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"
         f" {_count(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
     )
-    yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _percent)}"
-    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _percent)} judged in both orders"
+    yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _PERCENT)}"
+    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _PERCENT)} judged in both orders"
     yield from _position(judge["position"])
     yield from _length(judge["length"])
     if judge["judge_directed"] is not None:
         yield "  Texts that speak to a judge"
-        yield f"    their wins   {_estimate(judge['judge_directed'], _percent)}"
+        yield f"    their wins   {_estimate(judge['judge_directed'], _PERCENT)}"
         yield "                 of pairs in which one side has one, as the mean of both orders; what is planted should win nothing by it"
     yield from _calibration(judge["calibration"])
 
@@ -76,11 +73,11 @@ def _position(position: Report) -> Iterator[str]:
     if position["first_slot"] is None:
         yield "    no data: no pair has read verdicts in both orders"
         return
-    yield f"    flips        {_estimate(position['flips'], _percent)}"
+    yield f"    flips        {_estimate(position['flips'], _PERCENT)}"
     yield "                 pairs whose favoured side changes when the order does; 0% for a judge that ignores it"
-    yield f"    first slot   {_estimate(position['first_slot'], _percent)}"
+    yield f"    first slot   {_estimate(position['first_slot'], _PERCENT)}"
     yield "                 verdicts for what is shown first, which is each side equally often; 50% without bias"
-    yield f"    bias         {_estimate(position['points'], _points)}"
+    yield f"    bias         {_estimate(position['points'], _POINTS)}"
     yield f"                 wins of the first slot less those of the second; {_against_zero(position['points'])}"
 
 
@@ -89,17 +86,17 @@ def _length(length: Report) -> Iterator[str]:
     if length["longer"] is None:
         yield "    no data: no judged pair has sides of different, known length"
         return
-    yield f"    longer side  {_estimate(length['longer'], _percent)}"
+    yield f"    longer side  {_estimate(length['longer'], _PERCENT)}"
     yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
-    yield f"    bias         {_estimate(length['points'], _points)}"
+    yield f"    bias         {_estimate(length['points'], _POINTS)}"
     yield f"                 wins of the longer less those of the shorter side; {_against_zero(length['points'])}"
-    yield f"    slope        {_estimate(length['slope'], _logits)}"
+    yield f"    slope        {_estimate(length['slope'], _LOGITS)}"
     yield (
         f"                 logits for each {length['slope_words']} words more; 0 without bias."
         " Longer may also be better: this alone does not tell."
     )
     if length["slope_adjusted"] is not None:
-        yield f"    adjusted     {_estimate(length['slope_adjusted'], _logits)}"
+        yield f"    adjusted     {_estimate(length['slope_adjusted'], _LOGITS)}"
         yield (
             "                 the same slope between sides of equal probability of understanding: what length"
             " counts beside quality, as far as that probability shows it"
@@ -111,14 +108,14 @@ def _calibration(table: Report | None) -> Iterator[str]:
     if table is None:
         yield "    no data: no pair has both a favoured side and two probabilities"
         return
-    yield f"    Brier score  {_estimate(table['brier'], _number)}"
+    yield f"    Brier score  {_estimate(table['brier'], _NUMBER)}"
     yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
     yield f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, {_count(table['n'], 'pair')}"
     yield "                 how far forecasts are from what came, on average over the table; 0 is perfect"
     yield "    forecast       pairs   mean   judge favours a"
     for row in table["bins"]:
         if row["n"]:
-            share = _estimate(row["share"], _percent, counted=False)
+            share = _estimate(row["share"], _PERCENT, counted=False)
             yield f"    {row['from']:.1f} to {row['to']:.1f} {row['n']:>9,}  {row['mean']:.3f}   {share}"
 
 
@@ -129,7 +126,7 @@ def _agreement(agreement: Report) -> Iterator[str]:
         if row["n"]:
             some = True
             yield f"  {row['sources'][0]} and {row['sources'][1]}, {_count(row['n'], 'pair')}"
-            yield f"    the same side         {_percent(row['observed'])}"
+            yield f"    the same side         {row['observed']:.1%}"
             yield f"    Cohen's kappa         {_coefficient(row['kappa'], row['kappa_interval'])}"
             yield f"    Krippendorff's alpha  {_coefficient(row['alpha'], row['alpha_interval'])}"
     if not some:
@@ -139,14 +136,14 @@ def _agreement(agreement: Report) -> Iterator[str]:
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
 
 
-def _estimate(estimate: Report | None, shown: Callable[[float], str], *, counted: bool = True) -> str:
+def _estimate(estimate: Report | None, form: str, *, counted: bool = True) -> str:
     if estimate is None:
         return "no data"
-    text = shown(estimate["value"])
+    text = form.format(estimate["value"])
     if estimate["low"] is None or estimate["high"] is None:
         text += " (no interval from one scenario)"
     else:
-        text += f" ({shown(estimate['low'])} to {shown(estimate['high'])})"
+        text += f" ({form.format(estimate['low'])} to {form.format(estimate['high'])})"
     return f"{text}, {_count(estimate['n'], 'pair')}" if counted else text
 
 
@@ -159,22 +156,6 @@ def _against_zero(estimate: Report | None) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}%"
-
-
-def _points(value: float) -> str:
-    return f"{value:+.1f} points"
-
-
-def _logits(value: float) -> str:
-    return f"{value:+.3f}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}"
 
 
 def _coefficient(value: float | None, interval: list[float] | None = None) -> str:

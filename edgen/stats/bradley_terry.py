@@ -15,6 +15,7 @@ adds less than the count says; the intervals do not know that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,12 +23,11 @@ from edgen.core.pair import Strength
 from edgen.stats.intervals import Z95
 from edgen.stats.logistic import fit
 
+Name = TypeVar("Name", int, str)
 PRIOR_SD = 3.0  # logits: wide enough for a judge who decides nearly always the same way
 
 
-def strengths(
-    results: Sequence[tuple[int, int, float, float]], prior_sd: float = PRIOR_SD
-) -> dict[int, Strength]:
+def strengths(results: Sequence[tuple[Name, Name, float, float]]) -> dict[Name, Strength]:
     """The strength of every candidate in `results`, in logits, of mean 0, with a 95% interval.
 
     A result (i, j, p, weight) says that i beat j with p in [0, 1] by `weight` verdicts; the same two may
@@ -42,7 +42,7 @@ def strengths(
         rows[row, place[i]] += 1.0
         rows[row, place[j]] -= 1.0
     weights = [weight for _, _, _, weight in results]
-    fitted = fit(rows, [p for _, _, p, _ in results], prior_sd=prior_sd, weights=weights)
+    fitted = fit(rows, [p for _, _, p, _ in results], prior_sd=PRIOR_SD, weights=weights)
     # Only differences are observed: what the prior alone says about the common level is taken out.
     centre = np.eye(len(names)) - 1.0 / len(names)
     value = centre @ fitted.coefficients

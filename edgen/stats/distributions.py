@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
 
 import msgspec
 import numpy as np
@@ -39,16 +38,12 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 
 MOST_BINS = 40
 _PERCENT = (5, 25, 50, 75, 95)
-
-
-def summarize_numbers(values: Iterable[int]) -> Distribution:
-    """Whole numbers summed up; a bar is a number, or as many numbers as make at most 40 bars."""
-    return summarize_counts(Counter(values))
+_POINTS = ("min", "p5", "p25", "median", "p75", "p95", "max")
 
 
 def summarize_counts(counts: Mapping[int, int]) -> Distribution:
-    """Whole numbers summed up as in `summarize_numbers`, given how often each came: memory does not grow with how many
-    there were. Quantiles are those of `summarize`."""
+    """Whole numbers summed up, given how often each came: memory does not grow with how many there were. A bar is a
+    number, or as many numbers as make at most 40 bars. Quantiles are those of `summarize`."""
     values = sorted(value for value, count in counts.items() if count)
     if not values:
         return Distribution(n=0)
@@ -66,23 +61,12 @@ def summarize_counts(counts: Mapping[int, int]) -> Distribution:
     squares = sum(value * value * counts[value] for value in values)
     upto = list(accumulate(counts[value] for value in values))
     # the smallest value with at least so many at or below it, in whole numbers
-    quantiles = (float(values[bisect_left(upto, -(-n * percent // 100))]) for percent in _PERCENT)
-    p5, p25, median, p75, p95 = quantiles
-    return Distribution(
-        n=n,
-        mean=total / n,
-        sd=math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None,
-        min=float(values[0]),
-        p5=p5,
-        p25=p25,
-        median=median,
-        p75=p75,
-        p95=p95,
-        max=float(values[-1]),
-        bins=tuple(
-            Bin(float(low + i * width), float(low + (i + 1) * width), count) for i, count in enumerate(bars)
-        ),
-    )
+    quantiles = (values[bisect_left(upto, -(-n * percent // 100))] for percent in _PERCENT)
+    points = map(float, (values[0], *quantiles, values[-1]))
+    sd = math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None
+    edges = (float(low + i * width) for i in range(len(bars) + 1))
+    bins = tuple(Bin(start, end, count) for (start, end), count in zip(pairwise(edges), bars, strict=True))
+    return Distribution(n=n, mean=total / n, sd=sd, bins=bins, **dict(zip(_POINTS, points, strict=True)))
 
 
 def summarize_shares(values: ArrayLike, bars: int = 20) -> Distribution:
@@ -98,23 +82,13 @@ def summarize_shares(values: ArrayLike, bars: int = 20) -> Distribution:
 
 
 def summarize(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
-    """Numbers, at least one, and the bars of their histogram. Quantiles are values of the data: the smallest with at least that share at or below it (type 1 of
-    Hyndman and Fan 1996, American Statistician 50). The deviation is the sample's, with n - 1."""
-    quantiles = np.percentile(data, _PERCENT, method="inverted_cdf")
-    p5, p25, median, p75, p95 = map(float, quantiles)
-    return Distribution(
-        n=int(data.size),
-        mean=float(np.mean(data)),
-        sd=float(np.std(data, ddof=1)) if data.size > 1 else None,
-        min=float(np.min(data)),
-        p5=p5,
-        p25=p25,
-        median=median,
-        p75=p75,
-        p95=p95,
-        max=float(np.max(data)),
-        bins=bins,
-    )
+    """Numbers, at least one, and the bars of their histogram. Quantiles are values of the data: the smallest with at
+    least that share at or below it (type 1 of Hyndman and Fan 1996, American Statistician 50). The deviation is the
+    sample's, with n - 1."""
+    points = map(float, np.percentile(data, (0, *_PERCENT, 100), method="inverted_cdf"))
+    sd = float(np.std(data, ddof=1)) if data.size > 1 else None
+    named = dict(zip(_POINTS, points, strict=True))
+    return Distribution(n=int(data.size), mean=float(np.mean(data)), sd=sd, bins=bins, **named)
 
 
 def _round_width(width: float) -> int:

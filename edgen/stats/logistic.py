@@ -35,19 +35,19 @@ def fit(
     x: ArrayLike,
     y: ArrayLike,
     *,
-    prior_sd: float | ArrayLike,
+    prior_sd: float,
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> Fit:
     """Coefficients for rows `x` (n, k) and outcomes `y` (n) in [0, 1].
 
-    `prior_sd` is the prior's standard deviation, finite and positive, one or one a coefficient;
-    `weights` (n) count rows; `clusters` (n) name the group of each row, at least two for `robust`.
+    `prior_sd` is the prior's standard deviation, finite and positive; `weights` (n) count rows; `clusters` (n) name
+    the group of each row, at least two for `robust`.
     """
     rows = np.asarray(x, dtype=np.float64)
     outcome = np.asarray(y, dtype=np.float64)
     weight = np.ones(len(outcome)) if weights is None else np.asarray(weights, dtype=np.float64)
-    precision = 1.0 / np.broadcast_to(np.asarray(prior_sd, dtype=np.float64), rows.shape[1]) ** 2
+    precision = np.full(rows.shape[1], 1.0 / prior_sd**2)
     beta = np.zeros(rows.shape[1])
     value = _log_posterior(rows, outcome, weight, precision, beta)
     for _ in range(_STEPS):

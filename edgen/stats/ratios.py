@@ -16,6 +16,7 @@ from edgen.stats.resampling import (
     FEWEST,
     Array,
     bootstrap,
+    divide,
     interval,
     permutation_test,
     ratios,
@@ -97,12 +98,10 @@ def paired_differences(
     p_values = sign_flip_test(contributions, rng, flips)
     changed = (contributions != 0).sum(axis=0)
     found = []
-    for k, mask in enumerate(counted):
-        n, moved = int(mask.sum()), int(changed[k])
-        events = _events(metrics[k], (tops_a[:, k], tops_b[:, k]), (bottoms_a[:, k], bottoms_b[:, k]))
-        one, other = _ratio(tops_a[:, k], bottoms_a[:, k]), _ratio(tops_b[:, k], bottoms_b[:, k])
-        difference = draws[:, len(metrics) + k] - draws[:, k]
-        found.append(_difference(one, other, difference, float(p_values[k]), (n, moved, events)))
+    for k, (metric, mask) in enumerate(zip(metrics, counted, strict=True)):
+        tops, bottoms = (tops_a[:, k], tops_b[:, k]), (bottoms_a[:, k], bottoms_b[:, k])
+        apart, p = draws[:, len(metrics) + k] - draws[:, k], float(p_values[k])
+        found.append(_difference(metric, tops, bottoms, apart, p, int(mask.sum()), int(changed[k])))
     return found
 
 
@@ -123,13 +122,11 @@ def unpaired_differences(
     found = []
     for k, metric in enumerate(metrics):
         tops, bottoms = [side[:, k] for side in sides], [side[:, len(metrics) + k] for side in sides]
-        one, other = map(_ratio, tops, bottoms)
-        n = min(counts[0][k], counts[1][k])
         top, bottom = np.concatenate(tops)[:, None], np.concatenate(bottoms)[:, None]
+        n = min(counts[0][k], counts[1][k])
         changed = min(n, int((_deviations(_pool(top, bottom), top, bottom) != 0).sum()))
-        events = _events(metric, tops, bottoms)
-        difference = draws[1][:, k] - draws[0][:, k]
-        found.append(_difference(one, other, difference, float(p_values[k]), (n, changed, events)))
+        apart, p = draws[1][:, k] - draws[0][:, k], float(p_values[k])
+        found.append(_difference(metric, tops, bottoms, apart, p, n, changed))
     return found
 
 
@@ -137,15 +134,17 @@ def _stack(
     columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
 ) -> tuple[Array, Array]:
     """The numerators and the denominators (clusters, k), 0 where a cluster does not count."""
-    size = len(counted[0])
-    tops = [
-        np.where(mask, columns(metric.top)[:size], 0.0) for metric, mask in zip(metrics, counted, strict=True)
-    ]
-    bottoms = [
-        np.where(mask, columns(metric.bottom)[:size], 0.0)
-        for metric, mask in zip(metrics, counted, strict=True)
-    ]
-    return np.stack(tops, axis=1), np.stack(bottoms, axis=1)
+    tops, bottoms = (
+        np.stack(
+            [
+                np.where(mask, columns(name)[: len(mask)], 0.0)
+                for mask, name in zip(counted, names, strict=True)
+            ],
+            axis=1,
+        )
+        for names in ([metric.top for metric in metrics], [metric.bottom for metric in metrics])
+    )
+    return tops, bottoms
 
 
 def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
@@ -158,19 +157,14 @@ def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Ar
 
 def _pool(tops: Array, bottoms: Array) -> Array:
     """The ratios (k) of sums over clusters (clusters, k)."""
-    return _divide(tops.sum(axis=0), bottoms.sum(axis=0))
+    return divide(tops.sum(axis=0), bottoms.sum(axis=0))
 
 
 def _deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
     """By how much each cluster (clusters, k) moves its side's ratio away from the pooled one."""
     expected = pooled * bottoms
     rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
-    return _divide(rest, bottoms.sum(axis=0))
-
-
-def _divide(tops: Array, bottoms: Array) -> Array:
-    found: Array = np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
-    return found
+    return divide(rest, bottoms.sum(axis=0))
 
 
 def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
@@ -182,17 +176,24 @@ def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> i
 
 
 def _difference(
-    one: float | None, other: float | None, draws: Array, p: float, counts: tuple[int, int, int | None]
+    metric: Ratio,
+    tops: Sequence[Array],
+    bottoms: Sequence[Array],
+    draws: Array,
+    p: float,
+    n: int,
+    changed: int,
 ) -> RatioDifference:
-    n, changed, events = counts
-    if one is None or other is None:
-        return RatioDifference(n=n, changed=changed, events=events)
-    if n < FEWEST:
-        return RatioDifference(round_number(other - one), n=n, changed=changed, events=events)
+    """The second side minus the first. `draws` are differences of resampled clusters."""
+    events = _events(metric, tops, bottoms)
+    one, other = map(_ratio, tops, bottoms)
+    value = None if one is None or other is None else round_number(other - one)
+    if value is None or n < FEWEST:
+        return RatioDifference(value, n=n, changed=changed, events=events)
     if not changed:
         return RatioDifference(0.0, 0.0, 0.0, 1.0, n, 0, events)
     low, high = interval(draws, n) or (None, None)
-    return RatioDifference(round_number(other - one), low, high, round_number(p), n, changed, events)
+    return RatioDifference(value, low, high, round_number(p), n, changed, events)
 
 
 def _ratio(top: Array, bottom: Array) -> float | None:

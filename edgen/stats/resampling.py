@@ -50,8 +50,12 @@ def ratios(sums: Array) -> Array:
     """(resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN where a
     denominator is 0."""
     half = sums.shape[1] // 2
-    top, bottom = sums[:, :half], sums[:, half:]
-    found: Array = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
+    return divide(sums[:, :half], sums[:, half:], np.nan)
+
+
+def divide(tops: Array, bottoms: Array, otherwise: float = 0.0) -> Array:
+    """tops / bottoms; `otherwise` where a denominator is not above 0."""
+    found: Array = np.divide(tops, bottoms, out=np.full_like(tops, otherwise), where=bottoms > 0)
     return found
 
 
@@ -71,7 +75,8 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
     moved = differences[np.any(differences != 0, axis=1)]
     hits = np.zeros(differences.shape[1])
     if len(moved):
-        least = _threshold(np.abs(moved.sum(axis=0)), moved)
+        # less what summing in another order may change
+        least = np.abs(moved.sum(axis=0)) - 1e-9 * np.abs(moved).sum(axis=0)
         for _, count in _chunks(draws, len(moved)):
             bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
             signs = np.unpackbits(bits, count=count * len(moved)).reshape(count, len(moved)) * 2.0 - 1.0
@@ -91,8 +96,7 @@ def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -
     both = np.concatenate([a, b])
     half = both.shape[1] // 2
     bottoms, total = both[:, half:], both.sum(axis=0)
-    pooled = np.divide(total[:half], total[half:], out=np.zeros(half), where=total[half:] != 0)
-    rest = both[:, :half] - pooled * bottoms
+    rest = both[:, :half] - divide(total[:half], total[half:]) * bottoms
     columns = np.hstack([rest, rest**2, bottoms])
     mine = np.zeros(len(both))
     mine[len(a) :] = 1.0
@@ -116,12 +120,10 @@ def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
         spread = squares - left**2 / size
         spread[spread < 1e-12 * squares] = 0.0  # what sums in another order leave
         # Without a denominator there is no ratio: as far apart as can be.
-        apart = apart + sign * np.divide(
-            left, bottoms, out=np.full_like(left, sign * np.inf), where=bottoms > 0
-        )
-        variance = variance + np.divide(spread, bottoms**2, out=np.zeros_like(left), where=bottoms > 0)
+        apart = apart + sign * divide(left, bottoms, sign * np.inf)
+        variance = variance + divide(spread, bottoms**2)
     apart = np.abs(apart)
-    found: Array = np.divide(apart, np.sqrt(variance), out=np.full_like(apart, np.inf), where=variance > 0)
+    found = divide(apart, np.sqrt(variance), np.inf)
     found[apart == 0] = 0.0
     return found
 
@@ -129,12 +131,6 @@ def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
 def round_number(value: float) -> float:
     """The number to six significant digits, so that another machine's arithmetic does not show."""
     return float(f"{value:.6g}") + 0.0
-
-
-def _threshold(observed: Array, values: Array) -> Array:
-    """The observed values less what summing in another order may change."""
-    found: Array = observed - 1e-9 * np.abs(values).sum(axis=0)
-    return found
 
 
 def _chunks(total: int, width: int) -> Iterator[tuple[int, int]]:

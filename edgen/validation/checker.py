@@ -26,7 +26,7 @@ class FileReport(msgspec.Struct, frozen=True):
     path: str
     records: int
     valid: int
-    findings: tuple[Finding, ...]
+    problems: tuple[Finding, ...]
 
 
 class Ids:
@@ -74,10 +74,10 @@ class Checker:
         try:
             record = decode(raw)
         except ValueError as problem:
-            return [Finding(number, "$", str(problem), "unreadable")]
+            return [Finding.of(number, "$", str(problem), "unreadable")]
         found = problems(record, number, vocabulary, self._schema_of(record))
         if repeated := self._ids.repeated(record, path, number):
-            found.append(Finding(number, "$.id", repeated, "duplicate_id"))
+            found.append(Finding.of(number, "$.id", repeated, "duplicate_id"))
         return found
 
 

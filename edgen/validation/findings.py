@@ -15,19 +15,19 @@ Vocabulary = Mapping[str, frozenset[str]]
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """`record` counts from 0 within its file (None: the file as a whole), `path` is where in it.
-
-    `problem` is a clause in plain words; `kind` is a key of KINDS and gives the severity.
-    """
+    """What is wrong with a record, or with the file where `record` is None: records of a file count from 0. `path` is
+    where in it, `problem` a clause in plain words, `kind` a key of KINDS."""
 
     record: int | None
     path: str
     problem: str
+    severity: Severity
     kind: str
 
-    @property
-    def severity(self) -> Severity:
-        return KINDS[self.kind][0]
+    @classmethod
+    def of(cls, record: int | None, path: str, problem: str, kind: str) -> Finding:
+        """A finding with the severity of its kind."""
+        return cls(record, path, problem, KINDS[kind][0], kind)
 
 
 # kind -> its severity, and what a summary calls a group of such findings.

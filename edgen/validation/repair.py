@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.reading import clean_turn
 from edgen.validation.checker import Ids, decode, problems
 from edgen.validation.findings import Vocabulary
 from edgen.validation.schema import EDUCATION
+from edgen.validation.speech import clean_fully
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -141,17 +141,3 @@ def _name_change(before: str, after: str | None) -> str:
         return "empty_turn"
     respelled = after.endswith(END_MARKER) and not before.rstrip().endswith(END_MARKER)
     return "marker_form" if respelled else "white_space"
-
-
-def clean_fully(text: str) -> tuple[str, bool, tuple[str, ...]]:
-    """What `clean_turn` makes of a text, and of that, until nothing changes: a marker can stand before a marker."""
-    marked = False
-    repairs: dict[str, None] = {}
-    for _ in range(10):
-        before = text
-        text, held, names = clean_turn(before)
-        marked = marked or held
-        repairs |= dict.fromkeys(names)
-        if text in ("", before):
-            break
-    return text, marked, tuple(repairs)

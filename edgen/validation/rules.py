@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.core.values import ROLES
-from edgen.validation.artefacts import TurnText, read_turn
 from edgen.validation.findings import Finding, Vocabulary, quote
+from edgen.validation.speech import TurnText, read_turn
 
 Found = tuple[str, str, str]  # kind, path, problem
 
@@ -27,7 +27,7 @@ def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None
     if isinstance(turns, list):
         found += _conversation(turns, record)
     found += _identity(record)
-    return [Finding(number, path, problem, kind) for kind, path, problem in found]
+    return [Finding.of(number, path, problem, kind) for kind, path, problem in found]
 
 
 def _vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Found]:

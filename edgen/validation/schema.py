@@ -64,7 +64,7 @@ def schema_findings(record: Any, number: int | None = None, schema: str = EDUCAT
     found: dict[tuple[str, str], Finding] = {}
     for error in errors:
         for path, problem in _word_error(error):
-            found.setdefault((path, problem), Finding(number, path, problem, "schema"))
+            found.setdefault((path, problem), Finding.of(number, path, problem, "schema"))
     return list(found.values())
 
 

@@ -1,21 +1,123 @@
-"""What was said in a conversation as a file has it: its turns without debris and end marker.
+"""What was said in a conversation as a file has it, and the debris of released ED files in its turns, by name.
 
-The turns are those that `fix` would keep; here nothing is written back, and what was found is told.
+`read_turn` only looks at one turn's text; `read_speech` tells what was said in all turns, which are those that
+`repair.fix` would keep. Both are linear in the text's length. The kinds of debris are those of KINDS.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-from edgen.core.values import Role, Turn
-from edgen.reading import is_plain
-from edgen.validation.artefacts import read_turn
-from edgen.validation.repair import clean_fully
+from edgen.core.values import END_MARKER, Role, Turn
+from edgen.reading import clean_turn, is_plain
+from edgen.validation.findings import quote
 
 Marker = Literal["suffix", "own_turn", "inside", "absent"]
+
+# In any brackets and wording; only END_MARKER itself is spelled as it should be.
+_MARKER = re.compile(
+    r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat)\s*[.!]?\s*[\])>}]",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w")
+_SPECIAL = re.compile(r'["“”\[(<{]')
+_CLOSING = '"”'
+_SILENCE = frozenset(" \t\r\n\"'“”‘’.…,")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnText:
+    """`notes` are (kind, problem); `says` whether anything is said once debris and marker are gone.
+
+    `markers` counts the end markers, `marker_last` tells whether one stands at the very end.
+    """
+
+    notes: tuple[tuple[str, str], ...] = ()
+    says: bool = True
+    markers: int = 0
+    marker_last: bool = False
+
+
+_PLAIN = TurnText()
+
+
+def read_turn(text: str) -> TurnText:
+    """What there is to say about the text of one turn."""
+    if _WORD.search(text) and not _SPECIAL.search(text):
+        return _PLAIN
+    notes: list[tuple[str, str]] = []
+    body = _without_tail(_without_tag(text.strip(), notes), notes)
+    if _doubled_start(body):
+        notes.append(("doubled_quotes", "the text starts with doubled quotation marks"))
+    elif not notes and _is_unpaired(body):
+        notes.append(("stray_quote", "a quotation mark has no partner"))
+    markers = list(_MARKER.finditer(body))
+    rest = _MARKER.sub(" ", body) if markers else body
+    says = not _SILENCE.issuperset(rest)
+    if odd := next((m.group() for m in markers if m.group() != END_MARKER), None):
+        notes.append(("marker_spelling", f"the end marker is spelled {quote(odd)}"))
+    if not says:
+        notes.append(_silence(rest, bool(markers)))
+    last = bool(markers) and _SILENCE.issuperset(body[markers[-1].end() :])
+    return TurnText(tuple(notes), says, len(markers), last)
+
+
+def _silence(rest: str, marked: bool) -> tuple[str, str]:
+    if marked:
+        return "marker_turn", "the end marker stands as a turn of its own"
+    if "." in rest or "…" in rest:
+        return "ellipsis_turn", "the turn holds nothing but dots"
+    return "empty_turn", "the turn holds no text"
+
+
+def _is_unpaired(body: str) -> bool:
+    return body.count('"') % 2 == 1 or body.count("”") > body.count("“")
+
+
+def _doubled_start(body: str) -> bool:
+    bare = body.lstrip('"“')
+    return len(body) - len(bare) > 1 and bare != "" and not bare[0].isspace()
+
+
+def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
+    """Without `" (Direct instruction)`: words in brackets behind a quotation mark that closes nothing."""
+    start = body.rfind("(")
+    if start < 0 or body.find(")", start) != len(body) - 1:
+        return body
+    said = body[:start].rstrip()
+    closed = said.endswith(tuple(_CLOSING)) and _is_unpaired(said)
+    if not closed or _MARKER.fullmatch(body, start):
+        return body
+    notes.append(
+        ("stage_tag", f"the stage tag {quote(body[start:])} stands behind the closing quotation mark")
+    )
+    return said[:-1].rstrip()
+
+
+def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
+    """Without closing quotation marks, and a comma behind them, that belong to no quotation."""
+    comma = body.endswith(",")
+    quoted = body[:-1].rstrip() if comma else body
+    said = quoted.rstrip(_CLOSING)
+    marks = len(quoted) - len(said)
+    doubled = marks > 1 and said != "" and not said[-1].isspace()
+    if not marks or not (doubled or _is_unpaired(quoted)):
+        if marks and comma and quoted[0] in '"“':
+            notes.append(("stray_quote", "the text stands in quotation marks, with a comma behind"))
+        return body
+    tail = body[len(said) :]
+    if doubled:
+        notes.append(("doubled_quotes", f"the text ends with doubled quotation marks: {tail}"))
+    if comma:
+        notes.append(("quote_comma", f"the text ends with the debris {tail}"))
+    if not notes:
+        notes.append(("stray_quote", "the text ends with a quotation mark that has no partner"))
+    return said
 
 
 class Speech(msgspec.Struct, frozen=True):
@@ -53,3 +155,17 @@ def read_speech(turns: Iterable[Turn]) -> Speech:
                 marker = "inside"
     defects.pop("marker_turn", None)  # `marker` tells
     return Speech(tuple(kept), marker, ended_by, tuple(defects))
+
+
+def clean_fully(text: str) -> tuple[str, bool, tuple[str, ...]]:
+    """What `clean_turn` makes of a text, and of that, until nothing changes: a marker can stand before a marker."""
+    marked = False
+    repairs: dict[str, None] = {}
+    for _ in range(10):
+        before = text
+        text, held, names = clean_turn(before)
+        marked = marked or held
+        repairs |= dict.fromkeys(names)
+        if text in ("", before):
+            break
+    return text, marked, tuple(repairs)

@@ -29,7 +29,6 @@ from edgen.stats.distributions import (
     MOST_BINS,
     summarize,
     summarize_counts,
-    summarize_numbers,
     summarize_shares,
 )
 from tests.evaluation.said import lesson, measured
@@ -130,7 +129,7 @@ def test_lengths_and_balance_are_what_plain_lists_give() -> None:
 
 @given(st.lists(st.integers(0, 100_000), max_size=50))
 def test_bars_hold_every_number_once(data: list[int]) -> None:
-    found = summarize_numbers(data)
+    found = summarize_counts(Counter(data))
     assert sum(bar.count for bar in found.bins) == found.n == len(data)
     assert len(found.bins) <= MOST_BINS
     for bar in found.bins:

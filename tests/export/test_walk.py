@@ -21,7 +21,7 @@ from edgen.export.format import Format
 from edgen.export.write import export
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.validation import conforms
+from edgen.validation.schema import conforms
 from tests.cli.command import Command
 
 pytestmark = pytest.mark.integration

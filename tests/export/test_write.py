@@ -16,7 +16,8 @@ from edgen.core.files import temporary
 from edgen.core.values import Role
 from edgen.export.options import Opening
 from edgen.preferences.labels import UNLABELLED
-from edgen.validation import Checker, find_inputs, read_records
+from edgen.validation.checker import Checker
+from edgen.validation.reading import find_inputs, read_records
 from tests.export.folders import BAD, GOOD, RUN, head, write
 from tests.export.runs import FORMATS, SPACE, MemoryRun, compared, lesson, turns
 
@@ -119,7 +120,7 @@ class TestFolder:
         for path in inputs.files:
             report = checker.file(str(path), read_records(path))
             assert report.records == report.valid == 2
-            assert report.findings == ()
+            assert report.problems == ()
 
 
 class TestRefused:

@@ -11,7 +11,7 @@ import pytest
 from edgen.core import resources
 from edgen.families.base import Provenance
 from edgen.families.dialogue import DIALOGUE, Record
-from edgen.validation import problems
+from edgen.validation.checker import problems
 
 pytestmark = pytest.mark.unit
 

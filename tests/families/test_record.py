@@ -14,7 +14,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.families.education import EDUCATION
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.space.education import DIMENSIONS, ROLES, education_scenario
-from edgen.validation import is_valid
+from edgen.validation.schema import is_valid
 
 pytestmark = pytest.mark.unit
 

@@ -248,7 +248,7 @@ def test_each_judge_is_reported_by_itself_and_agreement_is_between_all() -> None
     assert between["human", "oracle 0123456789abcdef"]["n"] == 40
     assert between["oracle fedcba9876543210", "probability"]["alpha"] == 1
     assert between["human", "probability"]["kappa"] == 0
-    text = render(report)
+    text = list(render(report))
     assert sum("Judge " in line for line in text) == 2
     assert all("\n" not in line for line in text)
 
@@ -264,7 +264,7 @@ def test_the_report_is_json_and_renders_alike_when_read_back() -> None:
     report = report_on(pairs, words)
     again = json.loads(json.dumps(report, allow_nan=False))
     assert again == report
-    assert render(again) == render(report)
+    assert list(render(again)) == list(render(report))
     assert report["scenarios"] == 100
 
 

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER
-from edgen.validation import Change, Checker, Fixed, Fixer, LeftOut, fix, problems, read_records
+from edgen.validation.checker import Checker, problems
+from edgen.validation.reading import read_records
+from edgen.validation.repair import Change, Fixed, Fixer, LeftOut, fix
 
 BACKGROUND = {
     "topic": "Rust",

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
-from edgen.validation import find_inputs, read_records
-from edgen.validation.reading import cut
+from edgen.validation.reading import cut, find_inputs, read_records
 
 json_objects = st.dictionaries(
     st.text(max_size=5),

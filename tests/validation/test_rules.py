@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER
-from edgen.validation import KINDS, Checker, problems, read_records
-from edgen.validation.artefacts import read_turn
-from edgen.validation.findings import json_path
+from edgen.validation.checker import Checker, problems
+from edgen.validation.findings import KINDS, json_path
+from edgen.validation.reading import read_records
+from edgen.validation.speech import read_turn
 
 BACKGROUND = {
     "topic": "Rust",
@@ -176,16 +177,16 @@ def test_ids_are_unique_in_the_whole_set() -> None:
     checker = Checker()
     first, second = checker.file("a.json", [raw, raw]), checker.file("b.json", [raw])
     assert (first.records, first.valid) == (2, 1)
-    assert [(f.record, f.kind) for f in first.findings] == [(1, "duplicate_id")]
-    assert "record 0" in first.findings[0].problem
-    assert "record 0 of a.json" in second.findings[0].problem
+    assert [(f.record, f.kind) for f in first.problems] == [(1, "duplicate_id")]
+    assert "record 0" in first.problems[0].problem
+    assert "record 0 of a.json" in second.problems[0].problem
 
 
 def test_a_record_that_cannot_be_decoded_is_its_own_problem() -> None:
     good = msgspec.Raw(json.dumps(record("Hello.", "Bye. [end of conversation]")).encode())
     report = Checker().file("a.json", [msgspec.Raw(b"[1e999]"), good, msgspec.Raw(b"17")])
     assert (report.records, report.valid) == (3, 1)
-    assert [(f.record, f.path, f.kind) for f in report.findings] == [
+    assert [(f.record, f.path, f.kind) for f in report.problems] == [
         (0, "$", "unreadable"),
         (2, "$", "schema"),
     ]
@@ -199,7 +200,7 @@ def test_paths() -> None:
 def test_the_released_records_are_read_as_they_are(shared_data: Path) -> None:
     report = Checker().file("ed", read_records(shared_data / "ed_release_sample.json"))
     assert (report.records, report.valid) == (19, 15)
-    assert Counter(finding.kind for finding in report.findings) == {
+    assert Counter(finding.kind for finding in report.problems) == {
         "quote_comma": 30,
         "stage_tag": 14,
         "doubled_quotes": 5,
@@ -208,7 +209,7 @@ def test_the_released_records_are_read_as_they_are(shared_data: Path) -> None:
         "marker_spelling": 16,
         "no_marker": 1,
     }
-    errors = {f.record for f in report.findings if f.severity == "error"}
+    errors = {f.record for f in report.problems if f.severity == "error"}
     assert errors == {0, 4, 6, 17}
-    assert [f.record for f in report.findings if f.kind == "no_marker"] == [6]
-    assert {f.record for f in report.findings if f.kind == "marker_turn"} == {4, 7, 9, 12, 13, 15, 16, 17}
+    assert [f.record for f in report.problems if f.kind == "no_marker"] == [6]
+    assert {f.record for f in report.problems if f.kind == "marker_turn"} == {4, 7, 9, 12, 13, 15, 16, 17}

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core import resources
-from edgen.validation import conforms, is_valid, problems
-from edgen.validation.schema import schema, schema_findings
+from edgen.validation.checker import problems
+from edgen.validation.schema import conforms, is_valid, schema, schema_findings
 
 RECORD = json.loads((resources.folder("validators") / "examples" / "valid" / "edgen.json").read_bytes())
 
@@ -118,7 +118,7 @@ def test_long_and_strange_values_are_shortened_and_quoted() -> None:
 @pytest.mark.integration
 def test_neither_library_is_imported_before_it_is_needed() -> None:
     code = (
-        "import sys, edgen.validation as v\n"
+        "import sys, edgen.validation.schema as v\n"
         "assert not {'jsonschema', 'jsonschema_rs'} & set(sys.modules), 'too early'\n"
         "assert not v.is_valid(b'{}')\n"
         "assert 'jsonschema_rs' in sys.modules and 'jsonschema' not in sys.modules\n"

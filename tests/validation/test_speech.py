@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER, Role, Turn
-from edgen.validation import KINDS, read_speech
+from edgen.validation.findings import KINDS
 from edgen.validation.repair import _turns
+from edgen.validation.speech import read_speech
 
 TEXTS = st.one_of(
     st.text(max_size=20),

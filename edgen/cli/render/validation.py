@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from edgen.api.validating import CheckedFile, Validation
+from edgen.api.validating import Validation
 from edgen.cli.render.figures import count_noun
-from edgen.validation import KINDS
+from edgen.validation.checker import FileReport
+from edgen.validation.findings import KINDS
 
 _FILES = 20  # that are shown
 _PLACES = 3
@@ -31,7 +32,7 @@ def render_validation(found: Validation) -> Iterator[str]:
         )
 
 
-def _render_kind(kind: str, files: Sequence[CheckedFile]) -> Iterator[str]:
+def _render_kind(kind: str, files: Sequence[FileReport]) -> Iterator[str]:
     severity, title = KINDS[kind]
     places = [(file.path, problem) for file in files for problem in file.problems if problem.kind == kind]
     if not places:
@@ -45,7 +46,7 @@ def _render_kind(kind: str, files: Sequence[CheckedFile]) -> Iterator[str]:
         yield f"  … and {len(places) - _PLACES} more; --json lists all"
 
 
-def _describe_counts(records: int, valid: int, files: Sequence[CheckedFile]) -> str:
+def _describe_counts(records: int, valid: int, files: Sequence[FileReport]) -> str:
     severities = Counter(problem.severity for file in files for problem in file.problems)
     errors, warnings = (count_noun(severities[name], name) for name in ("error", "warning"))
     return f"{count_noun(records, 'record')}, {valid} valid, {errors}, {warnings}"

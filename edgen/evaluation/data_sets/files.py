@@ -18,10 +18,11 @@ import msgspec
 from edgen.core.errors import DataError
 from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
 from edgen.evaluation.sample import Sample, Split, sample_of
-from edgen.families import family_of_record, usual_family
+from edgen.families import family_of_record
 from edgen.families.base import Family
 from edgen.space import load_space
-from edgen.validation import decode, find_inputs, read_records
+from edgen.validation.checker import decode
+from edgen.validation.reading import find_inputs, read_records
 
 EXPECTED = (
     "expected objects with `background_info` (topic, student_prefrences, teacher_prefrences, student_reactions, "
@@ -101,8 +102,8 @@ def _family_of(files: Sequence[Path]) -> Family:
     for file in files:
         for raw in read_records(file):
             with contextlib.suppress(ValueError):
-                return family_of_record(decode(raw)) or usual_family()
-    return usual_family()
+                return family_of_record(decode(raw))
+    return family_of_record(None)
 
 
 def _decode(raw: msgspec.Raw) -> Any:

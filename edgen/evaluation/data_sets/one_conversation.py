@@ -10,7 +10,7 @@ import contextlib
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -51,14 +51,6 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     replies: tuple[StoredReply, ...] = ()
 
 
-class ConversationName(NamedTuple):
-    """What somebody named: a scenario, or one conversation of it."""
-
-    scenario: int
-    name: str | None = None
-    replicate: int | None = None
-
-
 def find_conversations(
     rundir: RunFolder, named: str
 ) -> tuple[list[ConversationDetails], list[Pair], list[str]]:
@@ -67,42 +59,44 @@ def find_conversations(
     rundir.require()
     with contextlib.ExitStack() as stack:
         readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.begun_arms()]
-        asked = _parse_name(rundir, named, readers)
+        scenario, name, only = _parse_name(rundir, named.strip(), readers)
         found = [
-            _one(reader, arm, asked.scenario, replicate)
+            _one(reader, arm, scenario, replicate)
             for arm, reader in readers
             for replicate in range(reader.views[""].plan.replicates)
-            if asked.name in (None, reader.name) and asked.replicate in (None, replicate)
+            if name in (None, reader.name) and only in (None, replicate)
         ]
-    pairs, notes = _pairs(rundir, {one.id for one in found}, asked.scenario)
+    pairs, notes = _pairs(rundir, {one.id for one in found}, scenario)
     return found, pairs, notes
 
 
-def _parse_name(rundir: RunFolder, named: str, readers: Sequence[tuple[str, RunReader]]) -> ConversationName:
-    """What `named` is in this run. Raises UsageError with what is near to it."""
+def _parse_name(
+    rundir: RunFolder, named: str, readers: Sequence[tuple[str, RunReader]]
+) -> tuple[int, str | None, int | None]:
+    """The scenario that is named, and the run's name and the replicate where one conversation is. Raises UsageError
+    with what is near to it."""
     names = [reader.name for _, reader in readers]
     plan = readers[0][1].views[""].plan
-    found = _ID.fullmatch(named.strip())
-    scenario = int(found["scenario"]) if found else plan.first
-    inside = plan.first <= scenario < plan.scenarios
-    if found and inside and named.strip().isdecimal():
-        return ConversationName(scenario)
-    replicate = int(found["replicate"] or 0) if found else 0
-    if found and inside and found["name"] in names and replicate < plan.replicates:
-        identifier = record_id(found["name"], scenario, replicate)
-        if named.strip() == identifier:
-            return ConversationName(scenario, found["name"], replicate)
+    scenario, replicate = plan.first, 0
+    if found := _ID.fullmatch(named):
+        scenario, replicate = int(found["scenario"]), int(found["replicate"] or 0)
+        if plan.first <= scenario < plan.scenarios:
+            if named.isdecimal():
+                return scenario, None, None
+            whole = named == record_id(found["name"], scenario, replicate)
+            if whole and found["name"] in names and replicate < plan.replicates:
+                return scenario, found["name"], replicate
+    name = re.sub(r"-?\d+(-r\d+)?$", "", named)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.0) or names[:1]
+    scenario, replicate = (
+        min(max(scenario, plan.first), plan.scenarios - 1),
+        min(replicate, plan.replicates - 1),
+    )
     raise UsageError(
         f"{rundir.path}: there is no conversation {named} in this run "
-        f"(did you mean {_near(named, names, min(max(scenario, plan.first), plan.scenarios - 1), min(replicate, plan.replicates - 1))}?). "
+        f"(did you mean {record_id(close[0], scenario, replicate)}?). "
         f"Name an id as the shards have it, or the number of a scenario, from {plan.first} to {plan.scenarios - 1}."
     )
-
-
-def _near(named: str, names: Sequence[str], scenario: int, replicate: int) -> str:
-    name = re.sub(r"-?\d+(-r\d+)?$", "", named.strip())
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.0) or names[:1]
-    return record_id(close[0], scenario, replicate)
 
 
 def _one(reader: RunReader, arm: str, index: int, replicate: int) -> ConversationDetails:
@@ -115,11 +109,10 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
         status="pending",
         replies=tuple(StoredReply(*answer) for answer in view.replies(index, replicate)),
     )
-    outcome = view.outcome(index, replicate)
+    outcome, data = view.outcome(index, replicate), view.record(index, replicate)
     if outcome is None:
         return found
     status, reason, detail = outcome
-    data = view.record(index, replicate)
     if data is None:
         return msgspec.structs.replace(found, status=status, reason=reason, detail=detail)
     record = reader.read(data)

@@ -14,7 +14,7 @@ from edgen.export.format import Format
 from edgen.export.rows import DEFAULT, DataTable, Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import RunReader
 from edgen.store.shards import MANIFEST, Counts, write_shards
-from edgen.validation import conforms
+from edgen.validation.schema import conforms
 
 KEYS = ("background_info", "conversation")
 _PATTERNS: dict[SplitName, str] = {"train": "conversations_train*.json", "test": "conversations_eval*.json"}

@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -101,9 +101,6 @@ _TEACHER = {
     "doubts": "i must be|maybe i'm not|i'm not sure i|perhaps it's me|i'm not so sure|was that wrong|making it worse|i wish i knew|be patient with me|i'm sorry i|my fault|explaining it badly|i don't know how to|oh dear",
 }  # fmt: skip
 
-_TELLS, _ASKS, _ACTS = "tells", "asks", "acts"
-_FORMS = {"lecture": _TELLS, "discussion": _ASKS, "assessment": _ASKS, "hands_on": _ACTS}
-
 _SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
 # Said to the other or of the lesson itself: about the pair, not about the matter.
 _PERSONAL = re.compile(
@@ -144,26 +141,50 @@ class Cues:
         return self._wanted.search(spoken) is not None
 
 
+def tells(text: str) -> bool:
+    """Whether a text states something about the matter: a sentence of six words or more, no question, that
+    speaks neither of the speakers nor of the lesson."""
+    for found in _SENTENCE.finditer(text):
+        sentence = found[0]
+        if sentence.endswith("?") or len(sentence.split(maxsplit=_LEAST_TOLD)) < _LEAST_TOLD:
+            continue
+        if _PERSONAL.search(sentence.lower().replace("’", "'")) is None:
+            return True
+    return False
+
+
+def asks(text: str) -> bool:
+    """Whether a text holds a question that is more than courtesy."""
+    if "?" not in text:
+        return False
+    return any(
+        found[0].endswith("?") and _COURTESY.search(found[0].lower()) is None
+        for found in _SENTENCE.finditer(text)
+    )
+
+
+def acts(text: str) -> bool:
+    """Whether something is done in a text, as in `*jumps*`."""
+    return _ACTED.search(text) is not None
+
+
 class Way(NamedTuple):
     """A family as a student speaks of it and as a teacher shows it, by words and by `form`."""
 
     sought: Cues
     taught: Cues
-    form: str | None
+    form: Callable[[str], bool] | None
 
 
 _WISH = Cues(_WISHES)
+_FORMS = {"lecture": tells, "discussion": asks, "assessment": asks, "hands_on": acts}
 _WAYS = {
-    name: Way(
-        Cues(named, _SOUGHT.get(name, "")),
-        Cues(named, _TAUGHT.get(name, "")),
-        _FORMS.get(name),
-    )
+    name: Way(Cues(named, _SOUGHT.get(name, "")), Cues(named, _TAUGHT.get(name, "")), _FORMS.get(name))
     for name, named in _NAMED.items()
 }
 _REACTIONS: dict[Role, dict[str, Cues]] = {
-    "Student": {kind: Cues(cues) for kind, cues in _STUDENT.items()},
-    "Teacher": {kind: Cues(cues) for kind, cues in _TEACHER.items()},
+    role: {kind: Cues(cues) for kind, cues in table.items()}
+    for role, table in (("Student", _STUDENT), ("Teacher", _TEACHER))
 }
 
 
@@ -179,22 +200,16 @@ class Stated(NamedTuple):
 
 def stated(scenario: Scenario) -> Stated:
     """What the scenario states."""
-    return _read_stated(
-        scenario["student_preference"][:MOST],
-        scenario["teacher_preference"][:MOST],
-        scenario["student_reaction"][:MOST],
-        scenario["teacher_reaction"][:MOST],
-    )
+    stated = ("student_preference", "teacher_preference", "student_reaction", "teacher_reaction")
+    return _read_stated(*(scenario[name][:MOST] for name in stated))
 
 
 @lru_cache(maxsize=4096)
 def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> Stated:
     likes, has = families(learning), families(teaching)
-    match: bool | None = None
+    match = any(name in has for name in likes) if likes and has else None
     if learning.strip() and learning.strip().lower() == teaching.strip().lower():
         match = True
-    elif likes and has:
-        match = any(name in has for name in likes)
     return Stated(likes, has, match, ways.student_reaction(student), ways.teacher_reaction(teacher))
 
 
@@ -232,11 +247,8 @@ def _asks(student: Sequence[str], learning: Sequence[str]) -> bool | None:
     if not student or not learning:
         return None
     whole = "|".join(student)
-    for name in learning:
-        sought = _WAYS[name].sought
-        if sought.within(whole) and any(sought.within(text) and _WISH.within(text) for text in student):
-            return True
-    return False
+    sought = [way for name in learning if (way := _WAYS[name].sought).within(whole)]
+    return any(way.within(text) and _WISH.within(text) for way in sought for text in student)
 
 
 def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
@@ -274,30 +286,4 @@ def _way_shows(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]
     if any(_WAYS[name].taught.within(words) for name in names):
         return True
     forms = {_WAYS[name].form for name in names} - {_WAYS[name].form for name in other}
-    return (
-        (_TELLS in forms and tells(text))
-        or (_ASKS in forms and asks(text))
-        or (_ACTS in forms and _ACTED.search(text) is not None)
-    )
-
-
-def tells(text: str) -> bool:
-    """Whether a text states something about the matter: a sentence of six words or more, no question, that
-    speaks neither of the speakers nor of the lesson."""
-    for found in _SENTENCE.finditer(text):
-        sentence = found[0]
-        if sentence.endswith("?") or len(sentence.split(maxsplit=_LEAST_TOLD)) < _LEAST_TOLD:
-            continue
-        if _PERSONAL.search(sentence.lower().replace("’", "'")) is None:
-            return True
-    return False
-
-
-def asks(text: str) -> bool:
-    """Whether a text holds a question that is more than courtesy."""
-    if "?" not in text:
-        return False
-    return any(
-        found[0].endswith("?") and _COURTESY.search(found[0].lower()) is None
-        for found in _SENTENCE.finditer(text)
-    )
+    return any(form is not None and form(text) for form in forms)
