@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import Job, backend_name, protocol_of, roles_asked
+from edgen.config import Job, backend_name, protocol_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import Counter, counter
-from edgen.cost.usage import Rates, Used, add_up
+from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting.token_bound import prompt_token_bound
@@ -52,8 +51,7 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     job = plan.job
     counters: dict[str, Counter] = {}
     hints: list[str] = []
-    for role in roles_asked(job):
-        backend = job.backends[backend_name(job, role)]
+    for role, backend in backends_asked(job).items():
         named = getattr(backend, "tokenizer", None)
         key = f"backends.{backend_name(job, role)}.tokenizer"
         path = None if named is None else reach.file("tokenizer", named, key)
@@ -78,12 +76,12 @@ def _largest(plan: Plan) -> dict[str, int]:
     """The most tokens that each prompt of any scenario can be, by what it is for: the first scenario's, and what
     every dimension's longest value adds to it. That holds where a template does not show one dimension depending
     on another."""
-    first, space = plan.scenario(0), plan.space
+    first = plan.scenario(0)
     base = _bounds(plan, first)
     most = dict(base)
     varied = [
         [msgspec.structs.replace(first, index=plan.job.conversations - 1)],
-        *([_with_entry(first, one.name, entry) for entry in one.entries] for one in space.dimensions),
+        *([_with_entry(first, one.name, entry) for entry in one.entries] for one in plan.space.dimensions),
     ]
     for scenarios in varied:
         found = [_bounds(plan, scenario) for scenario in scenarios]
@@ -104,19 +102,19 @@ def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
     return {use: prompt_token_bound(messages) for use, messages in plan.opening(scenario).items()}
 
 
-def assume(job: Job, prompts: Prompts, rates: Rates, replicates: Sequence[int]) -> tuple[Used, Used, Used]:
-    """What these replicates of one scenario use: low, expected, high."""
-    low, expected, high = (
-        add_up(_conversation(job, prompts, rates, level, later=r > 0) for r in replicates)
+def assume(job: Job, prompts: Prompts, rates: Rates) -> Range:
+    """What the replicates of one scenario use."""
+    levels = (
+        add_up(_conversation(job, prompts, rates, level, later=r > 0) for r in range(job.replicates))
         for level in range(3)
     )
-    return low, expected, high
+    return Range(*levels)
 
 
 def thinking_models(job: Job) -> list[str]:
     """The models of a job that may think before they answer, as far as their names tell."""
-    models = [job.backends[backend_name(job, role)].model for role in roles_asked(job)]
-    return [model for model in dict.fromkeys(models) if _THINKS.match(model)]
+    models = dict.fromkeys(backend.model for backend in backends_asked(job).values())
+    return [model for model in models if _THINKS.match(model)]
 
 
 def _tokens(job: Job, role: str, tokens: float, level: int) -> float:
@@ -150,11 +148,12 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
 
 
 def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
-    """The most that one conversation can use, calls without a counted answer aside: every ask used, every answer as long as it may
-    be, and twice as long at each ask, as one that was cut off is asked for again. None without max_tokens."""
-    room = {role: job.backends[backend_name(job, role)].max_tokens for role in roles_asked(job)}
-    rooms = {role: tokens for role, tokens in room.items() if tokens is not None}
-    if len(rooms) < len(room):
+    """The most that one conversation can use, calls without a counted answer aside: every ask used, every answer as
+    long as it may be, and twice as long at each ask, as one that was cut off is asked for again. None without
+    max_tokens."""
+    backends = backends_asked(job)
+    rooms = {role: one.max_tokens for role, one in backends.items() if one.max_tokens is not None}
+    if len(rooms) < len(backends):
         return None
     said, parts = 0.0, []
     for call in protocol_of(job).expected(job, 2):

@@ -11,11 +11,10 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.config import Job, backend_name, roles_asked
+from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
-from edgen.cost.prediction import Range
-from edgen.cost.usage import Used
+from edgen.cost.usage import Range, Used, backends_asked
 from edgen.providers import provider_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -48,12 +47,13 @@ def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequenc
     """How long `uses` takes online, for so many conversations that are still to be made."""
     if not uses.high.calls:
         return Duration(0.0, 0.0, 0.0, "time: nothing is left to ask")
-    seen = _mean_latency(runs)
+    seen, backends = _mean_latency(runs), backends_asked(job).values()
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
         basis = f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times that"
-    elif _simulated(job):
-        latencies = [_told_latency(job)] * 3
+    elif all(provider_of(backend).simulated for backend in backends):
+        told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)
+        latencies = [told / 1000] * 3
         basis = "time: the simulator's own latency"
     else:
         latencies = [
@@ -93,12 +93,3 @@ def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
         except EdgenError:  # it was readable a moment ago; then it tells nothing
             continue
     return sum(latencies) / len(latencies) if latencies else None
-
-
-def _simulated(job: Job) -> bool:
-    return all(provider_of(job.backends[backend_name(job, role)]).simulated for role in roles_asked(job))
-
-
-def _told_latency(job: Job) -> float:
-    backends = (job.backends[backend_name(job, role)] for role in roles_asked(job))
-    return max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends) / 1000

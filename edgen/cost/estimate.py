@@ -19,17 +19,15 @@ from edgen.core.errors import UsageError
 from edgen.cost.assumptions import Prompts, assume, count_prompts, most_of_one, thinking_models
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
-from edgen.cost.prediction import Range, predict, scale, share
-from edgen.cost.usage import Rates, Used, Way, add_up
+from edgen.cost.usage import Range, Rates, Used, Way, add_up, predict
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
+from edgen.stats.quantiles import Z95, wilson
 from edgen.store.ledger import LedgerReader, charged_at
 from edgen.store.run_folder import RunFolder
 
 OTHER_MODEL = 2.0  # within this factor, another model's answers are taken to tell
-OTHERWISE = (
-    1.25  # likewise the same model told otherwise how to answer, and likewise scenarios of another space
-)
+OTHERWISE = 1.25  # likewise the same model told otherwise how to answer, and scenarios of another space
 _TOP_UP = 1.1  # scenarios planned for each that is wanted, at most, where no run tells how many are rejected
 _BATCH_TIME = (
     "time: by batch, up to a day a round; a conversation by one prompt takes one round, self-play one a turn"
@@ -99,16 +97,16 @@ def estimate(
     scenarios = [amount / job.replicates for amount in to_make]
     seen = [used for one in runs for used in one.scenarios]
     if seen:
-        uses = _of_several([predict(seen, n) for n in scenarios])
-        uses = uses.widened(max(_widening(one) for one in runs))
+        each, factor = [predict(seen, n) for n in scenarios], max(_widening(one) for one in runs)
     else:
-        levels = assume(job, prompts, rates, range(job.replicates))
-        uses = _of_several([scale(levels, n) for n in scenarios])
+        each, factor = [assume(job, prompts, rates).times(n) for n in scenarios], 1.0
+    uses = Range(each[0].low, each[1].expected, each[2].high).widened(factor)
     most = most_of_one(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
         uses = Range(*(Used(*map(min, level, most)) for level in uses))
-    out, new = uses.less(already.partly).parted(already.out.calls)
+    left = Range(*(level.less(already.partly) for level in uses))
+    out, new = left.parted(already.out.calls)
     time = estimate_duration(job, new, to_make[1], runs) if via == "online" else None
     return Estimate(
         job=job,
@@ -145,11 +143,6 @@ def _units(job: Job, part: range | None) -> range:
     return units
 
 
-def _of_several(ranges: list[Range]) -> Range:
-    """The low end of the first, what is expected of the second, the high end of the third."""
-    return Range(ranges[0].low, ranges[1].expected, ranges[2].high)
-
-
 def _widening(run: EarlierRun) -> float:
     settings = OTHER_MODEL if run.other_model else OTHERWISE if run.other_settings else 1.0
     return settings * (OTHERWISE if run.other_space else 1.0)
@@ -169,7 +162,9 @@ def _to_make(
         return (missing, missing, missing * _TOP_UP), (
             f"top_up: up to {_TOP_UP - 1:.0%} more conversations for those rejected; no run tells how many",
         )
-    low, seen, high = (max(p, _HOPELESS) for p in share(sum(run.accepted for run in runs), ended))
+    share = sum(run.accepted for run in runs) / ended
+    low, high = wilson(share, ended, Z95)
+    low, seen, high = (max(p, _HOPELESS) for p in (low, share, high))
     said = (
         f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned for the others"
     )

@@ -21,7 +21,7 @@ from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
 from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
-from edgen.cost.usage import Rates, Used, add_up
+from edgen.cost.usage import Rates, Used, add_up, backends_asked
 from edgen.planning.plan import Plan
 from edgen.providers import provider_of
 from edgen.store.ledger import LedgerReader
@@ -101,13 +101,13 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         return None
     if not scenarios:
         return None
-    models = sorted({theirs.backends[backend_name(theirs, role)].model for role in roles_asked(theirs)})
+    models = _models(theirs)
     return EarlierRun(
         path=path,
         scenarios=scenarios,
         accepted=ends["accepted"],
         ended=ends["accepted"] + ends["rejected"],
-        other_model=None if _models(theirs) == _models(plan.job) else ", ".join(models),
+        other_model=None if models == _models(plan.job) else ", ".join(sorted({name for _, name in models})),
         other_settings=_settings(theirs) != _settings(plan.job),
         other_space=theirs.resolved.space_sha256 != plan.space_sha256,
     )
@@ -115,21 +115,23 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
 
 def _comparable(ours: Job, theirs: Job) -> bool:
     """Whether what one job's conversations use tells what the other's will."""
-    same = (ours.protocol, ours.asks) == (theirs.protocol, theirs.asks) and settings_of(ours) == settings_of(
-        theirs
-    )
-    if ours.branch is not None and ours.replicates > 1:
-        same = same and ours.branch == theirs.branch and theirs.replicates > 1
-    return same and all(one == other for one, other in zip(_simulated(ours), _simulated(theirs), strict=True))
+    if (
+        ours.branch is not None
+        and ours.replicates > 1
+        and (ours.branch != theirs.branch or theirs.replicates == 1)
+    ):
+        return False
+    return _kind(ours) == _kind(theirs)
 
 
-def _simulated(job: Job) -> list[bool]:
-    return [provider_of(job.backends[backend_name(job, role)]).simulated for role in roles_asked(job)]
+def _kind(job: Job) -> tuple[Any, ...]:
+    """How a job makes conversations, and which of its roles a simulator answers for."""
+    simulated = [provider_of(backend).simulated for backend in backends_asked(job).values()]
+    return job.protocol, job.asks, settings_of(job), simulated
 
 
 def _models(job: Job) -> list[tuple[str, str]]:
-    backends = [job.backends[backend_name(job, role)] for role in roles_asked(job)]
-    return [(backend.provider, backend.model) for backend in backends]
+    return [(backend.provider, backend.model) for backend in backends_asked(job).values()]
 
 
 def _settings(job: Job) -> list[dict[str, Any]]:

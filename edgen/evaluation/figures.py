@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
 from edgen.core.text import NONE, number, percent
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate

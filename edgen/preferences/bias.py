@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import edgen.stats  # noqa: F401 - first: where numpy is missing, it says which extra has it
+import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
 
 # isort: split
 import msgspec
@@ -28,8 +28,9 @@ from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.preferences.labels import favoured
 from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
-from edgen.stats.intervals import Estimate, scale_estimate, share, t95
+from edgen.stats.intervals import Estimate, scale_estimate, share
 from edgen.stats.logistic import fit
+from edgen.stats.quantiles import t95
 
 Floats = NDArray[np.float64]
 

@@ -1,5 +1,1 @@
-"""The one home of statistics: intervals, tests, agreement, resampling."""
-
-from edgen.core.extras import require_extra
-
-require_extra("analysis", "Statistics")
+"""The one home of statistics: intervals, tests, agreement, resampling. All but `quantiles` need the extra `analysis`."""

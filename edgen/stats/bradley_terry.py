@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 
 from edgen.core.pair import Strength
-from edgen.stats.intervals import Z95
 from edgen.stats.logistic import fit
+from edgen.stats.quantiles import Z95
 
 Name = TypeVar("Name", int, str)
 PRIOR_SD = 3.0  # logits: wide enough for a judge who decides nearly always the same way

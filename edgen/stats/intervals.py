@@ -16,14 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edgen.stats.quantiles import t95, wilson
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST_SCENARIOS = 5  # for the interval of a difference: edgen's own minimum
-Z95 = 1.959963984540054
 _NONE = 1e-18  # a variance that is only rounding
-# Student's t at 97.5%, for 1 to 10 degrees of freedom.
-_T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139)
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,20 +36,6 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: int
 
 
-def t95(freedom: int) -> float:
-    """The 97.5% point of Student's t with `freedom` degrees of freedom, from 1 on, to 5 digits.
-
-    Beyond ten by Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5).
-    """
-    if freedom <= len(_T95):
-        return _T95[freedom - 1]
-    z, n = Z95, float(freedom)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
-
-
 def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
     """The mean of `values` (n) in [0, 1] with Wilson's interval; None without values.
 
@@ -62,12 +47,8 @@ def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = Non
     if groups < 2:
         return _estimate(mean, None, n, groups)
     effective = mean * (1 - mean) / variance if variance > _NONE and 0 < mean < 1 else float(groups)
-    t = t95(groups - 1)
-    z2 = t * t / effective
-    centre = (mean + z2 / 2) / (1 + z2)
-    half = math.sqrt(max(mean * (1 - mean) / effective + z2 / (4 * effective), 0.0)) * t / (1 + z2)
+    low, high = wilson(mean, effective, t95(groups - 1))
     # rounding may put an end on the wrong side of a mean of 0 or 1
-    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
     return _estimate(mean, (min(low, mean), max(high, mean)), n, groups)
 
 

@@ -27,7 +27,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.stats.intervals import t95
+from edgen.stats.quantiles import t95
 
 Array = NDArray[np.float64]
 FEWEST = 5  # clusters that an interval needs

@@ -8,8 +8,7 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.cost.duration import START, estimate_duration
-from edgen.cost.prediction import Range
-from edgen.cost.usage import Used
+from edgen.cost.usage import Range, Used
 
 USED = Used(calls=1000, prompt=200_000, completion=100_000)
 USES = Range(USED, USED, USED)

@@ -15,8 +15,9 @@ from edgen.preferences.bias import bias_report
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.render import render
 from edgen.stats.calibration import calibration
-from edgen.stats.intervals import Estimate, average, scale_estimate, share, t95
+from edgen.stats.intervals import Estimate, average, scale_estimate, share
 from edgen.stats.logistic import fit, sigmoid
+from edgen.stats.quantiles import t95
 from tests.preferences.values import OTHER_JUDGE, oracle, pair
 
 pytestmark = pytest.mark.integration
