@@ -1,8 +1,8 @@
-"""The simulator over HTTP, in OpenAI's and in Gemini's format, for anybody's client to rehearse on.
+"""The simulator over HTTP, in OpenAI's, Gemini's and Anthropic's formats, for anybody's client to rehearse on.
 
 Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
 the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
-first. Every answer carries the header `x-edgen-simulated: true`. Both vendors' batches are served
+first. Every answer carries the header `x-edgen-simulated: true`. OpenAI's and Gemini's batches are served
 beside single calls, and answered alike: what a request is answered does not depend on its way. What was
 meant for another host is not answered (see `hosts`).
 """
@@ -24,7 +24,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
 from edgen.simulator import faults as fault
-from edgen.simulator import gemini_batches, openai_batches, wire_gemini, wire_openai
+from edgen.simulator import gemini_batches, openai_batches, wire_anthropic, wire_gemini, wire_openai
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
@@ -35,6 +35,7 @@ _MAX_BODY = 64 * 1024 * 1024
 # Modules, each of which is a Wire.
 _OPENAI: Wire = wire_openai
 _GEMINI: Wire = wire_gemini
+_ANTHROPIC: Wire = wire_anthropic
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +145,12 @@ class _Handler:
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         if (why := self._hosts.refusal(request.headers)) is not None:
             return _answer_refusal(wire_openai.error(403, why))
-        google = any(name in request.headers for name in _GOOGLES)
-        route = _route(request.path, google=google)
+        vendor = _vendor(request)
+        route = _route(request.path, vendor)
         if route is None:
-            return await self._batches(request, google=google)
+            return await self._batches(request, vendor)
         wire = route.wire
-        expected = "POST" if route.action in ("complete", "stream") else "GET"
+        expected = "POST" if route.action in ("complete", "stream", "count") else "GET"
         if request.method != expected:
             return _answer_refusal(wire.error(405, f"{request.path} takes {expected}, not {request.method}."))
         if route.action == "root":
@@ -160,20 +161,19 @@ class _Handler:
             return web.Response(body=wire.one_model(route.model), headers=JSON)
         body = await request.read()
         try:
-            if wire is _GEMINI:
-                call = wire_gemini.read(body, route.model, stream=route.action == "stream")
-            else:
-                call = wire_openai.read(body)
+            if route.action == "count":
+                return web.Response(body=wire.count(body), headers=JSON)
+            call = wire.read(body, route.model, stream=route.action == "stream")
         except BadCall as problem:
             return _answer_refusal(wire.error(400, str(problem)))
         return await self._complete(request, call, wire)
 
-    async def _batches(self, request: web.BaseRequest, *, google: bool) -> web.StreamResponse:
-        for service in (self._gemini, self._openai) if google else (self._openai, self._gemini):
+    async def _batches(self, request: web.BaseRequest, vendor: Wire) -> web.StreamResponse:
+        for service in (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini):
             answer = await service.handle(request)
             if answer is not None:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
-        return _answer_refusal(wire_openai.error(404, f"There is nothing at {request.path}."))
+        return _answer_refusal(vendor.error(404, f"There is nothing at {request.path}."))
 
     async def _complete(self, request: web.BaseRequest, call: Call, wire: Wire) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
@@ -204,8 +204,8 @@ class _Handler:
 
 
 _GREETING = (
-    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and Gemini's "
-    "/v1beta/models/{model}:generateContent, and takes both vendors' batches: /v1/files and /v1/batches, "
+    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions, Gemini's "
+    "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and /v1/batches, "
     "/v1beta/files and /v1beta/models/{model}:batchGenerateContent. No model is behind it: every answer is "
     "simulated.\n"
 )
@@ -214,23 +214,26 @@ _FIXED = {
     "/v1": _Route("root", _OPENAI),
     "/v1/chat/completions": _Route("complete", _OPENAI),
     "/chat/completions": _Route("complete", _OPENAI),
-    "/v1/models": _Route("models", _OPENAI),
     "/models": _Route("models", _OPENAI),
+    "/v1/messages": _Route("complete", _ANTHROPIC),
+    "/v1/messages/count_tokens": _Route("count", _ANTHROPIC),
     "/v1beta/models": _Route("models", _GEMINI),
     "/v1alpha/models": _Route("models", _GEMINI),
 }
 _MODEL_PATH = re.compile(r"/(v1|v1beta|v1alpha)/models/([^:]+)(:?)(.*)")
-_METHODS = {"generateContent": "complete", "streamGenerateContent": "stream"}
+_METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "countTokens": "count"}
+# All vendors have a /v1/models; headers of their clients tell which of them is meant.
+_HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
 
 
-# Both vendors have a /v1/models; headers of Google's clients tell which of the two is meant.
-_GOOGLES = ("x-goog-api-key", "x-goog-api-client")
+def _vendor(request: web.BaseRequest) -> Wire:
+    return next((wire for header, wire in _HEADERS.items() if header in request.headers), _OPENAI)
 
 
-def _route(path: str, *, google: bool) -> _Route | None:
+def _route(path: str, vendor: Wire) -> _Route | None:
     """Where the path leads, None if nowhere."""
-    if google and path == "/v1/models":
-        return _Route("models", _GEMINI)
+    if path == "/v1/models":
+        return _Route("models", vendor)
     if path in _FIXED:
         return _FIXED[path]
     found = _MODEL_PATH.fullmatch(path)
@@ -241,7 +244,7 @@ def _route(path: str, *, google: bool) -> _Route | None:
         return _Route(_METHODS[method], _GEMINI, model)
     if colon:
         return None
-    return _Route("model", _OPENAI if version == "v1" and not google else _GEMINI, model)
+    return _Route("model", vendor if version == "v1" else _GEMINI, model)
 
 
 def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:

@@ -1,4 +1,4 @@
-"""What both wire formats have in common: a call as read from a body, and how a bad one is refused."""
+"""What all wire formats have in common: a call as read from a body, and how a bad one is refused."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of th
 class Wire(Protocol):
     """A vendor's format. Every method is a pure function."""
 
+    def read(self, body: bytes, model: str, *, stream: bool) -> Call:
+        """The call that a body holds; model and whether to stream are what the path says. Raises BadCall."""
+
+    def count(self, body: bytes) -> bytes:
+        """The answer to a body whose tokens are to be counted. Raises BadCall."""
+
     def answer(self, call: Call, replies: Sequence[Reply], name: str) -> bytes:
         """The body of a whole answer; `name` is 24 hex digits that stand for the request."""
 
@@ -81,7 +87,7 @@ def pieces(text: str) -> Iterator[str]:
         yield text[start : start + 48]
 
 
-def check_call(messages: Sequence[Message], choices: int, max_tokens: int | None) -> None:
+def check_call(messages: Sequence[object], choices: int, max_tokens: int | None) -> None:
     """Raise BadCall for numbers that no service takes."""
     if not messages:
         raise BadCall("There is no message to answer.")

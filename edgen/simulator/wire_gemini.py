@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
+from edgen.simulator.text import tokens
 from edgen.simulator.wire import Call, Refusal, check_call, decode, pieces
 
 
@@ -39,7 +40,12 @@ class _Body(msgspec.Struct, rename="camel"):
     generation_config: _Generation | None = None
 
 
-_BODY = msgspec.json.Decoder(_Body)
+class _Counted(msgspec.Struct, rename="camel"):
+    contents: list[_Content] = []
+    generate_content_request: _Body | None = None
+
+
+_BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
 _encode = msgspec.json.Encoder().encode
 _FINISH: dict[FinishReason, str] = {
     "stop": "STOP",
@@ -70,15 +76,9 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
     """The call that a body holds; the model and whether to stream stand in the path. Raises BadCall."""
     value = decode(_BODY, body)
     generation = value.generation_config or _Generation()
-    messages = [
-        Message("assistant" if content.role == "model" else "user", _text(content))
-        for content in value.contents
-    ]
-    check_call(messages, generation.candidate_count, generation.max_output_tokens)
-    if value.system_instruction is not None:
-        messages.insert(0, Message("system", _text(value.system_instruction)))
+    check_call(value.contents, generation.candidate_count, generation.max_output_tokens)
     return Call(
-        messages=tuple(messages),
+        messages=_messages(value),
         model=model,
         seed=generation.seed,
         temperature=generation.temperature,
@@ -88,6 +88,20 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
         json_mode=generation.response_mime_type == "application/json",
         stream=stream,
     )
+
+
+def _messages(value: _Body) -> tuple[Message, ...]:
+    system = [] if value.system_instruction is None else [Message("system", _text(value.system_instruction))]
+    said = [Message("assistant" if one.role == "model" else "user", _text(one)) for one in value.contents]
+    return tuple(system + said)
+
+
+def count(body: bytes) -> bytes:
+    """The answer to a body whose tokens are to be counted: contents, or a whole request. Raises BadCall."""
+    value = decode(_COUNTED, body)
+    asked = value.generate_content_request or _Body(value.contents)
+    check_call(asked.contents, 1, None)
+    return _encode({"totalTokens": sum(tokens(message.content) for message in _messages(asked))})
 
 
 def _text(content: _Content) -> str:

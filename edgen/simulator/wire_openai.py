@@ -70,7 +70,7 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
 }
 
 
-def read(body: bytes) -> Call:
+def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
     """The call that a body holds. Raises BadCall."""
     value = decode(_BODY, body)
     max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
@@ -97,6 +97,11 @@ def _text(content: str | list[_Part] | None) -> str:
     if any(part.type != "text" for part in content):
         raise BadCall("Only text can be read; a message holds a part of another type.")
     return "\n".join([part.text for part in content])
+
+
+def count(body: bytes) -> bytes:  # noqa: ARG001
+    """The format has no such question. Raises BadCall."""
+    raise BadCall("Tokens cannot be counted here.")
 
 
 def _head(call: Call, name: str, kind: str) -> dict[str, Any]:

@@ -254,7 +254,7 @@ async def test_says_what_it_is(address: str) -> None:
         ("GET", "/v1/nowhere", b"", 404, "nothing at /v1/nowhere"),
         ("GET", "/%2e%2e/etc/passwd", b"", 404, "nothing at"),
         ("OPTIONS", "", b"", 405, "takes GET"),
-        ("POST", "/v1beta/models/g:countTokens", b"{}", 404, "nothing at"),
+        ("POST", "/v1beta/models/g:countTokens", b"{}", 400, "no message"),
         ("POST", "/v1beta/models/:generateContent", b"{}", 404, "nothing at"),
         ("POST", "/v1beta/models/g:generateContent", b"{}", 400, "contents"),
         (

@@ -162,3 +162,8 @@ async def test_gemini_refusal_is_text() -> None:
                 model="g", contents="hello", config=types.GenerateContentConfig(seed=seed)
             )
             assert answer.text
+
+
+async def test_gemini_tokens_are_counted(address: str) -> None:
+    counted = await gemini(address).aio.models.count_tokens(model="g", contents="x" * 400)
+    assert counted.total_tokens == 100

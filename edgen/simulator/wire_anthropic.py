@@ -1,0 +1,217 @@
+"""Anthropic's Messages format, version 2023-06-01.
+
+What shapes an answer and cannot be simulated (tools, schemas) is refused, as are fields that the API does not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.values import FinishReason, Message, Reply, Usage
+from edgen.simulator.faults import Fault
+from edgen.simulator.text import tokens
+from edgen.simulator.wire import BadCall, Call, Refusal, check_call, decode, pieces
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: Literal["user", "assistant"]
+    content: str | list[_Block]
+
+
+class _OutputConfig(msgspec.Struct):
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: dict[str, Any] | None = None
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    model: str
+    max_tokens: int
+    messages: list[_Message]
+    system: str | list[_Block] = ""
+    temperature: float | None = None
+    stop_sequences: list[str] = []
+    stream: bool = False
+    output_config: _OutputConfig | None = None
+    tools: list[Any] = []
+    # Taken, and of no use here.
+    top_p: float | None = None
+    top_k: int | None = None
+    service_tier: Literal["auto", "standard_only"] | None = None
+    metadata: dict[str, Any] | None = None
+    thinking: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None
+    inference_geo: str | None = None
+    tool_choice: dict[str, Any] | None = None
+
+
+class _Counted(msgspec.Struct):
+    model: str
+    messages: list[_Message]
+    system: str | list[_Block] = ""
+
+
+_BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
+_encode = msgspec.json.Encoder().encode
+_FINISH: dict[FinishReason, str] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+    "other": "pause_turn",
+}
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+# fault -> (HTTP status, message); an overloaded service has a status of its own
+_FAULTS = {
+    "429": (429, "This request would exceed your organization's rate limit (simulated)."),
+    "500": (500, "Internal server error (simulated)."),
+    "503": (529, "Overloaded (simulated)."),
+    "401": (401, "invalid x-api-key (simulated)"),
+    "404": (404, "model: {model} (simulated)"),
+    "quota": (400, "Your credit balance is too low to access the Anthropic API (simulated)."),
+}
+
+
+def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
+    """The call that a body holds. Raises BadCall."""
+    value = decode(_BODY, body)
+    if value.tools or (value.output_config is not None and value.output_config.format is not None):
+        raise BadCall("tools and output_config.format cannot be simulated")
+    if value.temperature is not None and not 0 <= value.temperature <= 1:
+        raise BadCall("temperature: range: 0..1")
+    check_call(value.messages, 1, value.max_tokens)
+    if value.messages[0].role != "user":
+        raise BadCall("messages: first message must use the user role")
+    return Call(
+        messages=_messages(value),
+        model=value.model,
+        temperature=value.temperature,
+        max_tokens=value.max_tokens,
+        stop=tuple(value.stop_sequences),
+        stream=value.stream,
+    )
+
+
+def _messages(value: _Body | _Counted) -> tuple[Message, ...]:
+    system = _text(value.system)
+    said = [Message(one.role, _text(one.content)) for one in value.messages]
+    return tuple([Message("system", system), *said] if system else said)
+
+
+def _text(content: str | list[_Block]) -> str:
+    if isinstance(content, str):
+        return content
+    if any(block.type != "text" for block in content):
+        raise BadCall("Only text can be read; a message holds a block of another type.")
+    return "\n".join(block.text for block in content)
+
+
+def count(body: bytes) -> bytes:
+    """The answer to a body whose tokens are to be counted. Raises BadCall."""
+    return _encode({"input_tokens": sum(tokens(one.content) for one in _messages(decode(_COUNTED, body)))})
+
+
+def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+    """A Message object."""
+    return _encode(_message(call, replies[0], name))
+
+
+def _message(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+    text, refused = _words(reply), reply.finish_reason == "content_filter"
+    value: dict[str, Any] = {
+        "id": f"msg_{name}",
+        "type": "message",
+        "role": "assistant",
+        "model": call.model,
+        "content": [{"type": "text", "text": text}] if text else [],
+        "stop_reason": _FINISH[reply.finish_reason],
+        "stop_sequence": None,
+        "usage": _usage(reply),
+        "simulated": True,
+    }
+    if refused:
+        value["stop_details"] = {"type": "refusal", "category": None, "explanation": reply.refusal}
+    return value
+
+
+def _words(reply: Reply) -> str:
+    """The model declines in its text; only a filter stops it."""
+    return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
+
+
+def _usage(reply: Reply) -> dict[str, int]:
+    usage = reply.usage or Usage()
+    return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
+
+
+def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+    """The same as events: the message without content, its text in pieces, how it ended."""
+    whole = _message(call, replies[0], name)
+    begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
+    yield _event("message_start", message=begun)
+    for block in whole["content"]:
+        yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        for piece in pieces(block["text"]):
+            yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece})
+        yield _event("content_block_stop", index=0)
+    end = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
+    yield _event("message_delta", delta=end, usage=whole["usage"])
+    yield _event("message_stop")
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), _encode({"type": kind, **fields}))
+
+
+def fault(struck: Fault, call: Call) -> Refusal:
+    """A transport fault as Anthropic words it, with Retry-After where it has seconds."""
+    status, message = _FAULTS[struck.name]
+    headers = {} if struck.seconds is None else {"Retry-After": str(math.ceil(struck.seconds))}
+    return Refusal(status, _error(status, message.format(model=call.model)), headers)
+
+
+def error(status: int, message: str) -> Refusal:
+    """An error that the caller can mend."""
+    return Refusal(status, _error(status, message), {})
+
+
+def _error(status: int, message: str) -> bytes:
+    kind = _TYPES.get(status, "api_error")
+    return _encode({"type": "error", "error": {"type": kind, "message": message}, "request_id": None})
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": f"{name} (simulated)",
+        "created_at": "1970-01-01T00:00:00Z",
+    }
+
+
+def models(names: Sequence[str]) -> bytes:
+    """A page of models."""
+    value = {"data": [_model(name) for name in names], "has_more": False}
+    return _encode(value | {"first_id": names[0], "last_id": names[-1]})
+
+
+def one_model(name: str) -> bytes:
+    """One model."""
+    return _encode(_model(name))
