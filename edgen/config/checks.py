@@ -20,7 +20,7 @@ from edgen.core.values import ROLES
 
 # What would let an answer be longer, or more than one, behind the budget's back.
 _ROOM_KEYS = {
-    "max_tokens", "max_completion_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
 
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear

@@ -17,6 +17,7 @@ from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from tests.providers import gemini_grpc
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 from tests.providers.gemini_grpc import Certificate, grpc_serving
@@ -48,6 +49,7 @@ def everything_shown(error: BaseException) -> str:
 def configs(fake: FakeServer) -> list[BackendConfig]:
     return [
         OpenAIConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
+        OpenAIResponsesConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
         GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
         AnthropicConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
         # Nothing there speaks gRPC; what it says to that is shown all the same.

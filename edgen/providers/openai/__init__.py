@@ -9,7 +9,7 @@ from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
 from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
-from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
 from edgen.providers.prices import PriceList
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.openai.com")
@@ -20,38 +20,27 @@ _VOCABULARIES = (
 )
 
 
-class OpenAIProvider(Provider):
-    name = "openai"
-    Config = OpenAIConfig
+class ServiceProvider(Provider):
+    """What providers of services that speak OpenAI's APIs share."""
+
     sends = frozenset(OPTIONAL)
 
-    def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
-        from edgen.providers.openai.online import OpenAIBackend
-
-        return OpenAIBackend(config, key, link)
-
-    def problems(self, config: OpenAIConfig) -> list[Problem]:
+    def problems(self, config: ServiceConfig) -> list[Problem]:
         from edgen.providers.openai.headers import service_problems
 
         return service_problems(config)
 
-    def key_request(self, config: OpenAIConfig) -> KeyRequest | None:
+    def key_request(self, config: ServiceConfig) -> KeyRequest | None:
         from edgen.providers.openai.service import service_key_request
 
         return service_key_request(config)
 
-    def header_requests(self, config: OpenAIConfig) -> tuple[KeyRequest, ...]:
+    def header_requests(self, config: ServiceConfig) -> tuple[KeyRequest, ...]:
         from edgen.providers.openai.service import service_header_requests
 
         return service_header_requests(config)
 
-    @property
-    def batches(self) -> BatchServices:
-        from edgen.providers.openai.batches import OpenAIBatches, read_line
-
-        return BatchServices(OpenAIBatches, read_line)
-
-    def list_price(self, config: OpenAIConfig) -> Price | None:
+    def list_price(self, config: ServiceConfig) -> Price | None:
         if config.service_tier not in LISTED_TIERS:
             return None
         listed = {PRICES.price(config.model, url) for url in config.urls}
@@ -62,6 +51,22 @@ class OpenAIProvider(Provider):
 
     def vocabulary(self, model: str) -> str | None:
         return next((name for pattern, name in _VOCABULARIES if pattern.match(model)), None)
+
+
+class OpenAIProvider(ServiceProvider):
+    name = "openai"
+    Config = OpenAIConfig
+
+    def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.openai.online import OpenAIBackend
+
+        return OpenAIBackend(config, key, link)
+
+    @property
+    def batches(self) -> BatchServices:
+        from edgen.providers.openai.batches import OpenAIBatches, read_line
+
+        return BatchServices(OpenAIBatches, read_line)
 
 
 PROVIDER = OpenAIProvider()

@@ -11,7 +11,6 @@ A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.k
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
@@ -21,13 +20,11 @@ from edgen.config.backends import OPTIONAL
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request
 from edgen.providers.base import Key, Link
-from edgen.providers.failures import ErrorBody, clean_message, decode, kind_of_status, read_error, scrub
+from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
 from edgen.providers.http import base_address
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.usage import read_usage
-
-log = logging.getLogger("edgen")
 
 
 class OpenAIBackend(ServiceBackend):
@@ -37,11 +34,9 @@ class OpenAIBackend(ServiceBackend):
         super().__init__(config, key, link, classify)
         self._config = config
         self._completions = self.address("chat/completions")
-        self._models = self.address("models")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = room_field(config)
         self._tails: dict[tuple[str, int], bytes] = {(self._room, 1): _tail(config, 1, self._room)}
-        self._remarked: set[str] = set()
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -57,27 +52,14 @@ class OpenAIBackend(ServiceBackend):
         reply = read_reply(body) or read_block(body)
         if reply is None:
             raise self._http.bad(body)
-        self._remark(reply, body)
+        self.remark(reply, body)
         return self._http.without_secrets(reply)
 
-    def _remark(self, reply: Reply, body: bytes) -> None:
-        """Say once what is odd about the service's answers, and how they are taken."""
-        if reply.finish_reason == "other" and "stop" not in self._remarked:
-            self._remarked.add("stop")
-            if (reason := unknown_reason(body)) is not None:
-                log.warning(
-                    "%s ends answers for a reason that edgen does not know (%s); they are read as they are.",
-                    self.model,
-                    clean_message(reason, self._http.secrets)[:60],
-                )
-        if reply.usage is None and not reply.refusal and "usage" not in self._remarked:
-            self._remarked.add("usage")
-            if counts_nothing(body):
-                log.warning(
-                    "what %s says of its usage counts no tokens; under a budget its answers are charged at the "
-                    "most that they can have been.",
-                    self.model,
-                )
+    def unknown_reason(self, body: bytes) -> str | None:
+        """Why an answer ended, where that is none of the reasons that services give."""
+        answer = decode(_COMPLETION, body)
+        reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
+        return None if reason in _FINISH or reason in _TOOLS else reason
 
     async def _post(self, request: Request) -> bytes:
         return await self._http.post(self._completions, self.body(request), answers=is_answer)
@@ -93,17 +75,6 @@ class OpenAIBackend(ServiceBackend):
             return self._head + _encode(request.messages) + tail + seed
         except UnicodeEncodeError:
             raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
-
-    async def models(self) -> list[str] | None:
-        """The names that the server offers, None where it keeps no list. Raises CallError."""
-        try:
-            body = await self._http.get(self._models)
-        except CallError as error:
-            if error.kind is FailureKind.NOT_FOUND:
-                return None
-            raise
-        listing = decode(_LISTING, body)
-        return None if listing is None else [scrub(model.id) for model in listing.data]
 
 
 # --- what is sent --------------------------------------------------------------------------------
@@ -186,16 +157,7 @@ class _Completion(msgspec.Struct):
     simulated: Any = None  # `edgen simulator` says so
 
 
-class _Model(msgspec.Struct):
-    id: str
-
-
-class _Listing(msgspec.Struct):
-    data: list[_Model]
-
-
 _COMPLETION = msgspec.json.Decoder(_Completion)
-_LISTING = msgspec.json.Decoder(_Listing)
 
 _FINISH: dict[str | None, FinishReason] = {
     "stop": "stop",
@@ -232,19 +194,6 @@ def read_reply(body: bytes) -> Reply | None:
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
     )
-
-
-def unknown_reason(body: bytes) -> str | None:
-    """Why a completion ended, where that is none of the reasons that services give."""
-    answer = decode(_COMPLETION, body)
-    reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
-    return None if reason in _FINISH or reason in _TOOLS else reason
-
-
-def counts_nothing(body: bytes) -> bool:
-    """Whether a completion speaks of usage, and has no counts in it."""
-    answer = decode(_COMPLETION, body)
-    return answer is not None and answer.usage is not None
 
 
 # Azure's code and words, OpenAI's, OpenRouter's. "Your account was flagged" is none of them: that is

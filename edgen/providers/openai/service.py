@@ -5,16 +5,23 @@ Nothing here knows a service by its name: what sets one apart stands in the job.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from typing import Any
 
+import msgspec
 from yarl import URL
 
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Reply
 from edgen.providers.base import Key, KeyRequest, Link
 from edgen.providers.credentials import Credentials
-from edgen.providers.failures import Classify
+from edgen.providers.failures import Classify, clean_message, decode, scrub
 from edgen.providers.http import HttpBackend, append_path, http_key_request
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai.headers import named_variables, write_headers
+
+log = logging.getLogger("edgen")
 
 
 class ServiceBackend(HttpBackend):
@@ -26,11 +33,63 @@ class ServiceBackend(HttpBackend):
 
         super().__init__(config, Credentials(key, write), link, classify)
         self.query = dict(config.query)
+        self._remarked: set[str] = set()
 
     def address(self, path: str) -> URL:
         """The address of a path of the service."""
         url = append_path(self.base, path)
         return url.with_query(self.query) if self.query else url
+
+    async def models(self) -> list[str] | None:
+        """The names that the service offers, None where it keeps no list. Raises CallError."""
+        try:
+            body = await self._http.get(self.address("models"))
+        except CallError as error:
+            if error.kind is FailureKind.NOT_FOUND:
+                return None
+            raise
+        listing = decode(_LISTING, body)
+        return None if listing is None else [scrub(model.id) for model in listing.data]
+
+    def unknown_reason(self, body: bytes) -> str | None:
+        """Why an answer ended, where that is none of the reasons that services give."""
+        raise NotImplementedError
+
+    def remark(self, reply: Reply, body: bytes) -> None:
+        """Say once what is odd about the service's answers, and how they are taken."""
+        if reply.finish_reason == "other" and "stop" not in self._remarked:
+            self._remarked.add("stop")
+            if (reason := self.unknown_reason(body)) is not None:
+                shown = clean_message(reason, self._http.secrets)[:60]
+                log.warning(
+                    "%s ends answers for a reason that edgen does not know (%s); they are read as they are.",
+                    self.model,
+                    shown,
+                )
+        if reply.usage is None and "usage" not in self._remarked:
+            self._remarked.add("usage")
+            if (counted := decode(_COUNTED, body)) is not None and counted.usage is not None:
+                log.warning(
+                    "what %s says of its usage counts no tokens; under a budget its answers are charged at the "
+                    "most that they can have been.",
+                    self.model,
+                )
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Model]
+
+
+class _Counted(msgspec.Struct):
+    usage: Any = None
+
+
+_LISTING = msgspec.json.Decoder(_Listing)
+_COUNTED = msgspec.json.Decoder(_Counted)
 
 
 # --- what is asked for ---------------------------------------------------------------------------

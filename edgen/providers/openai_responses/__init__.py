@@ -1,0 +1,35 @@
+"""OpenAI's Responses API: calls one by one, to the models and at the prices of the Chat Completions API."""
+
+from __future__ import annotations
+
+from edgen.core.errors import Problem
+from edgen.providers.base import Backend, Key, Link
+from edgen.providers.openai import ServiceProvider
+from edgen.providers.openai.config import ServiceConfig
+from edgen.providers.openai_responses.config import OpenAIResponsesConfig
+
+
+class OpenAIResponsesProvider(ServiceProvider):
+    name = "openai-responses"
+    Config = OpenAIResponsesConfig
+    instead_of_batches = "The openai backend has one, for the same models: {type: openai, model: …}."
+
+    def create(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.openai_responses.online import ResponsesBackend
+
+        return ResponsesBackend(config, key, link)
+
+    def problems(self, config: ServiceConfig) -> list[Problem]:
+        unknown = [
+            name for name, value in (("seed", config.seed), ("stop", config.stop)) if value not in (None, ())
+        ]
+        return [
+            *super().problems(config),
+            *(
+                Problem(name, "the Responses API has no such setting; remove it, or take `type: openai`")
+                for name in unknown
+            ),
+        ]
+
+
+PROVIDER = OpenAIResponsesProvider()

@@ -1,0 +1,18 @@
+"""What a job says of a service that speaks OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from edgen.providers.openai.config import ServiceConfig
+
+
+class OpenAIResponsesConfig(
+    ServiceConfig, frozen=True, kw_only=True, tag_field="type", tag="openai-responses"
+):
+    """OpenAI's Responses API, and services that speak like it."""
+
+    KNOBS: ClassVar[frozenset[str]] = ServiceConfig.KNOBS | {"store"}
+
+    store: bool = False
+    """Whether the service keeps answers for its own pages and later calls; edgen needs none of that."""

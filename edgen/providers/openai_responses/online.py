@@ -1,0 +1,181 @@
+"""The Responses API over HTTP.
+
+Messages are the request's `input`; effort goes into `reasoning`, verbosity into `text`. `extra_body` is merged last and
+shallowly, but for these two, whose keys join edgen's. An answer's text is that of its messages; reasoning items are no
+part of it. What was incomplete says why in `incomplete_details`. Fields are those of the SDK openai 3.52.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import FinishReason, Reply, Request
+from edgen.providers.base import Key, Link
+from edgen.providers.failures import ErrorBody, decode, scrub
+from edgen.providers.openai import online as chat
+from edgen.providers.openai.service import ServiceBackend
+from edgen.providers.openai_responses.config import OpenAIResponsesConfig
+from edgen.providers.usage import read_usage
+
+
+class ResponsesBackend(ServiceBackend):
+    """One model behind one Responses endpoint."""
+
+    def __init__(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> None:
+        super().__init__(config, key, link, classify)
+        self._config = config
+        self._responses = self.address("responses")
+        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError."""
+        body = await self._http.post(self._responses, self.body(request), answers=chat.is_answer)
+        reply = read_reply(body) or chat.read_block(body)
+        if reply is None:
+            raise self._http.bad(body)
+        self.remark(reply, body)
+        return self._http.without_secrets(reply)
+
+    def unknown_reason(self, body: bytes) -> str | None:
+        """Why a response is incomplete, where that is none of the reasons that the service gives."""
+        answer = decode(_RESPONSE, body)
+        details = None if answer is None else answer.incomplete_details
+        return None if details is None or details.reason in _INCOMPLETE else details.reason
+
+    def body(self, request: Request) -> bytes:
+        """The JSON that a call sends. Raises CallError for half of a character."""
+        scale = request.max_tokens_scale
+        tail = self._tails.get(scale)
+        if tail is None:
+            tail = self._tails[scale] = _tail(self._config, scale)
+        try:
+            return b'{"input":' + _encode(request.messages) + tail
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+_encode = msgspec.json.Encoder().encode
+_NOT_EXTRA = {
+    "input": "the prompt writes it",
+    "instructions": "the prompt writes them",
+    "stream": "answers are read whole",
+    "background": "answers are waited for",
+}
+
+
+def parameters(config: OpenAIResponsesConfig, scale: int) -> dict[str, Any]:
+    """The body but for the input, `max_tokens` multiplied by `scale`.
+
+    Raises InputError for an `extra_body` that would change what the adapter is.
+    """
+    for key, reason in _NOT_EXTRA.items():
+        if config.extra_body.get(key):
+            raise InputError(
+                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
+            )
+    sent: dict[str, Any] = {
+        "model": config.model,
+        "store": config.store,
+        "max_output_tokens": config.max_tokens and config.max_tokens * scale,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "service_tier": config.service_tier,
+    }
+    extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
+    for name, own in (
+        ("reasoning", {"effort": config.reasoning_effort}),
+        ("text", {"verbosity": config.verbosity}),
+    ):
+        given = extra.get(name) or {}
+        if not isinstance(given, dict):
+            raise InputError(f"extra_body.{name} must be a mapping.")
+        if joined := {key: value for key, value in own.items() if value is not None} | given:
+            extra[name] = joined
+    return {key: value for key, value in sent.items() if value is not None} | extra
+
+
+def _tail(config: OpenAIResponsesConfig, scale: int) -> bytes:
+    """What follows the input, with the closing brace."""
+    return b"," + _encode(parameters(config, scale))[1:]
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class _Part(msgspec.Struct):
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(msgspec.Struct):
+    type: str
+    content: list[_Part] | None = None
+
+
+class _Incomplete(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    output: list[_Item]
+    status: str | None = None
+    incomplete_details: _Incomplete | None = None
+    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    model: str | None = None
+    simulated: Any = None  # `edgen simulator` says so
+
+
+_RESPONSE = msgspec.json.Decoder(_Response)
+_INCOMPLETE: dict[str | None, FinishReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
+
+
+def read_reply(body: bytes) -> Reply | None:
+    """A response as a Reply; None if the body is none, or one that failed or is not finished."""
+    answer = decode(_RESPONSE, body)
+    if answer is None or answer.status not in ("completed", "incomplete", None):
+        return None
+    parts = [part for item in answer.output if item.type == "message" for part in item.content or ()]
+    text = scrub("".join(part.text or "" for part in parts if part.type == "output_text"))
+    refusal = scrub(" ".join(part.refusal or "" for part in parts if part.type == "refusal")).strip()
+    reason: FinishReason = "stop"
+    if answer.status == "incomplete":
+        reason = _INCOMPLETE.get(
+            answer.incomplete_details.reason if answer.incomplete_details else None, "other"
+        )
+    usage = answer.usage
+    return Reply(
+        text=text,
+        finish_reason=reason,
+        refusal=refusal or None,
+        usage=read_usage(usage.get("input_tokens"), usage.get("output_tokens"), text)
+        if isinstance(usage, dict)
+        else None,
+        model=scrub(answer.model) if answer.model else None,
+        simulated=answer.simulated is True,
+    )
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+# Codes of a response that failed, which comes with a 200.
+_KIND_OF_CODE = {
+    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
+    "server_error": FailureKind.SERVER_ERROR,
+    "invalid_prompt": FailureKind.BAD_REQUEST,
+}
+
+
+def classify(status: int, error: ErrorBody) -> FailureKind:
+    """The kind of a failure: by the code of a response that failed, else as of a completion."""
+    if status == 500 and error.code in _KIND_OF_CODE:
+        return _KIND_OF_CODE[error.code]
+    return chat.classify(status, error)
