@@ -18,8 +18,7 @@ from edgen.core.values import Role, Scenario, Turn
 from edgen.export.options import ExportOptions, Opening
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.space import Space
-from edgen.space.education import is_education
-from edgen.space.variables import template_variables
+from edgen.space.education import is_education, template_variables
 
 Message = dict[str, str]
 

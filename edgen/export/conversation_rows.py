@@ -128,10 +128,12 @@ def _type_of(values: Sequence[Any]) -> ColumnType:
     return "float64" if kinds and kinds <= {int, float} else "string"
 
 
-def read_columns(names: Iterable[str], conversation: AcceptedConversation) -> dict[str, Any]:
-    """The values of a conversation by column of COLUMNS, of those that hold for the whole of it."""
+def read_row(
+    names: Iterable[str], scenario: ScenarioColumns, conversation: AcceptedConversation
+) -> dict[str, Any]:
+    """A conversation's values by column of COLUMNS, None for those of a turn; "*" stands for those of the scenario."""
     one, made = conversation.candidate, conversation.record.get("provenance", {})
-    row = {
+    whole = {
         "id": one.id,
         "conversation": [
             {"role": turn["role"], "text": turn["text"]} for turn in conversation.record["conversation"]
@@ -146,7 +148,10 @@ def read_columns(names: Iterable[str], conversation: AcceptedConversation) -> di
         "template_sha256": made.get("template_sha256"),
         "simulated": one.simulated,
     }
-    return {name: row[name] for name in names}
+    row: dict[str, Any] = {}
+    for name in names:
+        row |= scenario.read(conversation.scenario) if name == "*" else {name: whole.get(name)}
+    return row
 
 
 def make_table(space: Space, names: Iterable[str]) -> DataTable:

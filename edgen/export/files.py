@@ -60,7 +60,7 @@ class RowFiles:
         raise NotImplementedError
 
     def notes(self) -> Iterator[str]:
-        """What the card has to say of these files."""
+        """What the card has to say of these files and their rows."""
         yield from ()
 
     def close(self) -> None:

@@ -5,16 +5,16 @@ A format is one `Format` object, found by the entry points `edgen.formats`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
-from edgen.export.rows import DataTable, Item, Row
+from edgen.export.rows import DataTable, Item
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
@@ -23,35 +23,27 @@ Choice = Literal["files", "csv_safe"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
-class RowNotes(Protocol):
-    """Sees the rows of one export and gives the card's notes that depend on them."""
-
-    def add(self, row: Row) -> None: ...
-
-    def notes(self) -> Sequence[str]: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """One format.
 
-    `rows` reads the run and `files` opens what the rows are written to. `use` shows in a few lines how to load the
-    files and train, `notes` says what a user has to know, and `row_notes` what of that depends on the rows.
+    `rows` reads the run and `files` opens what the rows are written to. `tables`: the columns of the one table with
+    their meanings, several tables, or the one table that a space gives. `use` shows in a few lines how to load the
+    files and train, `notes` says what a user has to know.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
-    `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the folder is ready for a hub, so the card is titled as the run
-    and a croissant.json stands beside it.
+    `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the
+    folder is ready for a hub, so the card is titled as the run and a croissant.json stands beside it.
     """
 
     name: str
     summary: str
     rows: Rows
-    tables: tuple[DataTable, ...] | Callable[[Space], tuple[DataTable, ...]]
+    tables: Mapping[str, str] | tuple[DataTable, ...] | Callable[[Space], DataTable]
     use: str
     needs: tuple[Need, ...] = ()
     family: str | None = None
     notes: tuple[str, ...] = ()
-    row_notes: Callable[[], RowNotes] | None = None
     level: Level | None = None
     files: Callable[[Staging], RowFiles] = JsonLines
     chat: bool = True
@@ -67,7 +59,9 @@ class Format:
 
     def tables_of(self, space: Space) -> tuple[DataTable, ...]:
         """The tables of an export of a run about this space."""
-        return self.tables if isinstance(self.tables, tuple) else self.tables(space)
+        if callable(self.tables):
+            return (self.tables(space),)
+        return self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
 
     def refuse(self, run: RunReader) -> str | None:
         """Why a run cannot be expressed at all, in a sentence; None where it can."""

@@ -118,7 +118,6 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
-    row_notes = None if format_.row_notes is None else format_.row_notes()
     for item in format_.rows(run, chat):
         if not isinstance(item, Row):
             left_out[item.reason] += 1
@@ -127,8 +126,6 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
         counts[item.table, item.split] += 1
         if item.evidence is not None:
             evidence[item.evidence] += 1
-        if row_notes is not None:
-            row_notes.add(item)
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
@@ -138,7 +135,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*(() if row_notes is None else row_notes.notes()), *files.notes()],
+        notes=[*files.notes()],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )

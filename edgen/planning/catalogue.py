@@ -20,7 +20,7 @@ from edgen.protocols import space_growth as expansion
 from edgen.protocols.oracle import COMPARED, OF_SPACE
 from edgen.protocols.selfplay import VARIABLES
 from edgen.space import load_space
-from edgen.space.variables import EDUCATION_VARIABLES, template_fields, template_variables
+from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
 
 # What a template may use, by what it expects; export_opening.j2 is told the side that is trained.
 USABLE: dict[Expects, tuple[str, ...]] = {

@@ -19,8 +19,8 @@ from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.protocols.base import Template
 from edgen.space import Entry, Space, dump_space, load_space
+from edgen.space.education import template_fields
 from edgen.space.splits import by_problem
-from edgen.space.variables import template_fields
 
 
 def load_plan(path: Path, overrides: list[str] | None, reach: Reach | None = None) -> Plan:

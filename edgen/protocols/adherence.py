@@ -14,7 +14,7 @@ from edgen.families.education.cues import MEASURES, Verdicts
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
 from edgen.reading.text.thinking import drop_thinking
-from edgen.space.variables import EDUCATION_VARIABLES
+from edgen.space.education import EDUCATION_VARIABLES
 
 VARIABLES = (*EDUCATION_VARIABLES, "conversation")
 _SHOWN = 80  # characters of an answer that could not be read

@@ -21,8 +21,8 @@ from edgen.protocols.base import (
     Template,
     ask,
 )
+from edgen.space.education import template_variables
 from edgen.space.model import Space
-from edgen.space.variables import template_variables
 
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 

@@ -1,14 +1,20 @@
 """A judge is shown two conversations, in both orders, and says which is the better one.
 
 It sees transcripts without the end marker, or what both share and the two responses it parts in; of
-the scenario only what its template asks for. A template takes the texts plain, as the published ones do, or
-guarded (`guarded`), as nobody can speak to the judge from. An answer that names neither side is asked for
+the scenario only what its template asks for. An answer that names neither side is asked for
 again, and is unread in the end: it never counts for anybody.
+
+A template takes the texts plain, as the published ones do, or guarded: fenced, and no line of them mistaken for the
+prompt's own. Every line of a turn after its first begins with a bar, so a line inside a fence begins with a role that
+edgen wrote or with that bar. The mark of the fence is a digest of the job's seed, the pair and all that is shown: who
+wrote the texts could not know it, a later start makes the same one, and both orders have the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import hashlib
+from collections.abc import Generator, Iterable, Sequence
+from itertools import count
 
 import msgspec
 
@@ -35,17 +41,18 @@ from edgen.protocols.base import (
     ask,
     transcript_of,
 )
-from edgen.protocols.guarded_text import GUARDED, fence_text, guarded_lines, make_mark
 from edgen.reading.answers.verdict import read_verdict
 from edgen.space import Space
-from edgen.space.education import is_education
-from edgen.space.variables import template_variables
+from edgen.space.education import is_education, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {
     "conversation": ("conversation_1", "conversation_2"),
     "response": ("conversation", "response_1", "response_2"),
 }
+# What it may use besides the plain texts, whatever is compared.
+GUARDED: tuple[str, ...] = ("compare", "fence", "guarded", "guarded_1", "guarded_2")
+CONTINUED = "  | "  # begins every line of a turn but its first
 # What a judge's template is given, besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
 # What it is given of the space: the roles, the scenario's values with their labels, and what the space says it is for.
@@ -220,3 +227,30 @@ def _guard_texts(lines: Sequence[str], compare: Compare, order: Order, fence: st
         "guarded_1": fence_text(f"{noun} 1", one, fence),
         "guarded_2": fence_text(f"{noun} 2", other, fence),
     }
+
+
+def guarded_lines(turns: Iterable[Turn]) -> str:
+    """A conversation of which every line begins with a role or with CONTINUED."""
+    return "\n".join([f"{turn.role}: {_mark_lines(turn.text)}" for turn in turns])
+
+
+def _mark_lines(text: str) -> str:
+    first, *rest = text.splitlines() or [""]  # breaks at whatever any program takes for the end of a line
+    return "\n".join([first, *[CONTINUED + line for line in rest]])
+
+
+def make_mark(seed: int, scenario: int, task: TaskId, texts: Sequence[str]) -> str:
+    """The mark of a pair's fences: 16 hex digits that stand in none of the texts."""
+    for salt in count():
+        digest = hashlib.blake2b(f"{seed}/{scenario}/{task}/{salt}".encode(), digest_size=8)
+        for text in sorted(texts):
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(data) + data)
+        if not any(digest.hexdigest() in text for text in texts):
+            break
+    return digest.hexdigest()
+
+
+def fence_text(what: str, lines: str, fence: str) -> str:
+    """The lines between two that hold the fence's mark and say what stands between them."""
+    return f"[{fence}] {what} begins\n{lines}\n[{fence}] {what} ends"

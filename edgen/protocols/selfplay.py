@@ -27,9 +27,8 @@ from edgen.protocols.base import (
     Starter,
     Template,
 )
-from edgen.space.education import ROLES, TOPIC_FIELDS
+from edgen.space.education import EDUCATION_VARIABLES, ROLES, TOPIC_FIELDS, template_variables
 from edgen.space.model import Space
-from edgen.space.variables import EDUCATION_VARIABLES, template_variables
 
 if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
@@ -196,7 +195,7 @@ class SelfplayProtocol(ConversationProtocol):
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
         """Yields a turn's request at a time; returns the conversation, or why it is none."""
-        from edgen.protocols.play import play
+        from edgen.protocols.stage import play
 
         return play(self.stage(scenario, prompts, rules), replicate)
 

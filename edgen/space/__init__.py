@@ -1,7 +1,6 @@
 """What scenarios are drawn from: spaces as values, their files, sampling, and the split by groups."""
 
-from edgen.space.content import content_sha256
-from edgen.space.dump import dump_space
+from edgen.space.dump import content_sha256, dump_space
 from edgen.space.model import Dimension, Entry, Space, SpaceRole
 from edgen.space.parse import load_space, parse_space
 

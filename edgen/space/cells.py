@@ -125,15 +125,6 @@ class AllowedCells:
                         break
         return known[key]
 
-    def occurring(self) -> list[frozenset[int]]:
-        """The classes of each dimension that occur in an allowed cell."""
-        found: list[set[int]] = [set() for _ in self.dimensions]
-        for place in self._free:
-            found[place] = set(range(len(self.classes[place])))
-        for root in self._roots or ():
-            self._visit(root, found, set())
-        return [frozenset(one) for one in found]
-
     def counts_by_entry(self) -> list[list[int]]:
         """How many allowed cells each entry has, by dimension."""
         assert self.count is not None
@@ -161,19 +152,6 @@ class AllowedCells:
                     )
             known[key] = total
         return known[key]
-
-    def _visit(self, node: _Node, found: list[set[int]], seen: set[tuple[int, tuple[int, ...]]]) -> None:
-        key = node.dimension, tuple([self._chosen[place] for place in node.separator])
-        if key in seen:
-            return
-        seen.add(key)
-        row = self._total(node)
-        for number, before in enumerate([0, *row[:-1]]):
-            if row[number] > before:
-                self._chosen[node.dimension] = number
-                found[node.dimension].add(number)
-                for below in node.below:
-                    self._visit(below, found, seen)
 
     def _class_list(self, dimension: Dimension) -> list[list[int]]:
         """The places of the entries that all conditions treat alike."""

@@ -114,7 +114,9 @@ def _left_without(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
         if not names or any(not entry.when and entry.weight > 0 for entry in dimension.entries):
             continue
         above = _with_all_above(space, names)
-        within = msgspec.structs.replace(space, dimensions=above, exclude=_within(space, above))
+        known = {one.name for one in above}
+        exclude = tuple(combination for combination in space.exclude if combination.keys() <= known)
+        within = msgspec.structs.replace(space, dimensions=above, exclude=exclude)
         cells = AllowedCells(within, [entry for entry in dimension.entries if entry.weight > 0])
         if cells.count:
             places = cells.positions(0)
@@ -140,11 +142,6 @@ def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]
     return tuple(dimension for dimension in space.dimensions if dimension.name in found)
 
 
-def _within(space: Space, dimensions: Sequence[Dimension]) -> tuple[Combination, ...]:
-    names = {dimension.name for dimension in dimensions}
-    return tuple(combination for combination in space.exclude if combination.keys() <= names)
-
-
 def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Values that no allowed cell has."""
     cells = AllowedCells(space)
@@ -154,9 +151,9 @@ def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem("$.exclude", "everything is ruled out: no combination of values is left")
         return
     told = 0
-    for dimension, classes, occurring in zip(space.dimensions, cells.classes, cells.occurring(), strict=True):
-        for number, places in enumerate(classes):
-            for place in places if number not in occurring else ():
+    for one, (dimension, classes) in enumerate(zip(space.dimensions, cells.classes, strict=True)):
+        for places in classes:
+            for place in () if cells.is_possible({one: places[0]}) else places:
                 if told < _MOST:
                     value = shortened(repr(dimension.entries[place].value))
                     message = f"{value} can never occur: conditions and exclusions rule it out everywhere"

@@ -12,6 +12,7 @@ import math
 import random
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 from edgen.core.errors import SpaceError
@@ -51,7 +52,7 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     candidates = min(_MOST_CANDIDATES, max(1, _EFFORT // least))
     restarts = min(_RESTARTS, max(1, _EFFORT // (candidates * least)))
     rng = random.Random(key)  # noqa: S311 - reproducible, not secret
-    start = _Uncovered(cells, sizes, strength)
+    start = _all_uncovered(cells, sizes, strength)
     known = [] if cells.linked else known_rows(sizes, strength)
     found = [_Builder(start.copy(), cells, rng, candidates).array(known)] if known else []
     if not found or len(found[0]) > 1.15 * least:
@@ -68,6 +69,7 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     return min(found, key=len)
 
 
+@dataclass(slots=True)
 class _Uncovered:
     """The tuples that no cell has yet.
 
@@ -75,38 +77,15 @@ class _Uncovered:
     one addition counts for all places at once. `left[part]` is how many of a part's are uncovered.
     """
 
-    def __init__(self, cells: AllowedCells | None, sizes: Sequence[int], strength: int) -> None:
-        self.sizes = sizes
-        self.strength = strength
-        self.lanes: dict[_Part, list[int]] = {}
-        self.left: dict[_Part, int] = {}
-        for part in self._parts() if cells is not None else ():
-            lanes = [self._open(cells, part, other) for other in range(len(sizes))]
-            self.lanes[part] = lanes
-            self.left[part] = sum(lane.bit_count() for lane in lanes)
+    sizes: Sequence[int]
+    strength: int
+    lanes: dict[_Part, list[int]]
+    left: dict[_Part, int]
 
     def copy(self) -> _Uncovered:
         """The same, to be covered on its own."""
-        other = _Uncovered(None, self.sizes, self.strength)
-        other.lanes = {part: lanes.copy() for part, lanes in self.lanes.items()}
-        other.left = self.left.copy()
-        return other
-
-    def _parts(self) -> Iterator[_Part]:
-        for dimensions in combinations(range(len(self.sizes)), self.strength - 1):
-            for places in product(*[range(self.sizes[one]) for one in dimensions]):
-                yield part_of(dimensions, places)
-
-    def _open(self, cells: AllowedCells | None, part: _Part, other: int) -> int:
-        assert cells is not None
-        if other in part[::2]:
-            return 0
-        fixed = dict(zip(part[::2], part[1::2], strict=True))
-        return sum(
-            1 << (16 * place)
-            for place in range(self.sizes[other])
-            if cells.is_possible({**fixed, other: place})
-        )
+        lanes = {part: lanes.copy() for part, lanes in self.lanes.items()}
+        return _Uncovered(self.sizes, self.strength, lanes, self.left.copy())
 
     def cover(self, row: Row) -> None:
         """Count a cell's tuples as covered."""
@@ -132,6 +111,26 @@ class _Uncovered:
             yield part_of(dimensions, [row[one] for one in dimensions])
 
 
+def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> _Uncovered:
+    """All tuples that an allowed cell has."""
+    lanes = {}
+    for dimensions in combinations(range(len(sizes)), strength - 1):
+        for places in product(*[range(sizes[one]) for one in dimensions]):
+            fixed = dict(zip(dimensions, places, strict=True))
+            lanes[part_of(dimensions, places)] = [
+                _open(cells, fixed, other, size) for other, size in enumerate(sizes)
+            ]
+    left = {part: sum(lane.bit_count() for lane in own) for part, own in lanes.items()}
+    return _Uncovered(sizes, strength, lanes, left)
+
+
+def _open(cells: AllowedCells, fixed: dict[int, int], other: int, size: int) -> int:
+    """The places of a dimension that may stand with the fixed ones, 16 bits each."""
+    if other in fixed:
+        return 0
+    return sum(1 << (16 * place) for place in range(size) if cells.is_possible({**fixed, other: place}))
+
+
 def part_of(dimensions: Sequence[int], places: Sequence[int]) -> _Part:
     """Dimensions and places by turns."""
     return tuple([number for pair in zip(dimensions, places, strict=True) for number in pair])
@@ -152,14 +151,11 @@ class _Builder:
         """The array that begins with the rows of a known construction, None in them for any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
-            row = self._grown({one: place for one, place in enumerate(partial) if place is not None})
-            if self._uncovered.gain(row):
-                self._uncovered.cover(row)
-                rows.append(row)
-        while (part := max(self._uncovered.left, key=self._uncovered.left.__getitem__)) is not None:
-            if not self._uncovered.left[part]:
-                break
-            row = self._best(part)
+            grown = self._grown({one: place for one, place in enumerate(partial) if place is not None})
+            if self._uncovered.gain(grown):
+                self._uncovered.cover(grown)
+                rows.append(grown)
+        while (row := self._next()) is not None:
             self._uncovered.cover(row)
             rows.append(row)
         return rows
@@ -173,13 +169,14 @@ class _Builder:
             for row in dict.fromkeys(tuple([image[place] for place in new]) for image in maps):
                 self._uncovered.cover(row)
                 rows.append(row)
-            part = max(self._uncovered.left, key=self._uncovered.left.__getitem__)
-            new = self._best(part) if self._uncovered.left[part] else None
+            new = self._next()
         return rows
 
-    def _best(self, part: _Part) -> Row:
-        """The best of several cells that have one of the parts of which most is uncovered."""
-        most = self._uncovered.left[part]
+    def _next(self) -> Row | None:
+        """The best of several cells that have one of the parts of which most is uncovered; None where nothing is."""
+        most = max(self._uncovered.left.values())
+        if not most:
+            return None
         parts = [one for one, left in self._uncovered.left.items() if left == most]
         rows = []
         for _ in range(self._candidates):

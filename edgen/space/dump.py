@@ -1,11 +1,15 @@
-"""A space as YAML: `parse_space(dump_space(space), …) == space` for every valid space."""
+"""A space as YAML, and the digest of what its scenarios depend on.
+
+`parse_space(dump_space(space), …) == space` for every valid space.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
-from edgen.space.education import LISTS, TOPIC_FIELDS, is_five_lists
+from edgen.space.education import LISTS, TOPIC_FIELDS, has_list_content, is_five_lists
 from edgen.space.model import Dimension, Entry, Space
 
 # What YAML 1.1 takes for a truth value or nothing, in any case.
@@ -88,3 +92,29 @@ def _quoted(text: str) -> str:
     if quoted.isprintable():
         return quoted
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
+
+
+def content_sha256(space: Space) -> str:
+    """SHA-256, in hex, of the entries with all they hold, in order, and of what is excluded. Name, description, source,
+    roles, labels and layout are no part of it."""
+    if has_list_content(space):
+        content: Any = [
+            [
+                LISTS[one.name],
+                [[*_base(entry), *map(entry.fields.get, ("subject", "level"))] for entry in one.entries],
+            ]
+            for one in space.dimensions
+        ]
+    else:
+        dimensions = [
+            [one.name, [[*_base(entry), entry.when, entry.fields] for entry in one.entries]]
+            for one in space.dimensions
+        ]
+        content = {"dimensions": dimensions, "exclude": space.exclude}
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _base(entry: Entry) -> tuple[str, float]:
+    # Adding 0.0 makes one number of 0.0 and -0.0.
+    return entry.value, float(entry.weight) + 0.0

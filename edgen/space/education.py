@@ -1,8 +1,11 @@
-"""Education Dialogue's space: five lists in a file, which mean five dimensions, and the roles Teacher and Student."""
+"""Education Dialogue's space: five lists in a file, which mean five dimensions, and the roles Teacher and Student.
+
+And what templates may use of any space: the index, every dimension, and today's names for ED's topics.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from edgen.core.values import Scenario
 from edgen.space.model import Dimension, Space, SpaceRole
@@ -18,6 +21,7 @@ LISTS = {
 }
 DIMENSIONS = tuple(LISTS)
 TOPIC_FIELDS = ("subject", "level")  # what a topic may say of itself
+EDUCATION_VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS)
 ROLES = (
     SpaceRole("Teacher", ("topic", "teacher_preference", "teacher_reaction")),
     SpaceRole("Student", ("topic", "student_preference", "student_reaction")),
@@ -56,3 +60,15 @@ def education_scenario(
     """The scenario with these values of the five dimensions, and what is said of its topic."""
     said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
     return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
+
+
+def template_variables(space: Space, sees: Collection[str] | None = None) -> tuple[str, ...]:
+    """The variables of a template, all or those of a role that sees these dimensions. The index comes first."""
+    seen = [name for name in space.names if sees is None or name in sees]
+    said = TOPIC_FIELDS if "topic" in seen and {*DIMENSIONS} <= {*space.names} else ()
+    return tuple(dict.fromkeys(("index", *seen, *said)))
+
+
+def template_fields(space: Space) -> dict[str, tuple[str, ...]]:
+    """What entries say of themselves, by dimension: `{{ topic.grade }}`."""
+    return {dimension.name: dimension.fields for dimension in space.dimensions}

@@ -15,7 +15,6 @@ from edgen.space.text_rules import likeness, quoted, remark_problems, text_probl
 # So many are read in seconds, and are within what is read of any file.
 MAX_ENTRIES = 20_000  # a dimension
 MAX_DEPTH = 8  # of lists and mappings in a field
-_YAML_TYPES = {bool: "true or false", int: "a number", float: "a number"}
 _KINDS = {
     bool: "true or false",
     int: "a number",
@@ -77,7 +76,7 @@ def _read_entry(
     elif isinstance(value, list):
         problems.append(Problem(path, "expected a text or a mapping, got a list"))
     else:
-        kind = _YAML_TYPES.get(type(value), "something else")
+        kind = _KINDS.get(type(value), "something else")
         problems.append(Problem(path, f"expected a text, and YAML reads this as {kind}; put it in quotes"))
     return None
 
@@ -116,7 +115,7 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
         problems.append(Problem(path, wrong))
     elif value is None:
         problems.append(Problem(path, "there is nothing behind this key; give it a value or remove it"))
-    elif _depth(value) > MAX_DEPTH:
+    elif _too_deep(value):
         problems.append(Problem(path, f"lists and mappings are nested more than {MAX_DEPTH} deep here"))
     else:
         problems += [Problem(path, problem.message) for problem in _field_texts(value)][:1]
@@ -124,20 +123,10 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
     return None
 
 
-def _depth(value: Any) -> int:
-    """How deep lists and mappings are nested; no deeper than matters."""
-    depth, level = 0, [value]
-    while depth <= MAX_DEPTH:
-        inner = [
-            child
-            for one in level
-            if isinstance(one, list | dict)
-            for child in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not any(isinstance(one, list | dict) for one in level):
-            return depth
-        depth, level = depth + 1, inner
-    return depth
+def _too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Whether lists and mappings are nested more than so deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (most == 0 or any(_too_deep(one, most - 1) for one in inner))
 
 
 def _field_texts(value: Any) -> Iterator[Problem]:

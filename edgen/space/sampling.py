@@ -28,8 +28,8 @@ from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import in_dependency_order, parents
-from edgen.space.content import content_sha256
 from edgen.space.covering import covering_array
+from edgen.space.dump import content_sha256
 from edgen.space.model import Dimension, Space
 
 Design = Literal["balanced", "random", "pairwise"]

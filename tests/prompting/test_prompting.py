@@ -20,7 +20,7 @@ from edgen.prompting import EXPECTED, FrontMatter, Prompt, load_prompt, scenario
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
-from edgen.space.variables import EDUCATION_VARIABLES
+from edgen.space.education import EDUCATION_VARIABLES
 from tests.scenarios import scenario_of
 
 SCENARIO = scenario_of(

@@ -19,7 +19,7 @@ from edgen.protocols import guarded_text as guarded
 from edgen.protocols.base import Rules
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space
-from edgen.space.variables import EDUCATION_VARIABLES
+from edgen.space.education import EDUCATION_VARIABLES
 from tests.protocols.play import SCENARIO
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from edgen.core.values import Scenario
 from edgen.export.chat import Chat
-from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_columns
+from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_row
 from edgen.export.files import Patterns, RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.rows import DataTable, Item, Row
@@ -46,8 +46,7 @@ class _Metadata:
         }
 
     def conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
-        shared = self.shared.read(conversation.scenario)
-        return read_columns(_BEFORE, conversation) | shared | read_columns(_BEHIND, conversation)
+        return read_row((*_BEFORE, "*", *_BEHIND), self.shared, conversation)
 
     def speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
         own = self.own[role].read(scenario) if role in self.own else {}
@@ -94,20 +93,18 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
         yield Row(conversation.split, value)
 
 
-def _tables(space: Space) -> tuple[DataTable, ...]:
-    types = _Metadata(space).types()
-    return (
-        DataTable(
-            {
-                "utterances.jsonl": "a turn a line: text (without the end marker), speaker, reply-to; metadata: "
-                + ", ".join(types["utterances"]),
-                "speakers.json": f"{_NUMBERS.get(len(space.roles), len(space.roles))} of each conversation; metadata: "
-                + ", ".join(types["speakers"]),
-                "conversations.json": "metadata: " + ", ".join(types["conversations"]),
-                "corpus.json": "metadata of the whole: the run, and whether a simulator had a part in it",
-                "index.json": "what metadata there are, and of which types",
-            }
-        ),
+def _table(space: Space) -> DataTable:
+    metadata = {of: ", ".join(names) for of, names in _Metadata(space).types().items()}
+    speakers = _NUMBERS.get(len(space.roles), len(space.roles))
+    return DataTable(
+        {
+            "utterances.jsonl": "a turn a line: text (without the end marker), speaker, reply-to; metadata: "
+            + metadata["utterances"],
+            "speakers.json": f"{speakers} of each conversation; metadata: {metadata['speakers']}",
+            "conversations.json": f"metadata: {metadata['conversations']}",
+            "corpus.json": "metadata of the whole: the run, and whether a simulator had a part in it",
+            "index.json": "what metadata there are, and of which types",
+        }
     )
 
 
@@ -193,7 +190,7 @@ FORMAT = Format(
     name="convokit",
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
-    tables=_tables,
+    tables=_table,
     use="""\
 from convokit import Corpus
 corpus = Corpus(filename="THIS_FOLDER")

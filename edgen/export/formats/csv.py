@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.export.chat import Chat
-from edgen.export.conversation_rows import ScenarioColumns, make_table, read_columns
+from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import Format
 from edgen.export.rows import Item, Row
@@ -24,20 +24,19 @@ from edgen.store.run_reader import RunReader
 _FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
 APOSTROPHE = "'"
 
-_BEFORE = ("id", "split", "scenario", "replicate", "arm")
-_OF_TURN = ("turn", "role", "text")
-_BEHIND = ("probability", "ended_by", "model", "simulated")
+_COLUMNS = (
+    *("id", "split", "scenario", "replicate", "arm", "*"),
+    *("turn", "role", "text", "probability", "ended_by", "model", "simulated"),
+)
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A row a turn, in the order in which they were spoken."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
-        before = read_columns(_BEFORE, conversation) | scenario.read(conversation.scenario)
-        behind = read_columns(_BEHIND, conversation)
+        row = read_row(_COLUMNS, scenario, conversation)
         for number, turn in enumerate(conversation.candidate.turns):
-            own = {"turn": number, "role": turn.role, "text": turn.text}
-            yield Row(conversation.split, before | own | behind)
+            yield Row(conversation.split, {**row, "turn": number, "role": turn.role, "text": turn.text})
 
 
 class CsvFiles(SplitFiles):
@@ -92,7 +91,7 @@ FORMAT = Format(
     name="csv",
     summary="Whole conversations as flat tables, a row a turn.",
     rows=rows,
-    tables=lambda space: (make_table(space, (*_BEFORE, "*", *_OF_TURN, *_BEHIND)),),
+    tables=lambda space: make_table(space, _COLUMNS),
     use="""\
 import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})

@@ -11,7 +11,7 @@ from edgen.config import Shards
 from edgen.export.chat import Chat
 from edgen.export.files import Patterns, RowFiles, Staging
 from edgen.export.format import Format
-from edgen.export.rows import DEFAULT, DataTable, Item, LeftOut, Row, SplitName
+from edgen.export.rows import DEFAULT, Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import RunReader
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
@@ -68,14 +68,10 @@ FORMAT = Format(
     name="ed",
     summary="Whole conversations in the layout of the released Education Dialogue data.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "background_info": "topic, preferences and reactions of both sides, in the released spelling",
-                "conversation": "role (Teacher or Student) and text; the end marker is the suffix of the last text",
-            }
-        ),
-    ),
+    tables={
+        "background_info": "topic, preferences and reactions of both sides, in the released spelling",
+        "conversation": "role (Teacher or Student) and text; the end marker is the suffix of the last text",
+    },
     use="""\
 import json
 records = json.load(open("THIS_FOLDER/conversations_train1.json", encoding="utf-8"))""",

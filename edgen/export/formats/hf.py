@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from edgen.core.extras import install_command
 from edgen.export.chat import Chat
-from edgen.export.conversation_rows import ScenarioColumns, make_table, read_columns
+from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
 from edgen.export.format import Format
 from edgen.export.rows import DEFAULT, SPLITS, Item, Row, SplitName
 from edgen.store.run_reader import RunReader
 
-_BEFORE = ("id", "conversation")
-_BEHIND = ("probability", "ended_by", "scenario", "replicate", "arm", "model", "template_sha256", "simulated")
+_COLUMNS = (
+    *("id", "conversation", "*", "probability", "ended_by"),
+    *("scenario", "replicate", "arm", "model", "template_sha256", "simulated"),
+)
 _DATA = "data"
 
 
@@ -33,28 +35,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A row a conversation, its turns as the run's own record has them."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
-        before = read_columns(_BEFORE, conversation) | scenario.read(conversation.scenario)
-        yield Row(conversation.split, before | read_columns(_BEHIND, conversation))
-
-
-class MakerCounts:
-    """Counts who made the rows: arm, model and template."""
-
-    def __init__(self) -> None:
-        self._rows: Counter[tuple[str | None, ...]] = Counter()
-
-    def add(self, row: Row) -> None:
-        self._rows[tuple(row.value[key] for key in ("arm", "model", "template_sha256"))] += 1
-
-    def notes(self) -> Sequence[str]:
-        notes = [
-            f"{f'Arm {_code(arm)}: ' if arm is not None else ''}{count} rows by model {_code(model)} "
-            f"with template_sha256 {_code(template)}."
-            for (arm, model, template), count in self._rows.items()
-        ]
-        if any(arm is not None for arm, *_ in self._rows):
-            notes.append('One arm is `data.filter(lambda row: row["arm"] == "NAME")`.')
-        return notes
+        yield Row(conversation.split, read_row(_COLUMNS, scenario, conversation))
 
 
 def _code(text: str | None) -> str:
@@ -74,6 +55,7 @@ class HubFiles(RowFiles):
         self._storage = staging.options.files or ("parquet" if has_arrow() else "jsonl")
         self._schema = arrow_schema(staging.tables[0].types) if self._storage == "parquet" else None
         self._rows: Counter[SplitName] = Counter()
+        self._makers: Counter[tuple[str | None, ...]] = Counter()
         self._spools = {split: self.open(self.folder / f".{split}", "x+b") for split in SPLITS}
         self._encode = msgspec.json.Encoder().encode
         if staging.options.files is None and self._schema is None:
@@ -83,7 +65,15 @@ class HubFiles(RowFiles):
 
     def add(self, row: Row) -> None:
         self._rows[row.split] += 1
+        self._makers[tuple(row.value[key] for key in ("arm", "model", "template_sha256"))] += 1
         self._spools[row.split].write(self._encode(row.value) + b"\n")
+
+    def notes(self) -> Iterator[str]:
+        for (arm, model, template), count in self._makers.items():
+            of = f"Arm {_code(arm)}: " if arm is not None else ""
+            yield f"{of}{count} rows by model {_code(model)} with template_sha256 {_code(template)}."
+        if any(arm is not None for arm, *_ in self._makers):
+            yield 'One arm is `data.filter(lambda row: row["arm"] == "NAME")`.'
 
     def finish(self) -> Patterns:
         (self.folder / _DATA).mkdir()
@@ -122,7 +112,7 @@ FORMAT = Format(
     name="hf",
     summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
     rows=rows,
-    tables=lambda space: (make_table(space, (*_BEFORE, "*", *_BEHIND)),),
+    tables=lambda space: make_table(space, _COLUMNS),
     use="""\
 from datasets import load_dataset
 data = load_dataset("THIS_FOLDER")
@@ -132,7 +122,6 @@ data["train"][0]["conversation"]""",
         "Rows that share `scenario` are not independent: an interval needs clusters.",
         "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their sha256.",
     ),
-    row_notes=MakerCounts,
     files=HubFiles,
     chat=False,
     options=("files",),

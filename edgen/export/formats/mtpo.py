@@ -11,7 +11,7 @@ from edgen.export.conversation_rows import ScenarioColumns, as_text
 from edgen.export.evidence import evidence_of, signal_behind
 from edgen.export.format import Format
 from edgen.export.pair_rows import say_the_same
-from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.export.rows import Item, LeftOut, Row
 from edgen.store.run_reader import Compared, RunReader
 
 TIE = 0.5
@@ -71,17 +71,13 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Two whole conversations of a scenario and a soft preference, for MTPO and other methods that learn from p.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "first": "all messages of one conversation",
-                "second": "all messages of the other one",
-                "p": "how probable it is that the first is preferred; 0.5 is a tie",
-                "scenario": "what both were asked for: its index, and a text for each dimension of the space and each field of its entries, empty where there is none",
-                "id": "the pair",
-            }
-        ),
-    ),
+    tables={
+        "first": "all messages of one conversation",
+        "second": "all messages of the other one",
+        "p": "how probable it is that the first is preferred; 0.5 is a tie",
+        "scenario": "what both were asked for: its index, and a text for each dimension of the space and each field of its entries, empty where there is none",
+        "id": "the pair",
+    },
     use="""\
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from edgen.export.chat import without_trailing_user
 from edgen.export.format import Format
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.export.rows import Item, LeftOut, Row
 
 
 def rewards(found: Preferred) -> tuple[float, float]:
@@ -43,18 +43,14 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Whole conversations that share a prefix, with rewards, as REFUEL takes them.",
     rows=rows_of_pairs(read_turn, _row),
-    tables=(
-        DataTable(
-            {
-                "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
-                "reject": "messages of the rejected one",
-                "chosen_reward": "its reward, in [0, 1]",
-                "reject_reward": "the other's reward, in [0, 1]",
-                "h": "the round at which they part, counted from 0: 2h + 1 messages are shared",
-                "id": "the pair",
-            }
-        ),
-    ),
+    tables={
+        "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
+        "reject": "messages of the rejected one",
+        "chosen_reward": "its reward, in [0, 1]",
+        "reject_reward": "the other's reward, in [0, 1]",
+        "h": "the round at which they part, counted from 0: 2h + 1 messages are shared",
+        "id": "the pair",
+    },
     use="""\
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from edgen.export.chat import Chat, without_trailing_user
 from edgen.export.conversation_rows import Repeats
 from edgen.export.format import Format
-from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.export.rows import Item, LeftOut, Row
 from edgen.store.run_reader import AcceptedConversation, RunReader
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
@@ -45,14 +45,10 @@ FORMAT = Format(
     name="sharegpt",
     summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it",
-                "id": "the conversation",
-            }
-        ),
-    ),
+    tables={
+        "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it",
+        "id": "the conversation",
+    },
     use="""\
 # LLaMA-Factory, dataset_info.json:
 {"edgen": {"file_name": "THIS_FOLDER/train.jsonl", "formatting": "sharegpt", "columns": {"messages": "conversations"}}}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.format import Format
 from edgen.export.pair_rows import Preferred, read_preferred, rows_of_pairs
-from edgen.export.rows import DataTable, Row
+from edgen.export.rows import Row
 
 
 def _row(found: Preferred) -> Row:
@@ -26,16 +26,12 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of whole conversations, as TRL's RewardTrainer takes them.",
     rows=rows_of_pairs(read_preferred, _row),
-    tables=(
-        DataTable(
-            {
-                "chosen": "all messages of the chosen conversation",
-                "rejected": "all messages of the rejected one",
-                "p": "the preference for the chosen one, in (0.5, 1]; RewardTrainer does not read it",
-                "id": "the pair",
-            }
-        ),
-    ),
+    tables={
+        "chosen": "all messages of the chosen conversation",
+        "rejected": "all messages of the rejected one",
+        "p": "the preference for the chosen one, in (0.5, 1]; RewardTrainer does not read it",
+        "id": "the pair",
+    },
     use="""\
 from datasets import load_dataset
 from trl import RewardTrainer

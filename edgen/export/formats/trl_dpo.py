@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.format import Format
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.export.rows import DataTable, Row
+from edgen.export.rows import Row
 
 
 def _row(pair: TurnPair) -> Row:
@@ -26,17 +26,13 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
     rows=rows_of_pairs(read_turn, _row),
-    tables=(
-        DataTable(
-            {
-                "prompt": "messages up to the turn at which the two conversations part",
-                "chosen": "the trained side's next message in the chosen conversation",
-                "rejected": "the trained side's next message in the rejected one",
-                "margin": "how strong the preference is, in (0, 1]; DPOTrainer does not read it",
-                "id": "the pair",
-            }
-        ),
-    ),
+    tables={
+        "prompt": "messages up to the turn at which the two conversations part",
+        "chosen": "the trained side's next message in the chosen conversation",
+        "rejected": "the trained side's next message in the rejected one",
+        "margin": "how strong the preference is, in (0, 1]; DPOTrainer does not read it",
+        "id": "the pair",
+    },
     use="""\
 from datasets import load_dataset
 from trl import DPOTrainer

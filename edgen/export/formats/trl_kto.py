@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.export.chat import Chat
+from edgen.export.files import JsonLines, Staging
 from edgen.export.format import Format
 from edgen.export.pair_rows import Completion, completions
-from edgen.export.rows import SPLITS, DataTable, Item, Row
+from edgen.export.rows import SPLITS, Item, Row
 from edgen.store.run_reader import RunReader
 
 
@@ -31,22 +32,23 @@ def _row(found: Completion) -> Row:
     return Row(found.split, value, evidence=found.evidence)
 
 
-class LabelCounts:
+class LabelledLines(JsonLines):
     """Counts true and false rows, for the weights that make both count alike."""
 
-    def __init__(self) -> None:
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
         self._rows: Counter[tuple[str, bool]] = Counter()
 
     def add(self, row: Row) -> None:
+        super().add(row)
         self._rows[row.split, row.value["label"]] += 1
 
-    def notes(self) -> list[str]:
-        true, false = self._rows["train", True], self._rows["train", False]
+    def notes(self) -> Iterator[str]:
         counts = ", ".join(
             f"{split} has {self._rows[split, True]} true and {self._rows[split, False]} false rows"
             for split in SPLITS
         )
-        return [f"Labels: {counts}. {_weights(true, false)}"]
+        yield f"Labels: {counts}. {_weights(self._rows['train', True], self._rows['train', False])}"
 
 
 def _weights(true: int, false: int) -> str:
@@ -67,23 +69,19 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Single turns that are good or bad, as TRL's KTOTrainer takes them.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "prompt": "messages up to the turn at which the two conversations of a pair part",
-                "completion": "the trained side's next message",
-                "label": "true: chosen; false: rejected",
-                "id": "the first pair that it comes from, and its part in it",
-            }
-        ),
-    ),
+    tables={
+        "prompt": "messages up to the turn at which the two conversations of a pair part",
+        "completion": "the trained side's next message",
+        "label": "true: chosen; false: rejected",
+        "id": "the first pair that it comes from, and its part in it",
+    },
     use="""\
 from datasets import load_dataset
 from trl import KTOTrainer
 data = load_dataset("THIS_FOLDER", split="train").shuffle(seed=0)
 KTOTrainer(model=MODEL, train_dataset=data).train()""",
     level="turn",
-    row_notes=LabelCounts,
+    files=LabelledLines,
     notes=(
         (
             "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours with each "

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Repeats
 from edgen.export.format import Format
-from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.export.rows import Item, LeftOut, Row
 from edgen.store.run_reader import RunReader
 
 
@@ -37,15 +37,11 @@ FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "prompt": "messages up to a turn of the trained side",
-                "id": "the conversation",
-                "turn": "which turn of the trained side comes next, counted from 0",
-            }
-        ),
-    ),
+    tables={
+        "prompt": "messages up to a turn of the trained side",
+        "id": "the conversation",
+        "turn": "which turn of the trained side comes next, counted from 0",
+    },
     use="""\
 from datasets import load_dataset
 from trl import GRPOTrainer

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Repeats
 from edgen.export.format import Format
-from edgen.export.rows import DataTable, Item, LeftOut, Row
+from edgen.export.rows import Item, LeftOut, Row
 from edgen.store.run_reader import RunReader
 
 
@@ -30,14 +30,10 @@ FORMAT = Format(
     name="trl-sft",
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
-    tables=(
-        DataTable(
-            {
-                "messages": "role, content, and train: whether the trained side wrote the message",
-                "id": "the conversation",
-            }
-        ),
-    ),
+    tables={
+        "messages": "role, content, and train: whether the trained side wrote the message",
+        "id": "the conversation",
+    },
     use="""\
 from datasets import load_dataset
 from trl import SFTConfig, SFTTrainer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from edgen.export.chat import Chat
 from edgen.export.format import Format
-from edgen.export.rows import DataTable, Item, Row
+from edgen.export.rows import Item, Row
 from edgen.store.run_reader import RunReader
 
 
@@ -18,12 +18,11 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         yield Row(conversation.split, {"id": one.id, "script": "\n".join(lines)})
 
 
-TABLE = DataTable({"id": "the conversation", "script": "who speaks, in capitals, and what is said"})
 FORMAT = Format(
     name="script",
     summary="Each conversation as one text, as a play is printed.",
     rows=rows,
-    tables=(TABLE,),
+    tables={"id": "the conversation", "script": "who speaks, in capitals, and what is said"},
     use='import datasets\ndatasets.load_dataset("THIS_FOLDER")',
     chat=False,
 )

@@ -32,8 +32,8 @@ from edgen.protocols.base import (
     Template,
     ask,
 )
+from edgen.space.education import template_variables
 from edgen.space.model import Space
-from edgen.space.variables import template_variables
 
 _HERE = Path(__file__).parent
 

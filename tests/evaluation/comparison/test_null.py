@@ -17,8 +17,8 @@ from edgen.reading import read
 from edgen.simulator.faults import Fault, parse, struck
 from edgen.simulator.text import request_key, respond
 from edgen.space import load_space
+from edgen.space.education import EDUCATION_VARIABLES
 from edgen.space.sampling import Sampler
-from edgen.space.variables import EDUCATION_VARIABLES
 from edgen.stats.ratios import paired_differences
 
 pytestmark = pytest.mark.integration
