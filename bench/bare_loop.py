@@ -15,8 +15,8 @@ import orjson
 from edgen.core.resources import find
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.space import load_space
-from edgen.space.sampling import Sampler
 from edgen.space.education import EDUCATION_VARIABLES
+from edgen.space.sampling import Sampler
 
 HEADERS = {"Content-Type": "application/json"}
 

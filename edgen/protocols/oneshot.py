@@ -81,10 +81,7 @@ class Oneshot(ConversationProtocol):
         )
 
     def opening(
-        self,
-        scenario: Scenario,
-        prompts: Mapping[str, Prompting],
-        rules: Rules,
+        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
         """The one prompt."""
         from edgen.prompting import scenario_variables

@@ -115,8 +115,7 @@ def named_roles(answer: Answer, rng: Random) -> str:
     teacher, student = _NAMES[int(rng.random() * len(_NAMES))]
     form = _pick(("{} ({}): {}", "**{} ({}):** {}", "{} [{}]: {}"), rng)
     return _list_turns(
-        answer,
-        lambda _, role, text: form.format(role, teacher if role == "Teacher" else student, text),
+        answer, lambda _, role, text: form.format(role, teacher if role == "Teacher" else student, text)
     )
 
 

@@ -123,11 +123,7 @@ def _usage(replies: Sequence[Reply]) -> dict[str, int]:
     counts = [reply.usage for reply in replies if reply.usage is not None]
     prompt = counts[0].prompt_tokens if counts else 0
     completion = sum([usage.completion_tokens for usage in counts])
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    }
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:

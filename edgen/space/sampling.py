@@ -173,8 +173,7 @@ class _Conditional:
             if not any(self._matches(found, combination) for combination in self._excluded):
                 return found
         raise SpaceError(
-            "exclude",
-            f"{MAX_DRAWS:,} draws in a row were excluded; use `design: balanced`, or exclude less.",
+            "exclude", f"{MAX_DRAWS:,} draws in a row were excluded; use `design: balanced`, or exclude less."
         )
 
     def _drawn(self, name: str) -> list[int]:

@@ -12,12 +12,7 @@ from edgen.export.rows import Row
 
 def _row(found: Preferred) -> Row:
     # No column `margin`: RewardTrainer would subtract it in its loss without being asked to.
-    value = {
-        "chosen": found.chosen,
-        "rejected": found.rejected,
-        "p": found.label.p,
-        "id": found.pair.id,
-    }
+    value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
     return Row(found.pair.split, value, evidence=found.evidence)
 
 

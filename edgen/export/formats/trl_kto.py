@@ -23,12 +23,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 
 def _row(found: Completion) -> Row:
-    value = {
-        "prompt": found.prompt,
-        "completion": [found.completion],
-        "label": found.label,
-        "id": found.id,
-    }
+    value = {"prompt": found.prompt, "completion": [found.completion], "label": found.label, "id": found.id}
     return Row(found.split, value, evidence=found.evidence)
 
 
