@@ -178,16 +178,36 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
 def _messages(
     comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
-    """What the judge is asked with in each order."""
-    scenario = {**_about(comparison, shown), **scenario_variables(comparison.scenario)}
+    """What the judge is asked with in each order: the texts plain, by the names of PLAIN, and guarded."""
     guarded = [guarded_lines(turns) for turns in shown]
     fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
-    return {
-        order: prompt.messages(
-            {**scenario, **_plain(shown, compare, order), **_guard_texts(guarded, compare, order, fence)}
-        )
-        for order in ORDERS
+    noun = "Interaction" if compare == "conversation" else "Response"
+    known = {
+        **_about(comparison, shown),
+        **scenario_variables(comparison.scenario),
+        "compare": compare,
+        "fence": fence,
+        "guarded": fence_text("Interaction", guarded[0], fence),
     }
+    messages: dict[Order, tuple[Message, ...]] = {}
+    for order in ORDERS:
+        first, second = (1, 2) if order == "ab" else (2, 1)
+        plain = {
+            "conversation": transcript_of(shown[0]),
+            "conversation_1": transcript_of(shown[first]),
+            "conversation_2": transcript_of(shown[second]),
+            "response_1": shown[first][0].text,
+            "response_2": shown[second][0].text,
+        }
+        messages[order] = prompt.messages(
+            {
+                **known,
+                **{name: plain[name] for name in PLAIN[compare]},
+                "guarded_1": fence_text(f"{noun} 1", guarded[first], fence),
+                "guarded_2": fence_text(f"{noun} 2", guarded[second], fence),
+            }
+        )
+    return messages
 
 
 def _about(comparison: Comparison, shown: _ShownTurns) -> dict[str, str]:
@@ -202,30 +222,6 @@ def _about(comparison: Comparison, shown: _ShownTurns) -> dict[str, str]:
             for one in space.dimensions
         ),
         "next_speaker": responses[0].role,
-    }
-
-
-def _plain(shown: _ShownTurns, compare: Compare, order: Order) -> dict[str, str]:
-    """The texts as the published templates take them, by the names of PLAIN."""
-    sides = shown[1:] if order == "ab" else shown[:0:-1]
-    if compare == "conversation":
-        texts = [transcript_of(turns) for turns in sides]
-    else:
-        texts = [transcript_of(shown[0]), *[turns[0].text for turns in sides]]
-    return dict(zip(PLAIN[compare], texts, strict=True))
-
-
-def _guard_texts(lines: Sequence[str], compare: Compare, order: Order, fence: str) -> dict[str, str]:
-    """The same texts by the names of GUARDED, each within its fence."""
-    common, *sides = lines
-    one, other = sides if order == "ab" else reversed(sides)
-    noun = "Interaction" if compare == "conversation" else "Response"
-    return {
-        "compare": compare,
-        "fence": fence,
-        "guarded": fence_text("Interaction", common, fence),
-        "guarded_1": fence_text(f"{noun} 1", one, fence),
-        "guarded_2": fence_text(f"{noun} 2", other, fence),
     }
 
 

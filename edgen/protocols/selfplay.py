@@ -27,7 +27,7 @@ from edgen.protocols.base import (
     Starter,
     Template,
 )
-from edgen.space.education import EDUCATION_VARIABLES, ROLES, TOPIC_FIELDS, template_variables
+from edgen.space.education import template_variables
 from edgen.space.model import Space
 
 if TYPE_CHECKING:
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 
 CLOSING_STEP = 1000  # behind the last step that a turn can have
 MOST_TURNS = 2_000  # in which a turn to branch at is looked for
-# What a template may use of Education Dialogue's scenarios, by what it is for.
-VARIABLES = {
-    "teacher": ("index", *ROLES[0].sees, *TOPIC_FIELDS),
-    "student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
-    "closing_student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
-    "closing_judge": (*EDUCATION_VARIABLES, "conversation"),
-}
 # Low, expected and high, of one answer each: tokens.
 _TURN = (10.0, 40.0, 150.0)
 _CLOSING = (1.0, 10.0, 60.0)

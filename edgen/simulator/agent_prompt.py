@@ -15,7 +15,7 @@ from typing import NamedTuple
 from edgen.core.values import Message, Role
 from edgen.families.education import ways
 from edgen.simulator import conversation_prompt
-from edgen.simulator.role_names import leads
+from edgen.simulator.conversation_prompt import leads
 from edgen.simulator.tone import tone
 
 

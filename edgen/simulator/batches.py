@@ -13,7 +13,7 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,16 +21,19 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
+from aiohttp import web
+
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.answering import Answering
-from edgen.simulator.wire import Call, Refusal
+from edgen.simulator.wire import MARK, Call, Refusal
 
 State = Literal[
     "validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"
 ]
 ENDED: frozenset[State] = frozenset({"failed", "completed", "expired", "cancelled"})
 
+_BYTES = {**MARK, "Content-Type": "application/octet-stream"}
 _AT_ONCE = 32  # lines answered between two looks at the clock
 _LEAST_WAIT = 0.02  # seconds
 # Transport faults that are the end of a connection, not of a request: in a batch they do not strike.
@@ -54,10 +57,6 @@ class Checked(NamedTuple):
     total: int
     model: str
     problems: list[Problem]
-
-
-class TooLargeError(Exception):
-    """More was uploaded than the vendor takes."""
 
 
 class Format(Protocol):
@@ -250,18 +249,34 @@ class Store:
         tries = self._calls[call] - 1
         return fault.batch(self._answering.faults, "batch_503", call.encode(), tries) is not None
 
-    def lost(self, token: str) -> fault.Fault | None:
-        """The fault that keeps the answer to this creation from its client; once for each token."""
+    async def lose(self, request: web.BaseRequest, token: str) -> None:
+        """Keep the answer to this creation from its client, where the fault strikes: once for each token."""
         struck = fault.batch(self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace"))
         if struck is None or token in self._lost:
-            return None
+            return
         self._lost.add(token)
-        return struck
+        await asyncio.sleep(struck.seconds or 0)
+        if request.transport is not None:
+            request.transport.abort()
 
     def slow(self, file: File) -> float:
         """Seconds by which a file is late, going up or coming down."""
         struck = fault.batch(self._answering.faults, "batch_slow", file.id.encode())
         return 0.0 if struck is None else struck.seconds or 0.0
+
+    async def send(self, request: web.BaseRequest, file: File) -> web.StreamResponse:
+        """The answer that holds a file: at once, or with a pause between its two halves."""
+        if not (pause := self.slow(file)):
+            return web.FileResponse(file.path, headers=_BYTES)
+        content = file.path.read_bytes()
+        half = len(content) // 2
+        response = web.StreamResponse(headers={**_BYTES, "Content-Length": str(len(content))})
+        await response.prepare(request)
+        await response.write(content[:half])
+        await asyncio.sleep(pause)
+        await response.write(content[half:])
+        await response.write_eof()
+        return response
 
     # -- work
 
@@ -353,32 +368,6 @@ class Store:
         if not path.exists():
             return None
         return self.add(batch.format.result(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
-
-
-def new() -> str:
-    """24 hex digits that nothing else has."""
-    return uuid4().hex[:24]
-
-
-async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
-    """Append what is sent to a file, behind the `already` bytes there; returns how many bytes came. Raises
-    TooLargeError at more than `most` bytes in all; what was written stays, for the caller to remove."""
-    came = 0
-    with path.open("ab") as into:
-        async for chunk in chunks:
-            came += len(chunk)
-            if already + came > most:
-                raise TooLargeError
-            into.write(chunk)
-    return came
-
-
-def page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
-    """At most `limit` items behind the one named `after`, and whether there are more. An unknown name: none."""
-    start = 0
-    if after:
-        start = next((i + 1 for i, item in enumerate(items) if name(item) == after), len(items))
-    return items[start : start + limit], start + limit < len(items)
 
 
 def _end_of(batch: Batch) -> State:

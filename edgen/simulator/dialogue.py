@@ -2,7 +2,8 @@
 
 `plot` decides the course before a word is said: whether the two ways of learning and teaching fit,
 who gives way and when, how it ends, how probable it is that the student understood. `converse`
-then speaks it turn by turn, each turn from its place in the plot, the voice and nothing else.
+then speaks it turn by turn, each turn from its place in the plot, the voice and nothing else. `render`
+lays it out as the prompt shows.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, NamedTuple
 
-from edgen.core.values import Role
+import msgspec
+
+from edgen.core.values import END_MARKER, Role
 from edgen.families.education import ways
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
-from edgen.simulator.phrases import Phrases
+from edgen.simulator.phrases import Phrases, inside, join
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
@@ -140,11 +143,8 @@ def _family(phrase: str | None, rng: Random) -> str:
 
 
 def _slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
-    topic = brief.topic or "today's topic"
-    # In the middle of a sentence one writes "the Eiffel Tower".
-    inside = "the " + topic[4:] if topic.startswith("The ") else topic
     return {
-        "topic": inside,
+        "topic": inside(brief.topic),
         "want": _part(brief.student_preference, "another way of learning", rng),
         "have": _part(brief.teacher_preference, "my usual method", rng),
     }
@@ -161,50 +161,50 @@ def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
     """What the teacher says as entry `i`."""
     say, draw = voice.say, rng.random
     if i == 0:
-        return _join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
+        return join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
     if i == plot_.length - 1:
-        return _closing("t", plot_.teacher, plot_, voice)
+        return voice.close("t", plot_.teacher, plot_.mood)
     if i == plot_.length - 2:
-        return _join(say("t.nod") if plot_.mood == "good" else "", say(f"t.before.{plot_.mood}"))
+        return join(say("t.nod") if plot_.mood == "good" else "", say(f"t.before.{plot_.mood}"))
     if i == plot_.turning and plot_.course == "teacher_adapts":
         first = say("t.react.adapts") if draw() < 0.5 else ""
-        return _join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
+        return join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
     served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
     if i > plot_.turning:
-        return _join(say("t.nod") if draw() < 0.65 else "", say(f"t.teach.{served}"))
+        return join(say("t.nod") if draw() < 0.65 else "", say(f"t.teach.{served}"))
     if i == 2 and draw() < 0.5:
-        return _join(say("t.press"), say(f"t.teach.{plot_.offers}"))
+        return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     if plot_.teacher == "adapts":  # willing, but not yet or not this time
-        return _join(say("t.press"), say(f"t.teach.{plot_.offers}"))
+        return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     reaction = say(f"t.react.{plot_.teacher}")
     if plot_.teacher == ways.OTHER:
-        reaction = _join(ways.stage_direction(brief.teacher_reaction or ""), reaction)
+        reaction = join(ways.stage_direction(brief.teacher_reaction or ""), reaction)
     goes_on = plot_.teacher != "gives_up" or i < plot_.length // 2
-    return _join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
+    return join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
 
 
 def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
     """What the student says as entry `i`."""
     say, draw = voice.say, rng.random
     if i == plot_.length - 1:
-        return _closing("s", plot_.student, plot_, voice)
+        return voice.close("s", plot_.student, plot_.mood)
     if i == plot_.length - 2:
         return say(f"s.before.{plot_.mood}")
     if i == 1 and plot_.course == "harmony":
-        return _join(say("s.first.welcome"), say(f"s.enjoy.{plot_.offers}") if draw() < 0.3 else "")
+        return join(say("s.first.welcome"), say(f"s.enjoy.{plot_.offers}") if draw() < 0.3 else "")
     if i == plot_.turning and plot_.course == "student_adapts":
-        return _join(say("s.react.adapts"), say("s.insight") if draw() < 0.4 else "")
+        return join(say("s.react.adapts"), say("s.insight") if draw() < 0.4 else "")
     if i > plot_.turning:
         return _speak_served(plot_, i, voice, rng)
     if i == 1:
-        return _join(say("s.first.doubt"), say(f"s.ask.{plot_.wants}") if draw() < 0.75 else "")
+        return join(say("s.first.doubt"), say(f"s.ask.{plot_.wants}") if draw() < 0.75 else "")
     if plot_.student == "adapts":  # willing, but not yet or not this time
-        return say("s.confused") if draw() < 0.6 else _join(say("s.prefer"), say(f"s.ask.{plot_.wants}"))
+        return say("s.confused") if draw() < 0.6 else join(say("s.prefer"), say(f"s.ask.{plot_.wants}"))
     reaction = say(f"s.react.{plot_.student}")
     if plot_.student == ways.OTHER:
-        reaction = _join(ways.stage_direction(brief.student_reaction or ""), reaction)
+        reaction = join(ways.stage_direction(brief.student_reaction or ""), reaction)
     if draw() < 0.4:
-        return _join(reaction, say(f"s.ask.{plot_.wants}") if draw() < 0.6 else say("s.prefer"))
+        return join(reaction, say(f"s.ask.{plot_.wants}") if draw() < 0.6 else say("s.prefer"))
     return reaction
 
 
@@ -213,20 +213,65 @@ def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
     say, u = voice.say, rng.random()
     method = plot_.wants if plot_.course != "student_adapts" else plot_.offers
     if i == plot_.turning + 1 and plot_.course == "teacher_adapts":
-        return _join(say("s.warming"), say(f"s.enjoy.{method}") if u < 0.6 else "")
+        return join(say("s.warming"), say(f"s.enjoy.{method}") if u < 0.6 else "")
     if u < 0.2 + (0.5 - plot_.probability) * 0.4:
         return say("s.confused")
     if u < 0.55:
         return say("s.insight")
-    return _join(say(f"s.enjoy.{method}"), say("s.insight") if u > 0.85 else "")
+    return join(say(f"s.enjoy.{method}"), say("s.insight") if u > 0.85 else "")
 
 
-def _closing(side: str, kind: str, plot_: Plot, voice: Phrases) -> str:
-    own = f"{side}.close.{kind}"
-    if plot_.mood == "bad" and voice.has(own):
-        return voice.say(own)
-    return voice.say(f"{side}.close.{plot_.mood}")
+# ---- the text of an answer
+
+# What every layout and every defect is made of: role and text, the end marker where it was spoken.
+Entries = list[tuple[Role, str]]
 
 
-def _join(*sentences: str) -> str:
-    return " ".join([sentence for sentence in sentences if sentence])
+def entries(dialogue: Dialogue, task: ConversationPrompt) -> Entries:
+    """The entries of the conversation, end marker included if the prompt speaks of one."""
+    result = list(dialogue.turns)
+    if not task.end_marker:
+        return result
+    role, text = result[-1]
+    if dialogue.marker_alone:
+        result.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
+    else:
+        result[-1] = (role, f"{text} {END_MARKER}")
+    return result
+
+
+def render(spoken: Entries, probability: float | None, task: ConversationPrompt) -> str:
+    """The answer as asked for. `probability` None: the answer has none."""
+    if task.layout == "published":
+        return as_published(spoken, probability)
+    if task.layout == "json":
+        return as_json(spoken, probability)
+    return lines(spoken, probability)
+
+
+def as_published(spoken: Entries, probability: float | None) -> str:
+    """The layout of the prompt published with the Education Dialogue data set."""
+    out = ["Conversation:", "["]
+    for role, text in spoken:
+        quoted = text.replace('"', '\\"') if '"' in text else text
+        out.append(f'   {role}:  "{quoted}",')
+    out.append("]")
+    if probability is not None:
+        out.append(f'Probability:  "{probability}",')
+    return "\n".join(out)
+
+
+def as_json(spoken: Entries, probability: float | None) -> str:
+    """`{"conversation": [{"role": …, "text": …}, …], "probability": 0.2}`, indented."""
+    value: dict[str, object] = {"conversation": [{"role": role, "text": text} for role, text in spoken]}
+    if probability is not None:
+        value["probability"] = probability
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def lines(spoken: Entries, probability: float | None) -> str:
+    """One `Role: text` a line."""
+    out = [f"{role}: {text}" for role, text in spoken]
+    if probability is not None:
+        out.append(f"Probability: {probability}")
+    return "\n".join(out)

@@ -7,7 +7,6 @@ first; a failed line holds a google.rpc.Status, whose codes are gRPC's.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from aiohttp import web
 
 from edgen.core.values import Reply
 from edgen.simulator import wire_gemini
-from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store, new
+from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store
 from edgen.simulator.faults import Fault
 from edgen.simulator.gemini_files import (
     UNREADABLE,
@@ -30,7 +29,7 @@ from edgen.simulator.gemini_files import (
     moment,
     overloaded,
 )
-from edgen.simulator.wire import BadCall, Call, Refusal
+from edgen.simulator.wire import BadCall, Call, Refusal, new
 
 _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta.GenerateContentBatch"
 _STATES: dict[State, str] = {
@@ -202,11 +201,7 @@ class Service:
         batch = self._store.begin(f"batches/{new()}", Format(model), source, facts)
         answer = as_json(_operation(batch))
         # From here on there is a batch, whatever its client comes to know of it.
-        lost = self._store.lost(asked.display_name or inputs or batch.id)
-        if lost is not None:
-            await asyncio.sleep(lost.seconds or 0)
-            if request.transport is not None:
-                request.transport.abort()
+        await self._store.lose(request, asked.display_name or inputs or batch.id)
         return answer
 
 

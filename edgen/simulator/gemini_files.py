@@ -17,16 +17,14 @@ import msgspec
 from aiohttp import web
 
 from edgen.simulator import wire_gemini
-from edgen.simulator.batches import File, Store, TooLargeError, new, page, save
+from edgen.simulator.batches import File, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.file_response import send_file
-from edgen.simulator.wire import JSON, MARK, Call, Refusal
+from edgen.simulator.wire import JSON, Call, Refusal, TooLargeError, new, page, save
 
 MOST_BYTES = 2 * 1024**3
 VERSION = r"/(?:v1|v1beta|v1alpha)"
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _KEPT = 48 * 3600  # seconds that Google keeps an uploaded file
-_BYTES = {**MARK, "Content-Type": "application/octet-stream"}
 _START = re.compile(rf"/upload{VERSION}/files")
 _SEND = re.compile(r"/upload-session/([0-9a-f]+)")
 _FILES = re.compile(rf"(?:/download)?{VERSION}/files(?:/([^/:]+))?(:download)?")
@@ -158,7 +156,7 @@ class Files:
             case "GET", ":download":
                 if file.purpose == "uploaded":
                     return wire_gemini.error(400, "Only generated files can be downloaded.")
-                return await send_file(request, file, self._store.slow(file), _BYTES)
+                return await self._store.send(request, file)
             case "DELETE", None:
                 self._store.remove(file.id)
                 return as_json({})

@@ -19,22 +19,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.values import Reply
 from edgen.simulator import wire_openai
-from edgen.simulator.batches import (
-    ENDED,
-    Batch,
-    Checked,
-    File,
-    Problem,
-    State,
-    Store,
-    TooLargeError,
-    new,
-    page,
-    save,
-)
+from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.file_response import send_file
-from edgen.simulator.wire import JSON, MARK, BadCall, Call, Refusal, decode
+from edgen.simulator.wire import JSON, BadCall, Call, Refusal, TooLargeError, decode, new, page, save
 
 MOST_LINES = 50_000
 MOST_BYTES = 200 * 1024 * 1024
@@ -202,8 +189,7 @@ class Service:
             case ("GET", _, True, None):
                 return _json(_file(self._store.files[id_]))
             case ("GET", _, True, "content"):
-                file = self._store.files[id_]
-                return await send_file(request, file, self._store.slow(file), _BYTES)
+                return await self._store.send(request, self._store.files[id_])
             case ("DELETE", _, True, None):
                 self._store.remove(id_)
                 return _json({"id": id_, "object": "file", "deleted": True})
@@ -291,15 +277,9 @@ class Service:
         batch = self._store.begin(f"batch_{new()}", Format(), file, facts)
         answer = _json(_batch(batch))
         # From here on there is a batch, whatever its client comes to know of it.
-        lost = self._store.lost(_encode(asked.metadata).decode() if asked.metadata else file.id)
-        if lost is not None:
-            await asyncio.sleep(lost.seconds or 0)
-            if request.transport is not None:
-                request.transport.abort()
+        token = _encode(asked.metadata).decode() if asked.metadata else file.id
+        await self._store.lose(request, token)
         return answer
-
-
-_BYTES = {**MARK, "Content-Type": "application/octet-stream"}
 
 
 async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:

@@ -51,9 +51,10 @@ class Phrases:
         """One way to say `rule`, its first letter a capital."""
         return _capital(self._fill(self._fresh(BOOK[rule])))
 
-    def has(self, rule: str) -> bool:
-        """Whether the phrase book has such a rule."""
-        return rule in BOOK
+    def close(self, side: str, kind: str, mood: str) -> str:
+        """The last words of a side, `s` or `t`, of this kind of reaction."""
+        own = f"{side}.close.{kind}"
+        return self.say(own if mood == "bad" and own in BOOK else f"{side}.close.{mood}")
 
     def _fill(self, way: Way) -> str:
         if len(way) == 1:
@@ -83,6 +84,17 @@ class Phrases:
             way = ways[start]
         self._said.add(id(way))
         return way
+
+
+def join(*sentences: str) -> str:
+    """The sentences that are not empty, one after the other."""
+    return " ".join([sentence for sentence in sentences if sentence])
+
+
+def inside(topic: str | None) -> str:
+    """A topic in the middle of a sentence, where one writes "the Eiffel Tower"."""
+    topic = topic or "today's topic"
+    return "the " + topic[4:] if topic.startswith("The ") else topic
 
 
 def _capital(text: str) -> str:

@@ -16,10 +16,9 @@ import msgspec
 from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
-from edgen.simulator import conversation_prompt, defects, layout
-from edgen.simulator.dialogue import converse
+from edgen.simulator import conversation_prompt, defects
+from edgen.simulator.dialogue import converse, entries, render
 from edgen.simulator.phrases import Phrases
-from edgen.simulator.role_names import in_roles
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
@@ -67,12 +66,12 @@ class SimulatedRequest:
         if self.fault == "garbage":
             return self._garbage()
         dialogue = converse(task, self._rng)
-        spoken = layout.entries(dialogue, task)
+        spoken = entries(dialogue, task)
         if self.fault == "one_speaker":
             spoken = [entry for entry in spoken if entry[0] == "Teacher"]
         if task.roles:
-            spoken = in_roles(spoken, task.roles)
-        clean = layout.render(spoken, dialogue.probability if task.probability else None, task)
+            spoken = conversation_prompt.in_roles(spoken, task.roles)
+        clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in defects.FAMILIES:
             return defects.spoil(self.fault, defects.Answer(spoken, dialogue.probability, clean), self._rng)
         return clean

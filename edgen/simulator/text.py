@@ -1,8 +1,8 @@
 """Text in, text out: the simulated model itself.
 
 `respond` is a function of its arguments: the same messages and seed give the same reply in any
-process on any machine. VERSION goes up whenever any answer changes; it is part of what a ledger
-files replies under. What the draws begin with stays, so that the answers that did not change stay, too.
+process on any machine. VERSION goes up whenever an answer changes that makes a conversation, a judgement or a
+label; it is part of what a ledger files replies under, and of what every draw begins with.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
 
-VERSION = 4
-_DRAWS = 3
+VERSION = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
 def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
     """16 bytes that stand for a request: who says what, the seed, and the simulator's own seed."""
-    parts = [f"{_DRAWS}\0{salt}\0{seed}"]
+    parts = [f"{VERSION}\0{salt}\0{seed}"]
     for message in messages:
         parts += (message.role, message.content)
     # Lengths keep ("ab", "c") apart from ("a", "bc").

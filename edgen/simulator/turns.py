@@ -17,7 +17,7 @@ from random import Random
 from edgen.core.values import END_MARKER, Message, Role
 from edgen.families.education import ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
-from edgen.simulator.phrases import BOOK, Phrases, Way
+from edgen.simulator.phrases import BOOK, Phrases, Way, inside, join
 from edgen.simulator.tone import tone
 
 # What the other side may like, in the words of the Education Dialogue vocabulary (arXiv 2405.14655, C.1).
@@ -108,9 +108,7 @@ class _Speaker:
         self.own = place.own
         self.other = place.other
         self.mood = mood(place)
-        topic = place.side.topic or "today's topic"
-        # In the middle of a sentence one writes "the Eiffel Tower".
-        self.topic = "the " + topic[4:] if topic.startswith("The ") else topic
+        self.topic = inside(place.side.topic)
         names = ways.methods(place.side.preference) if place.side.preference else ()
         self.likes = names or (ways.OTHER,)
         self.way = self.likes[int(self.draw() * len(self.likes))]
@@ -142,9 +140,7 @@ class _Speaker:
 
     def closing(self, side: str, kind: str) -> str:
         """The last words."""
-        own = f"{side}.close.{kind}"
-        mood_ = self.lately()
-        return self.say(own if mood_ == "bad" and self.voice.has(own) else f"{side}.close.{mood_}")
+        return self.voice.close(side, kind, self.lately())
 
 
 TELLS_JUDGE = (
@@ -164,7 +160,7 @@ def speak(place: AgentPrompt, fault: str | None, rng: Random) -> str:
     if fault == "leaked_secret":
         secrets = SECRETS[role]
         speaker.slots["secret"] = secrets[int(speaker.draw() * len(secrets))]
-        text = _join(text, speaker.say(f"{_side(role)}.leak"))
+        text = join(text, speaker.say(f"{_side(role)}.leak"))
     if fault == "tells_judge":
         text = f"{text}\n{TELLS_JUDGE}"
     if last and place.side.end_marker:
@@ -209,12 +205,8 @@ def _speak_anew(speaker: _Speaker, compose: Callable[[_Speaker, bool], str], las
     if text in said:
         text = compose(speaker, last)
     while text in said:
-        text = _join(text, speaker.say(f"{_side(speaker.side.role)}.more"))
+        text = join(text, speaker.say(f"{_side(speaker.side.role)}.more"))
     return text
-
-
-def _join(*sentences: str) -> str:
-    return " ".join([sentence for sentence in sentences if sentence])
 
 
 # ---- the teacher ---------------------------------------------------------------------------------
@@ -229,27 +221,27 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
     if last:
         return speaker.closing("t", kind)
     if not speaker.own:
-        return _join(say("t.open"), _announce(speaker))
+        return join(say("t.open"), _announce(speaker))
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
         return say(f"t.before.{speaker.lately()}")
     heard = speaker.other[-1] if speaker.other else ""
     felt = tone(heard)
     wishes = [name for name in speaker.hears(heard) if name not in speaker.likes]
     if served not in speaker.likes:  # already changed
-        return _join(say("t.nod") if felt > 0 and chance(0.6) else "", _teach(speaker, served))
+        return join(say("t.nod") if felt > 0 and chance(0.6) else "", _teach(speaker, served))
     if wishes and felt < 0.45 and chance(_yields(speaker, kind, felt)):
         speaker.name("want", wishes[0])
-        return _join(say("t.turn"), _teach(speaker, wishes[0]))
+        return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return _join(say("t.nod") if chance(0.7) else "", _teach(speaker, speaker.way))
+        return join(say("t.nod") if chance(0.7) else "", _teach(speaker, speaker.way))
     if kind == "adapts":  # willing, but nobody said how, or not this time
-        return _join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
+        return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):
-        return _join(say("t.press"), _teach(speaker, speaker.way))
+        return join(say("t.press"), _teach(speaker, speaker.way))
     reaction = _reaction(speaker, "t", kind)
     if kind == "gives_up" and speaker.number >= speaker.side.turns[0] // 2:
-        return _join(reaction, say("t.more") if chance(0.7) else "")
-    return _join(reaction, _teach(speaker, speaker.way) if chance(0.73) else say("t.more"))
+        return join(reaction, say("t.more") if chance(0.7) else "")
+    return join(reaction, _teach(speaker, speaker.way) if chance(0.73) else say("t.more"))
 
 
 def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
@@ -280,7 +272,7 @@ def _teach(speaker: _Speaker, family: str) -> str:
     """A step of the lesson in the manner of a family, now and then with the family's name in it."""
     if family in speaker.likes:
         if speaker.chance(0.35):
-            return _join(speaker.say("t.stay"), speaker.say("t.teach.plain"))
+            return join(speaker.say("t.stay"), speaker.say("t.teach.plain"))
     elif speaker.chance(0.45):
         speaker.name("want", family)
         return speaker.say("t.offer")
@@ -315,8 +307,8 @@ def _student(speaker: _Speaker, last: bool) -> str:
         return say(f"s.before.{speaker.lately()}")
     if not speaker.own:
         if fits:
-            return _join(say("s.first.welcome"), say("s.more") if chance(0.25) else "")
-        return _join(say("s.first.doubt"), _wish(speaker) if chance(0.6) else "")
+            return join(say("s.first.welcome"), say("s.more") if chance(0.25) else "")
+        return join(say("s.first.doubt"), _wish(speaker) if chance(0.6) else "")
     before = tone(speaker.own[-1])
     if chance(_willing(speaker, kind, fits=fits, before=before, felt=tone(speaker.other[-1]))):
         return _speak_engaged(speaker, taught, fits=fits, before=before)
@@ -327,7 +319,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
     if fits and chance(0.6):
         return say("s.confused")
     reaction = _reaction(speaker, "s", kind)
-    return _join(
+    return join(
         reaction, "" if fits else _wish(speaker) if chance(0.6) else say("s.prefer") if chance(0.3) else ""
     )
 
@@ -354,11 +346,11 @@ def _willing(speaker: _Speaker, kind: str, *, fits: bool, before: float, felt: f
 def _speak_engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, before: float) -> str:
     say, u = speaker.say, speaker.draw()
     if fits and before < -0.1:
-        return _join(say("s.warming"), say("s.more") if u < 0.5 else "")
+        return join(say("s.warming"), say("s.more") if u < 0.5 else "")
     if u < 0.15 - 0.1 * speaker.mood:
         return say("s.confused")
     if u < 0.5 or not taught:
-        return _join(say("s.insight"), say("s.more") if u < 0.22 else "")
+        return join(say("s.insight"), say("s.more") if u < 0.22 else "")
     family = speaker.way if fits else taught[0]
     return speaker.voice.say_one(harmless(f"s.enjoy.{family}"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
+from uuid import uuid4
 
 import msgspec
 
@@ -95,3 +97,33 @@ def check_call(messages: Sequence[object], choices: int, max_tokens: int | None)
         raise BadCall(f"Between 1 and {MOST_CHOICES} answers can be had at once, not {choices}.")
     if max_tokens is not None and max_tokens < 1:
         raise BadCall("The largest number of tokens must be at least 1.")
+
+
+class TooLargeError(Exception):
+    """More was uploaded than the vendor takes."""
+
+
+def new() -> str:
+    """24 hex digits that nothing else has."""
+    return uuid4().hex[:24]
+
+
+async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
+    """Append what is sent to a file, behind the `already` bytes there; returns how many bytes came. Raises
+    TooLargeError at more than `most` bytes in all; what was written stays, for the caller to remove."""
+    came = 0
+    with path.open("ab") as into:
+        async for chunk in chunks:
+            came += len(chunk)
+            if already + came > most:
+                raise TooLargeError
+            into.write(chunk)
+    return came
+
+
+def page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
+    """At most `limit` items behind the one named `after`, and whether there are more. An unknown name: none."""
+    start = 0
+    if after:
+        start = next((i + 1 for i, item in enumerate(items) if name(item) == after), len(items))
+    return items[start : start + limit], start + limit < len(items)
