@@ -92,6 +92,10 @@ def _list_turns(answer: Answer, line: Callable[[int, str, str], str]) -> str:
     return "\n".join(["Conversation:", *turns, "", f"Probability: {answer.probability}"])
 
 
+def _bracket(turns: list[str], probability: str) -> str:
+    return "\n".join(["Conversation:", "[", *turns, "]", probability])
+
+
 def numbered(answer: Answer, rng: Random) -> str:
     """Turns with numbers before them."""
     form = _pick(("{}. {}: {}", "{}) {}: {}", '[{}] {}: "{}"', "Turn {} - {}: {}"), rng)
@@ -123,9 +127,7 @@ def quoting(answer: Answer, rng: Random) -> str:
     """Other quotation marks than asked for, or none."""
     opening, closing = (("“", "”"), ("'", "'"), ("«", "»"), ("", ""), ('"', ""))[int(rng.random() * 5)]
     turns = [f"   {role}: {opening}{text}{closing}," for role, text in answer.entries]
-    return "\n".join(
-        ["Conversation:", "[", *turns, "]", f"Probability: {opening}{answer.probability}{closing}"]
-    )
+    return _bracket(turns, f"Probability: {opening}{answer.probability}{closing}")
 
 
 def inner_quotes(answer: Answer, rng: Random) -> str:
@@ -139,7 +141,7 @@ def inner_quotes(answer: Answer, rng: Random) -> str:
         if rng.random() < 0.4 and words[at].isalpha() and not in_marker:
             words[at] = f"{mark}{words[at]}{mark}"
         turns.append(f'   {role}:  "{" ".join(words)}",')
-    return "\n".join(["Conversation:", "[", *turns, "]", f'Probability:  "{answer.probability}",'])
+    return _bracket(turns, f'Probability:  "{answer.probability}",')
 
 
 def missing_parts(answer: Answer, rng: Random) -> str:
@@ -186,7 +188,7 @@ def debris(answer: Answer, rng: Random) -> str:
     r"""Quotes and commas left at the ends of turns, as in ED's released files (`?\"\",`)."""
     tail = _pick(('"",', '\\",', '"'), rng)
     turns = [f'   {role}:  "{text}{tail if rng.random() < 0.5 else ""}",' for role, text in answer.entries]
-    return "\n".join(["Conversation:", "[", *turns, "]", f'Probability:  "{answer.probability}",'])
+    return _bracket(turns, f'Probability:  "{answer.probability}",')
 
 
 def empty_turns(answer: Answer, rng: Random) -> str:
@@ -234,26 +236,10 @@ def loose_json(answer: Answer, rng: Random) -> str:
 FAMILIES: dict[str, Defect] = {
     family.__name__: family
     for family in (
-        code_fence,
-        preamble,
-        thinking,
-        json_shapes,
-        loose_json,
-        numbered,
-        bulleted,
-        bold_roles,
-        named_roles,
-        quoting,
-        inner_quotes,
-        missing_parts,
-        multi_line,
-        probability_forms,
-        debris,
-        empty_turns,
-        after_marker,
-        marker_forms,
+        code_fence, preamble, thinking, json_shapes, loose_json, numbered, bulleted, bold_roles, named_roles, quoting,
+        inner_quotes, missing_parts, multi_line, probability_forms, debris, empty_turns, after_marker, marker_forms,
     )
-}
+}  # fmt: skip
 NAMES = tuple(FAMILIES)
 
 

@@ -48,25 +48,32 @@ class Plot(NamedTuple):
     offers: str
 
 
-class Dialogue(NamedTuple):
-    """A spoken conversation. `marker_alone`: the end marker follows as an entry of its own."""
+Entries = list[tuple[Role, str]]  # the end marker is where it was spoken
 
-    turns: tuple[tuple[Role, str], ...]
+
+class Dialogue(NamedTuple):
+    """A spoken conversation, of which every layout and every defect is made."""
+
+    entries: Entries
     probability: float
-    marker_alone: bool
 
 
 def converse(task: ConversationPrompt, rng: Random) -> Dialogue:
     """The conversation that `task` asks for; every choice is drawn from `rng`."""
     plot_ = plot(task, rng)
     voice = Phrases(rng, _slots(task.brief, rng))
-    turns: list[tuple[Role, str]] = []
+    turns: Entries = []
     for i in range(plot_.length):
         if i % 2 == 0:
             turns.append(("Teacher", _teacher(plot_, task.brief, i, voice, rng)))
         else:
             turns.append(("Student", _student(plot_, task.brief, i, voice, rng)))
-    return Dialogue(tuple(turns), plot_.probability, plot_.marker_alone)
+    role, text = turns[-1]
+    if plot_.marker_alone:
+        turns.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
+    elif task.end_marker:
+        turns[-1] = (role, f"{text} {END_MARKER}")
+    return Dialogue(turns, plot_.probability)
 
 
 def plot(task: ConversationPrompt, rng: Random) -> Plot:
@@ -219,25 +226,6 @@ def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
     if u < 0.55:
         return say("s.insight")
     return join(say(f"s.enjoy.{method}"), say("s.insight") if u > 0.85 else "")
-
-
-# ---- the text of an answer
-
-# What every layout and every defect is made of: role and text, the end marker where it was spoken.
-Entries = list[tuple[Role, str]]
-
-
-def entries(dialogue: Dialogue, task: ConversationPrompt) -> Entries:
-    """The entries of the conversation, end marker included if the prompt speaks of one."""
-    result = list(dialogue.turns)
-    if not task.end_marker:
-        return result
-    role, text = result[-1]
-    if dialogue.marker_alone:
-        result.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
-    else:
-        result[-1] = (role, f"{text} {END_MARKER}")
-    return result
 
 
 def render(spoken: Entries, probability: float | None, task: ConversationPrompt) -> str:

@@ -17,7 +17,7 @@ from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
 from edgen.simulator import conversation_prompt, defects
-from edgen.simulator.dialogue import converse, entries, render
+from edgen.simulator.dialogue import converse, render
 from edgen.simulator.phrases import Phrases
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class SimulatedRequest:
         if self.fault == "garbage":
             return self._garbage()
         dialogue = converse(task, self._rng)
-        spoken = entries(dialogue, task)
+        spoken = dialogue.entries
         if self.fault == "one_speaker":
             spoken = [entry for entry in spoken if entry[0] == "Teacher"]
         if task.roles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 import msgspec
 
@@ -86,23 +87,14 @@ def _unknown_in(
 
 
 def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
-    """The first circle of conditions, if there is one."""
-    above = {dimension.name: parents(dimension) for dimension in space.dimensions}
-    done: set[str] = set()
-
-    def walk(name: str, trail: Sequence[str]) -> list[str] | None:
-        if name in trail:
-            return [*trail[trail.index(name) :], name]
-        if name in done:
-            return None
-        found = next((circle for one in above[name] if (circle := walk(one, [*trail, name]))), None)
-        done.add(name)
-        return found
-
-    circle = next((found for name in above if (found := walk(name, []))), None)
-    if circle is not None:
-        entries = space[circle[0]].entries
-        place = next(i for i, entry in enumerate(entries) if circle[1] in entry.when)
+    """A circle of conditions, if there is one."""
+    try:
+        TopologicalSorter({one.name: parents(one) for one in space.dimensions}).prepare()
+    except CycleError as found:
+        circle = found.args[1][:0:-1]
+        start = circle.index(min(circle, key=space.names.index))
+        circle = [*circle[start:], *circle[: start + 1]]
+        place = next(i for i, entry in enumerate(space[circle[0]].entries) if circle[1] in entry.when)
         message = f"these conditions go round in a circle ({' → '.join(circle)}); take one of them away"
         yield Problem(f"{paths[circle[0]]}[{place}].when", message)
 
