@@ -272,7 +272,7 @@ def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, form
 
 
 def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
-    """Who gave the preferences of how many rows."""
+    """How many rows have a preference by whom."""
     rows: Counter[str] = Counter()
     for one, count in evidence.items():
         rows[str(one)] += count
@@ -281,7 +281,7 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
 
 
 def _again(format_: Format, part: str | None) -> Iterator[str]:
-    """With what of the run's folder, and by which commands. `part`: the range of a piece."""
+    """The commands that make the export again. `part`: the range of a piece."""
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
@@ -334,7 +334,7 @@ def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changes(changes: Mapping[str, Any]) -> str:
-    """What an arm lays over the job, as far as it is of the data."""
+    """What an arm changes of the job, without what says nothing of the data."""
     prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
     if isinstance(changes.get("prompts"), Mapping):
         prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
@@ -347,7 +347,7 @@ def _changes(changes: Mapping[str, Any]) -> str:
 
 
 def _named(file: str | None) -> str:
-    """A template's or space's name, without the folder it was in: that is nobody else's business."""
+    """A template's or space's name without its folder, which is private."""
     return PurePath(file or "").stem
 
 

@@ -2,9 +2,9 @@
 
 How the other side's words fit one's own way, and how the talk has gone of late, decide how likely a
 turn is a good one. So what goes well tends to go on well, and the same lesson can take many courses.
-How wordy
-a turn is does not depend on how well it goes, or length would say something about the lesson.
+How wordy a turn is does not depend on how well it goes, or length would say something about the lesson.
 A side never says what it prefers in the words of its brief, and never repeats one of its own turns.
+To messages that are no known prompt it says something about words of theirs (`small_talk`).
 """
 
 from __future__ import annotations
