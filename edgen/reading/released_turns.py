@@ -9,10 +9,9 @@ import re
 
 from edgen.reading.repairs import Repair
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.quotes import is_silent, note_words_behind, strip_debris, trim
+from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
 
 _QUOTE = re.compile('["“”]')
-_TAG = re.compile(r"([\"”])\s*\([^()\n]{1,80}\)\s*,?\Z")
 # What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
 
@@ -49,24 +48,12 @@ def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
             and '"' not in said
         ):
             repairs.append(Repair.STRAY_DEBRIS)
-    said = _whole(_untagged(said, repairs), repairs)
+    said = _whole(drop_tag(said, repairs), repairs)
     if is_silent(said):
         if marked is None:
             repairs.append(Repair.EMPTY_TURN)
         said = ""
     return said, marked is not None, tuple(dict.fromkeys(map(str, repairs)))
-
-
-def _untagged(text: str, repairs: list[str]) -> str:
-    """Without `" (Direct instruction)`: a tag behind a quotation mark that closes nothing."""
-    match = _TAG.search(text) if text.endswith((")", "),")) else None
-    if match is None:
-        return text
-    said = text[: match.start()]
-    if (said.count('"') + said.count("“") - said.count("”")) % 2:
-        return text
-    repairs.append(Repair.STAGE_TAG)
-    return said.rstrip()
 
 
 def _whole(text: str, repairs: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from edgen.reading.assembly import Entry
 from edgen.reading.lines.groups import cut_at_end, drop_nested, has_heading, split_groups
-from edgen.reading.lines.role_lines import RoleLine, find_role_lines
+from edgen.reading.lines.role_lines import RoleLine, find_role_lines, unadorned
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -191,7 +191,7 @@ class _Reader:
         text = said[:end]
         if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
-        text = unwrap(self._unadorned(line, text), self.openers, repairs)
+        text = unwrap(unadorned(line, text.rstrip(), self.roles), self.openers, repairs)
         if may and marked is None and (bare := find_marker(text)) is not None:
             self._mark(repairs, bare.standard)
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
@@ -216,19 +216,6 @@ class _Reader:
     def _mark(repairs: list[str], standard: bool) -> None:
         if not standard:
             repairs.append(Repair.MARKER_FORM)
-
-    def _unadorned(self, line: RoleLine, text: str) -> str:
-        """Without the other half of marks that the line opened before the role."""
-        text = text.rstrip()
-        if line.prefix.rstrip().endswith("**") and text.endswith("**") and text.count("**") % 2:
-            text = text[:-2]
-        if line.kind == "tag" and "|" in line.prefix and text.endswith("|"):
-            text = text[:-1]
-        if "<" in line.prefix:
-            cut = text.rfind("</")
-            if cut >= 0 and text[cut + 2 :].lower().startswith((*self.roles.by_name, "turn")):
-                text = text[:cut]
-        return text
 
     def _end(self, body: str, last: bool) -> tuple[int, bool]:
         """Where in the body the turn ends, and whether a closing quotation mark says so."""

@@ -191,3 +191,22 @@ def _text_start(text: str, match: re.Match[str]) -> int:
         while text[at : at + 1] == mark and at - match.end() < 3:
             at += 1
     return at
+
+
+def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
+    """What a line introduces without the other half of the marks that stand before the role."""
+    prefix = line.prefix.rstrip()
+    if prefix.endswith("|") and text.startswith(">"):
+        text = text[1:]
+    if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
+        text = text[:-2]
+    if line.kind == "tag" and "|" in prefix and text.endswith("|"):
+        text = text[:-1]
+    cut = max(text.rfind("</"), text.rfind("[/"))
+    if (
+        cut >= 0
+        and ("<" in prefix or "[" in prefix)
+        and text[cut + 2 :].lower().startswith((*roles.by_name, "turn"))
+    ):
+        text = text[:cut]
+    return text

@@ -16,20 +16,7 @@ from edgen.reading.text.surroundings import is_negated
 
 MAX_DEPTH = 12
 
-_WHO = (
-    "role",
-    "speaker",
-    "name",
-    "who",
-    "from",
-    "author",
-    "character",
-    "participant",
-    "actor",
-    "person",
-    "party",
-    "by",
-)
+_WHO = ("role", "speaker", "name", "who", "from", "author", "character", "participant", "actor", "person", "party", "by")  # fmt: skip
 _WHAT = (
     "text", "content", "message", "utterance", "line", "dialogue", "dialog", "says", "said", "speech",
     "value", "statement", "response", "words", "turn", "body",

@@ -108,10 +108,9 @@ _MARK = re.compile(r"\\.|[\"”’'\n]", re.DOTALL)
 class _Frame:
     """A container that is still open."""
 
-    __slots__ = ("items", "key", "keyed", "kind")
+    __slots__ = ("items", "key", "keyed")
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self) -> None:
         self.items: list[tuple[str | None, Any]] = []
         self.key: str | None = None
         self.keyed = False
@@ -148,7 +147,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
         elif kind == "open":
             if len(stack) == MAX_DEPTH:
                 break
-            stack.append(_Frame(match["open"]))
+            stack.append(_Frame())
         elif kind == "close":
             # A bracket of the wrong kind closes as well: one of the two was forgotten.
             done = stack.pop().value()

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from itertools import islice, pairwise
 
-import msgspec
+from msgspec.structs import replace
 
 from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
 from edgen.reading.one_turn.quotations import find_quotations
@@ -96,52 +96,24 @@ _DEFINES = re.compile(
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
-class Label(msgspec.Struct, frozen=True):
-    """A line that names its speaker: where it starts, where what is said starts and ends."""
-
-    role: str
-    start: int
-    text: int
-    end: int
-    prefix: str
-    named: bool
-    aliased: bool
-    says: bool  # whether anything is said
-
-
-def find_labels(text: str, own: str, roles: RoleWords) -> list[Label]:
-    """The labels of a reply by `own`, in their order."""
+def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, bool]]:
+    """The labels of a reply by `own` in their order, and whether anything is said behind each."""
     folded = text.casefold()
     if ":" not in text and "：" not in text and not any(name in folded for name in roles.by_name):
         return []  # in every manner but those of the roles' names a label has a colon
     page = _Page(text, own, roles)
     lines = find_role_lines(page.text, roles)
     found = [line for line in lines if not line.aliased]
-    ends = _ends(found, len(text))
-    said = {
-        line.start: not is_silent(page.text[line.text : end].strip())
-        for line, end in zip(found, ends, strict=True)
-    }
-    found = [line for line in found if page.may_label(line, said[line.start])]
-    opening = next((line for line in found if line.start <= page.begin), None)
-    paired = opening is not None and count_speakers(line for line in found if line.kind == opening.kind) > 1
-    good = [
-        line
-        for line in found
-        if page.labels(line, paired=paired and opening is not None and line.kind == opening.kind)
-    ]
+    found = [line for line, says in page.spoken(found) if page.may_label(line, says)]
+    # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are labels.
+    manner = next((line.kind for line in found if line.start <= page.begin), None)
+    if count_speakers(line for line in found if line.kind == manner) < 2:
+        manner = None
+    good = [line for line in found if line.kind == manner or page.labels(line)]
     good += page.aliased(lines, good)
     taken = {line.start for line in good}
     good += [line for line in (*page.rare(), *page.named()) if line.start not in taken]
-    good.sort(key=lambda line: line.start)
-    ends = _ends(good, len(text))
-    return [
-        Label(
-            line.role, line.start, line.text, end, line.prefix, line.named, line.aliased,
-            not is_silent(page.text[line.text : end].strip()),
-        )
-        for line, end in zip(good, ends, strict=True)
-    ]  # fmt: skip
+    return page.spoken(sorted(good, key=lambda line: line.start))
 
 
 class _Page:
@@ -159,6 +131,14 @@ class _Page:
         self._quotations = find_quotations(self.text)
         self._starts = [start for start, _ in self._quotations]
 
+    def spoken(self, lines: list[RoleLine]) -> list[tuple[RoleLine, bool]]:
+        """The lines, each with whether anything is said between it and the next."""
+        ends = [*(line.start for line in lines[1:]), len(self.text)]
+        return [
+            (line, not is_silent(self.text[line.text : end].strip()))
+            for line, end in zip(lines, ends, strict=False)
+        ]
+
     def may_label(self, line: RoleLine, says: bool) -> bool:
         """Whether a line has the looks of a label, whoever it names."""
         name = self.text[line.start : line.text]
@@ -174,11 +154,8 @@ class _Page:
             return False
         return not self._quoted(line) and not self._broken(line)
 
-    def labels(self, line: RoleLine, *, paired: bool) -> bool:
-        """Whether a line that may be a label is one. `paired`: both sides are labelled in its manner,
-        from the beginning of the reply on."""
-        if paired:
-            return True
+    def labels(self, line: RoleLine) -> bool:
+        """Whether a line that may be a label is one."""
         name = self.text[line.start : line.text]
         if line.role == self._own and line.start <= self.begin:
             return not name.endswith(("→", "->", "=>")) or name[-1] not in self._line(line.text)
@@ -217,9 +194,9 @@ class _Page:
             loose = line.form in _LOOSE
             opens = line.start <= self.begin
             if loose and (chat or (opens and line.form in _SELF)):
-                line = _of(line, self._own if line.form in _SELF else self._other)
+                line = replace(line, role=self._own if line.form in _SELF else self._other)
             talks = self._talks(line)
-            strict = opens and line.role == self._own and (not loose or line.form in _SELF)
+            strict = opens and line.role == self._own and not loose
             placed = opens or not loose or self._after_blank(line)
             brief = loose and not opens and self._answers(line, alone=len(found) == 1)
             if strict or runs_on or (chat and opened) or (placed and talks) or brief:
@@ -369,15 +346,6 @@ def _speaks(said: str, *, to_end: bool = False) -> bool:
     if not word[0].isupper():  # a script without capitals
         return bool(end)
     return end in ("!", "?", "！", "？") or any(part[0].islower() for part in match["rest"].split())
-
-
-def _ends(lines: list[RoleLine], length: int) -> list[int]:
-    """Where what each line introduces ends."""
-    return [line.start for line in lines[1:]] + [length] * bool(lines)
-
-
-def _of(line: RoleLine, role: str) -> RoleLine:
-    return RoleLine(role, line.start, line.text, line.prefix, line.kind, line.named, line.aliased)
 
 
 def _listed(prefix: str) -> bool:

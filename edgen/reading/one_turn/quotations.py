@@ -8,11 +8,8 @@ from __future__ import annotations
 import re
 
 from edgen.reading.repairs import Repair
-from edgen.reading.text.quotes import CLOSERS, find_closing, strip_debris, unwrap
+from edgen.reading.text.quotes import CLOSERS, LEADING_TAG, drop_tag, find_closing, strip_debris, unwrap
 
-# A stage direction before a turn in quotation marks.
-_STAGE = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s{0,9}(?=[\"“])")
-_TAG = re.compile(r"[\"”]\s?\([^()\n]{1,80}\),?\Z")
 _BARE_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
@@ -25,7 +22,7 @@ def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
     `labelled`: a label stood before it, so that the marks belong to the layout, and a stage direction
     behind them too.
     """
-    stage = _STAGE.match(text)
+    stage = LEADING_TAG.match(text)
     spoken = text[stage.end() :] if stage is not None else text
     names: list[str] = []
     inner = _inside(spoken, names, labelled=labelled)
@@ -110,20 +107,12 @@ def _whole(inner: str, behind: str, labelled: bool) -> bool:
 def strip_turn_debris(text: str, repairs: list[str]) -> str:
     """The turn without loose marks at its end, and without a stage direction behind one of them; the
     mark of inches stays, and so does one that closes a quotation."""
-    tag = _TAG.search(text, max(0, len(text) - 120)) if text.endswith((")", "),")) else None
-    if tag is not None and _closes_nothing(text[: tag.start()]):
-        repairs.append(Repair.STAGE_TAG)
-        return text[: tag.start()].rstrip()
+    if (untagged := drop_tag(text, repairs, ends=_ENDS)) is not text:
+        return untagged
     bare = text.rstrip(' \t,"”')
     if bare[-1:].isdigit() and text[len(bare) :].strip() in ('"', "”"):
         return text
     return strip_debris(text, repairs)
-
-
-def _closes_nothing(before: str) -> bool:
-    """Whether a closing mark behind this text closes nothing."""
-    opened = before.count('"') + before.count("“") + before.count("„") - before.count("”")
-    return opened % 2 == 0 and before.rstrip().endswith(_ENDS)
 
 
 def find_quotations(text: str) -> list[tuple[int, int]]:

@@ -14,9 +14,10 @@ import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
+from edgen.reading.lines.role_lines import unadorned
 from edgen.reading.one_turn.assistant_words import drop_notes, drop_preamble, is_assistants_refusal
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
-from edgen.reading.one_turn.labels import Label, find_labels
+from edgen.reading.one_turn.labels import find_labels
 from edgen.reading.one_turn.quotations import strip_turn_debris, unquote
 from edgen.reading.refusals import find_service_refusal
 from edgen.reading.repairs import Repair
@@ -161,7 +162,7 @@ class _Reader:
             raise _speaks_for_other(left[handed.start() :], self._role)
         if over is not None and (behind := trim(left[over.end() :])):
             if _TOKENS_BEFORE.of(self._roles).match(behind):
-                raise UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {excerpt(behind)}")
+                raise _second_turn(behind)
             self._repairs.append(Repair.POSTAMBLE)
             left = left[: over.start()]
         if left != text:
@@ -250,47 +251,33 @@ class _Reader:
         found = find_labels(text, self._role, self._roles)
         if not found:
             return text
-        other = next((label for label in found if label.role != self._role), None)
+        other = next((label for label, _ in found if label.role != self._role), None)
         if other is not None:
             raise _speaks_for_other(text[other.start :], self._role)
-        spoken = [label for label in found if label.says]
+        spoken = [label for label, says in found if says]
         if len(spoken) + self._labelled > 1 and not (len(spoken) == 1 and spoken[0].start == 0):
-            raise UnreadableError(
-                RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text[spoken[-1].start :])}"
-            )
-        label = spoken[0] if spoken else found[0]
-        before = text[: label.start] if not spoken or label is found[0] else text[: found[0].start]
-        if not spoken:
-            # Labels under which nothing is said any more.
+            raise _second_turn(text[spoken[-1].start :])
+        before = text[: found[0][0].start]
+        if not spoken:  # labels under which nothing is said any more
             self._repairs.append(Repair.LAYOUT)
             return before
+        label = spoken[0]
         if surroundings.has_words(before):
             if not ASIDE.match(trim(before)):
-                raise UnreadableError(
-                    RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text[label.start :])}"
-                )
+                raise _second_turn(text[label.start :])
             self._repairs.append(Repair.PREAMBLE)
-        self._labelled = True
         self._repairs.append(Repair.LAYOUT)
+        self._labelled = True
         self._repairs += [Repair.ROLE_NAME] if label.named else []
         self._repairs += [Repair.ROLE_ALIAS] if label.aliased else []
-        return _unadorned(label, text[label.text :], self._roles, listed="[" in before)
+        said = text[label.text :].strip()
+        if "[" in before and said.endswith("]"):
+            said = said[:-1].rstrip()
+        return unadorned(label, said, self._roles)
 
 
-def _unadorned(label: Label, text: str, roles: RoleWords, *, listed: bool) -> str:
-    """What a label introduces without the other half of the marks that stood before the label."""
-    text = text.strip()
-    prefix = label.prefix.rstrip()
-    if listed and text.endswith("]"):
-        text = text[:-1].rstrip()
-    if prefix.endswith("|") and text.startswith(">"):
-        text = text[1:]
-    if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
-        text = text[:-2]
-    cut = max(text.rfind("</"), text.rfind("[/"))
-    if cut >= 0 and prefix.endswith(("<", "[")) and text[cut + 2 :].lower().startswith(tuple(roles.by_name)):
-        text = text[:cut]
-    return text
+def _second_turn(text: str) -> UnreadableError:
+    return UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text)}")
 
 
 def _speaks_for_other(text: str, own: str) -> UnreadableError:

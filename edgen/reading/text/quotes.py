@@ -20,7 +20,9 @@ DOUBLE = frozenset('"“”„＂')
 _CLOSING = '"”＂'
 _INVISIBLE = "\u200b\u2060\ufeff"
 _SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + _INVISIBLE)
-_LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
+# A stage direction before a turn in quotation marks, and one behind a mark at its end.
+LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
+_TRAILING_TAG = re.compile(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
 _TOKENS = re.compile(r"(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z", re.IGNORECASE)
 _TAG = re.compile(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
 
@@ -75,7 +77,7 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
     if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
         body = body[: tokens.start()]
         repairs.append(Repair.STRAY_DEBRIS)
-    if body[:1] in ("(", "[", "*") and '"' in openers and (tag := _LEADING_TAG.match(body)):
+    if body[:1] in ("(", "[", "*") and '"' in openers and (tag := LEADING_TAG.match(body)):
         body = body[tag.end() :]
         repairs.append(Repair.STAGE_TAG)
     first = body[:1]
@@ -134,6 +136,24 @@ def note_words_behind(behind: str, repairs: list[str]) -> None:
     repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
 
 
+def is_open(text: str) -> bool:
+    """Whether a double quotation mark is open at the end of a text."""
+    return (text.count('"') + text.count("“") + text.count("„") - text.count("”")) % 2 == 1
+
+
+def drop_tag(text: str, repairs: list[str], *, ends: tuple[str, ...] = ("",)) -> str:
+    """The text without `" (Direct instruction)` at its end: a tag behind a quotation mark that closes nothing.
+    Before it the text has one of these ends."""
+    tag = _TRAILING_TAG.search(text, max(0, len(text) - 200)) if text.endswith((")", "),")) else None
+    if tag is None:
+        return text
+    said = text[: tag.start()]
+    if is_open(said) or not said.rstrip().endswith(ends):
+        return text
+    repairs.append(Repair.STAGE_TAG)
+    return said.rstrip()
+
+
 def strip_debris(text: str, repairs: list[str]) -> str:
     r"""The text without layout leftovers at its end (`?"",` and `.",` and `.\",`), real quotations kept."""
     if text[-1:] not in _CLOSING and text[-2:-1] not in _CLOSING and not text.endswith((",", "\\")):
@@ -142,8 +162,7 @@ def strip_debris(text: str, repairs: list[str]) -> str:
     if marks == 0:
         return text
     said, tail = text[:at], text[at:]
-    opened = (said.count('"') + said.count("“") + said.count("„") - said.count("”")) % 2 == 1
-    if opened:
+    if is_open(said):
         first = 2 if tail[0] == "\\" else 1
         if marks == 1:
             return text

@@ -6,6 +6,7 @@ Each function looks for one thing; all are linear in the length of what they are
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 HEADING = re.compile(
@@ -45,37 +46,11 @@ _NEGATED = re.compile(
     r"(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b",
     re.IGNORECASE,
 )
-_NEUTRAL = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "of",
-        "that",
-        "this",
-        "in",
-        "my",
-        "his",
-        "her",
-        "their",
-        "s",
-        "p",
-        "student",
-        "teacher",
-        "final",
-        "estimated",
-        "overall",
-        "approximate",
-        "resulting",
-        "simulated",
-        "score",
-        "value",
-        "percent",
-        "probability",
-        "likelihood",
-        "chance",
-    ]
-)
+_NEUTRAL = frozenset({
+    "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
+    "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent", "probability",
+    "likelihood", "chance",
+})  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 
@@ -94,16 +69,20 @@ def value_of_line(line: str) -> str | None:
     if len(line) > 600 or not _LIKELY.search(line):
         return None
     line = _SCALE.sub("", line)
-    mentions_probability = _LIKELY.search(line)
-    if mentions_probability is None:
+    likely = _LIKELY.search(line)
+    if likely is None:
         return None
-    separator = _NUMBERED.search(line, mentions_probability.end())
-    if separator is None and (inside := _sentence(line)) is not None:
-        return inside
-    separator = separator or _SEPARATOR.search(line, mentions_probability.end())
+    separator = _NUMBERED.search(line, likely.end())
+    if separator is None:
+        separator = _SEPARATOR.search(line, likely.end())
+        if _is_sentence(line):
+            if (found := _INSIDE.search(line)) is not None:
+                return "" if is_negated(line) else found["value"] or found["of"]
+            if separator is None:
+                return ""
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
     words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
-    if words and not any(word.startswith(_STEMS) for word in words):
+    if words and not _is_about_success(words):
         return None
     if separator is None:
         return "" if not words or _is_label(line) else None
@@ -115,23 +94,14 @@ def is_negated(label: str) -> bool:
     return _NEGATED.search(label) is not None
 
 
-def _sentence(line: str) -> str | None:
-    """The number of `There is an 85% chance that the student understood`, "" if such a sentence has none;
-    None for any other line."""
+def _is_sentence(line: str) -> bool:
+    """Whether a line is one such as `There is an 85% chance that the student understood`."""
     lowered = line.lower()
-    if "student" not in lowered or _is_label(line):
-        return None
-    if not any(word.startswith(_STEMS) for word in re.findall(r"[a-z]+", lowered)):
-        return None
-    found = _INSIDE.search(line)
-    if found is not None:
-        return "" if is_negated(line) else found["value"] or found["of"]
-    mentions_probability = _LIKELY.search(line)
-    return (
-        ""
-        if mentions_probability is not None and _SEPARATOR.search(line, mentions_probability.end()) is None
-        else None
-    )
+    return "student" in lowered and not _is_label(line) and _is_about_success(re.findall(r"[a-z]+", lowered))
+
+
+def _is_about_success(words: Iterable[str]) -> bool:
+    return any(word.startswith(_STEMS) for word in words)
 
 
 def _is_label(line: str) -> bool:
