@@ -21,8 +21,7 @@ def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     marked = find_marker(said)
     if marked is None:
         return role, said, False
-    if not marked.standard:
-        repairs.append(Repair.MARKER_FORM)
+    repairs += marked.repairs
     note_words_behind(said[marked.end :], repairs)
     return role, marked.said, True
 

@@ -37,8 +37,7 @@ def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
     if marked is not None:
         behind = said[marked.end :]
         said = trim(marked.said)
-        if not marked.standard:
-            repairs.append(Repair.MARKER_FORM)
+        repairs += marked.repairs
         before = len(repairs)
         note_words_behind(behind, repairs)
         if (

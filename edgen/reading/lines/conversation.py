@@ -78,10 +78,9 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     preface = not has_heading(text, groups[0]) and not blocks[0].finished
     order = blocks[1:] + blocks[:1] if preface else blocks
     chosen = next((block for block in order if block.speakers > 1), order[0])
-    for block in blocks:
-        if block.speakers > 1 and block is not chosen and (block is not blocks[0] or not preface):
-            chosen.repairs.append(Repair.EXTRA_CONVERSATION)
-            return chosen
+    if any(block.speakers > 1 and block is not chosen for block in (blocks[1:] if preface else blocks)):
+        chosen.repairs.append(Repair.EXTRA_CONVERSATION)
+        return chosen
     begin, end = groups[blocks.index(chosen)][1:]
     if surroundings.has_words(text[:begin]):
         chosen.repairs.append(Repair.PREAMBLE)
@@ -92,7 +91,6 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
 
 def _block(text: str, lines: list[RoleLine], begin: int, end: int, roles: RoleWords) -> LineConversation:
     """The conversation whose role lines are given, in text[begin:end]."""
-    block = LineConversation()
     lines, over = cut_at_end(text, drop_nested(text, lines, end), end)
     head = text[begin : lines[0].start]
     bodies = [
@@ -102,24 +100,21 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int, roles: RoleWo
     bodies = [b.replace('\\"', '"') if b[:40].lstrip().startswith('\\"') else b for b in bodies]
     openers = find_layout_openers(bodies)
     fenced = len(surroundings.FENCE.findall(head)) % 2 == 1
-    if fenced:
-        block.repairs.append(Repair.CODE_FENCE)
-    block.head = head
     given, rest = surroundings.split_probabilities(head)
-    if surroundings.has_words(rest):
-        block.repairs.append(Repair.PREAMBLE)
     bracketed = _bracketed(head)
-    if departs or not bracketed:
-        block.repairs.append(Repair.LAYOUT)
-    if any(line.named for line in lines):
-        block.repairs.append(Repair.ROLE_NAME)
-    if any(line.aliased for line in lines):
-        block.repairs.append(Repair.ROLE_ALIAS)
+    noted = {
+        Repair.CODE_FENCE: fenced,
+        Repair.PREAMBLE: surroundings.has_words(rest),
+        Repair.LAYOUT: departs or not bracketed,
+        Repair.ROLE_NAME: any(line.named for line in lines),
+        Repair.ROLE_ALIAS: any(line.aliased for line in lines),
+    }
+    block = LineConversation(head=head, repairs=[name for name, found in noted.items() if found])
     reader = _Reader(block, openers, fenced, bracketed, _listed(bodies), roles)
     tail = ""
     for i, (line, body) in enumerate(zip(lines, bodies, strict=True)):
         tail = reader.turn(line, body, last=i + 1 == len(lines))
-    if bracketed and "]" not in text[lines[-1].text : end] and Repair.LAYOUT not in block.repairs:
+    if bracketed and "]" not in text[lines[-1].text : end]:
         block.repairs.append(Repair.LAYOUT)
     _tail(block, tail, text[over:end], given)
     return block
@@ -128,7 +123,7 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int, roles: RoleWo
 def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
     """The probability, an end marker and chatter behind the last turn; `late` is what follows at a role
     line of its own although the conversation was over."""
-    if Repair.CODE_FENCE not in block.repairs and surroundings.FENCE.search(tail):
+    if surroundings.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
@@ -140,8 +135,7 @@ def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> No
         rest = marked.said + rest[marked.end :]
         if not any(ended for _, _, ended in block.entries):
             block.unspoken = True
-            if not marked.standard:
-                block.repairs.append(Repair.MARKER_FORM)
+            block.repairs += marked.repairs
     block.finished = bool(values) or block.unspoken or any(ended for _, _, ended in block.entries)
     if surroundings.has_words(rest):
         block.repairs.append(Repair.POSTAMBLE)
@@ -193,14 +187,14 @@ class _Reader:
             text = text.rstrip()[:-1]
         text = unwrap(unadorned(line, text.rstrip(), self.roles), self.openers, repairs)
         if may and marked is None and (bare := find_marker(text)) is not None:
-            self._mark(repairs, bare.standard)
+            repairs += bare.repairs
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
             return body[end:]
         outside = marked is not None and bool(between.strip(' \t\r\n,;"”*_'))
         if marked is not None and closed and "\n" in between and not outside:
             repairs.append(Repair.UNSPOKEN_MARKER)
         if marked is not None and not (outside and last):
-            self._mark(repairs, marked.standard)
+            repairs += marked.repairs
             self.block.entries.append((line.role, text, True))
             behind, _, below = body[marked.end :].partition("\n")
             note_words_behind(behind, repairs)
@@ -211,11 +205,6 @@ class _Reader:
         if surroundings.has_words(between):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
-
-    @staticmethod
-    def _mark(repairs: list[str], standard: bool) -> None:
-        if not standard:
-            repairs.append(Repair.MARKER_FORM)
 
     def _end(self, body: str, last: bool) -> tuple[int, bool]:
         """Where in the body the turn ends, and whether a closing quotation mark says so."""

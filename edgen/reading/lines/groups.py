@@ -7,6 +7,8 @@ probability, in a second conversation. Linear in the text's length.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from itertools import pairwise
 
 from edgen.reading.lines.role_lines import RoleLine
 from edgen.reading.text import surroundings
@@ -32,29 +34,20 @@ Group = tuple[list[RoleLine], int, int]
 
 def split_groups(text: str, starts: list[RoleLine]) -> list[Group]:
     """The role lines under each heading, with where the text of the group begins and ends."""
-    headings = [h for h in surroundings.HEADING.finditer(text) if h.start() > starts[0].start]
-    groups: list[Group] = []
-    begin = 0
-    current: list[RoleLine] = []
-    position = 0
-    for number, line in enumerate(starts):
-        between: list[int] = []
-        while position < len(headings) and headings[position].start() < line.start:
-            if (
-                _BEGINS.match(text, headings[position].end())
-                or _next_line(text, headings[position].end()) == line.start
-            ):
-                between.append(headings[position].start())
-            position += 1
+    lines = {line.start for line in starts}
+    headings = [
+        heading.start()
+        for heading in surroundings.HEADING.finditer(text, starts[0].text)
+        if _BEGINS.match(text, heading.end()) or _next_line(text, heading.end()) in lines
+    ]
+    cuts = [(0, 0)]
+    for number, (before, line) in enumerate(pairwise(starts), 1):
+        between = headings[bisect_left(headings, before.start) : bisect_left(headings, line.start)]
         # The first and the last are enough to look at, however many a turn holds.
-        ends = dict.fromkeys((between[0], between[-1])) if between and current else ()
-        found = next((at for at in ends if not _inside_quotes(text, starts, number, at)), None)
-        if found is not None:
-            groups.append((current, begin, found))
-            current, begin = [], found
-        current.append(line)
-    groups.append((current, begin, len(text)))
-    return groups
+        ends = dict.fromkeys((*between[:1], *between[-1:]))
+        cuts += [(number, at) for at in ends if not _inside_quotes(text, starts, number, at)][:1]
+    cuts.append((len(starts), len(text)))
+    return [(starts[first:last], begin, end) for (first, begin), (last, end) in pairwise(cuts)]
 
 
 def _next_line(text: str, at: int) -> int:
@@ -66,13 +59,10 @@ def _next_line(text: str, at: int) -> int:
 def _inside_quotes(text: str, starts: list[RoleLine], number: int, at: int) -> bool:
     """Whether `at`, which stands before the role line of this number, is inside a quoted turn: its
     quotation marks are open there, and closed before the next quoted turn."""
-    spoken = starts[number - 1].text
-    if text[spoken : spoken + 40].lstrip()[:1] not in ('"', "“") or not _open(text, spoken, at):
+    if not _is_quoted_open(text, starts[number - 1].text, at):
         return False
-    later = (starts[i] for i in range(number, len(starts)))
-    quoted = (line.start for line in later if text[line.text : line.text + 40].lstrip()[:1] in ('"', "“"))
-    behind = text[at : next(quoted, len(text))]
-    return behind.count('"') % 2 == 1 or behind.count("”") > behind.count("“")
+    quoted = (line.start for line in starts[number:] if _is_quoted(text, line.text))
+    return _closes_one(text[at : next(quoted, len(text))])
 
 
 def has_heading(text: str, group: Group) -> bool:
@@ -118,16 +108,9 @@ def _explained(text: str, lines: list[RoleLine], end: int) -> int:
         following = lines[i + 1].start
         behind = text[match.end() : min(match.end() + 300, following)]
         ends = last < following and len(lines) <= 2 * (i + 1) and _PROSE.match(behind) is not None
-        if (ends or _EXPLANATION.match(behind)) and not _quoted_at(text, lines[i].text, match.start()):
+        if (ends or _EXPLANATION.match(behind)) and not _is_quoted_open(text, lines[i].text, match.start()):
             return match.start()
     return end
-
-
-def _quoted_at(text: str, start: int, at: int) -> bool:
-    """Whether a turn whose text starts at `start` is still inside its quotation marks at `at`."""
-    opener = text[start : min(start + 40, at)].lstrip()[:1]
-    said = text[start:at].rstrip(" \t\r\n]},")
-    return opener in ('"', "“") and not said[said.find(opener) + 1 :].endswith(('"', "”"))
 
 
 def drop_nested(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
@@ -136,42 +119,42 @@ def drop_nested(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
     A turn is open if it starts with a quotation mark that its own lines do not close; role lines
     without quotation marks belong to it if one of them closes it before the next quoted turn.
     """
-    bounds = [line.start for line in lines[1:]] + [end]
-    quoted = [
-        text[line.text : min(line.text + 40, bound)].lstrip()[:1] in ('"', "“")
-        for line, bound in zip(lines, bounds, strict=True)
-    ]
-    if not any(quoted):
-        return lines
+    bounds = [*(line.start for line in lines[1:]), end]
+    quoted = [_is_quoted(text, line.text, bound) for line, bound in zip(lines, bounds, strict=True)]
     kept: list[RoleLine] = []
     i = 0
     while i < len(lines):
         kept.append(lines[i])
-        following = i + 1
-        if (
-            quoted[i]
-            and following < len(lines)
-            and not quoted[following]
-            and _open(text, lines[i].text, bounds[i])
-        ):
-            j = following
-            while j < len(lines) and not quoted[j] and not _closes(text, lines[j].text, bounds[j]):
-                j += 1
-            if j < len(lines) and not quoted[j]:
-                following = j + 1
-        i = following
+        i += 1
+        turn_ends = i == len(lines) or quoted[i] or not quoted[i - 1]
+        if not turn_ends and _is_quoted_open(text, lines[i - 1].text, bounds[i - 1]):
+            stops = (j for j in range(i, len(lines)) if quoted[j] or _closes(text, lines[j].text, bounds[j]))
+            stop = next(stops, None)
+            if stop is not None and not quoted[stop]:
+                i = stop + 1
     return kept
 
 
-def _open(text: str, start: int, end: int) -> bool:
+def _is_quoted(text: str, start: int, end: int | None = None) -> bool:
+    """Whether a turn whose text starts at `start` begins with a quotation mark."""
+    return text[start : start + 40 if end is None else min(start + 40, end)].lstrip()[:1] in ('"', "“")
+
+
+def _is_quoted_open(text: str, start: int, end: int) -> bool:
+    """Whether such a turn begins with a quotation mark that is still open at `end`."""
     body = text[start:end].strip()
-    if not body:
+    if body[:1] not in ('"', "“") or not _is_quoted(text, start, end):
         return False
     return find_closing(body, CLOSERS[body[0]], 1, len(body)) < 0 and (
-        body.count('"') % 2 == 1 or body[0] != '"'
+        body[0] != '"' or body.count('"') % 2 == 1
     )
 
 
 def _closes(text: str, start: int, end: int) -> bool:
     body = text[start:end].rstrip(" \t\r\n,]")
-    return body.endswith(('"', "”")) and (body.count('"') % 2 == 1 or body.count("”") > body.count("“"))
+    return body.endswith(('"', "”")) and _closes_one(body)
+
+
+def _closes_one(text: str) -> bool:
+    """Whether more quotation marks close in a text than open."""
+    return text.count('"') % 2 == 1 or text.count("”") > text.count("“")

@@ -227,8 +227,7 @@ class _Reader:
         if marked is None:
             return text
         self._ended = True
-        if not marked.standard:
-            self._repairs.append(Repair.MARKER_FORM)
+        self._repairs += marked.repairs
         self._behind = text[marked.end :]
         if not self._behind.strip(" \t\r\n`~"):
             self._behind = ""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgen.reading.repairs import Repair
+
 _WORDS = (
     r"(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat|discussion)"
     r"|(?:the\s+)?conversation\s+(?:ends|ended|over|is\s+over)|end\s+conversation"
@@ -39,6 +41,11 @@ class MarkedText:
     said: str
     end: int
     standard: bool
+
+    @property
+    def repairs(self) -> list[str]:
+        """What reading it mends."""
+        return [] if self.standard else [Repair.MARKER_FORM]
 
 
 def may_mark(text: str) -> bool:
