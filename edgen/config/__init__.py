@@ -28,6 +28,8 @@ from edgen.config.job import (
     Shards,
     Split,
     backend_name,
+    conversation_protocols,
+    find_protocol,
     own_words,
     protocol_of,
     roles_asked,
@@ -41,22 +43,11 @@ from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, short
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
-    "name",
-    "conversations",
-    "top_up",
-    "replicates",
-    "limits",
-    "batch",
-    "split",
-    "shards",
-    "pairs",
-    "arms",
-    "resolved",
-)
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved",
+)  # fmt: skip
 # What an arm cannot change: its scenarios would not be the others' any more, or its files. A space of its own
 # may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
-_NOT_IN_ARMS = ("name", "seed", "conversations", "replicates", "top_up", "design", "strength", "split", "limits", "batch", "shards",
-                "pairs", "arms", "resolved")  # fmt: skip
+_NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
 _KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
 
@@ -74,15 +65,24 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
 
 def _instead_of(path: Path) -> str:
     """What to do where a job is named that is not there."""
-    if path.name.removesuffix(".yaml") in shipped("jobs"):
-        selfplay = " --protocol selfplay" if path.stem == "selfplay" else ""
+    if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
         return (
-            f" `edgen init my-project{selfplay}` makes a folder with a job of one's own, in place of the shipped {path.stem}; "
-            "then: edgen generate my-project/job.yaml"
+            f" `edgen init my-project{_init_option(shipped_job)}` makes a folder with a job of one's own, in place of the "
+            f"shipped {path.stem}; then: edgen generate my-project/job.yaml"
         )
     here = sorted(other.name for other in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, here, n=1)
     return f" Did you mean {path.with_name(near[0])}?" if near else ""
+
+
+def _init_option(shipped_job: str) -> str:
+    """What makes `edgen init` start from a shipped job: the protocol whose starter it is, if not the usual one."""
+    usual = msgspec.structs.fields(Job)[Job.__struct_fields__.index("protocol")].default
+    for name in conversation_protocols():
+        starter = find_protocol(name).starter
+        if name != usual and starter is not None and starter.job == shipped_job:
+            return f" --protocol {name}"
+    return ""
 
 
 def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
@@ -108,7 +108,7 @@ def _fill_in_date(name: Any, source: str) -> Any:
     elif unknown := [field for field in re.findall(r"\{[^{}]*\}?", name) if field != "{date}"]:
         wrong = f"{unknown[0]} stands for nothing; a name may hold {{date}}, which is today's date as in 2027-01-31"
     if wrong is not None:
-        raise JobError(source, "1 problem:", (Problem("$.name", wrong),))
+        raise JobError.of(source, [Problem("$.name", wrong)])
     return name.replace("{date}", datetime.now().astimezone().date().isoformat())
 
 
@@ -116,7 +116,7 @@ def _check_job(value: dict[str, Any], source: str) -> Job:
     found: list[Problem] = []
     settings = {}
     for key in [key for key in value if key not in _KEYS]:
-        protocol = _protocol_named(str(key))
+        protocol = find_protocol(str(key))
         if protocol is None:
             found.append(
                 Problem(f"$.{shortened(str(key))}", f"unknown key{nearest(str(key), _known_keys())}")
@@ -126,34 +126,19 @@ def _check_job(value: dict[str, Any], source: str) -> Job:
     plain = {key: given for key, given in value.items() if key in _KEYS}
     job = convert(plain, Job, "$", found)
     if isinstance(job, Job):
-        if (protocol := _protocol_named(job.protocol)) is None:
+        if (protocol := find_protocol(job.protocol)) is None:
             found.append(Problem("$.protocol", _unusable_protocol(job.protocol)))
         else:
             settings.setdefault(job.protocol, protocol.Config())
     if found:
-        raise JobError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+        raise JobError.of(source, found)
     job = _with_list_prices(msgspec.structs.replace(job, protocol_settings=settings))
     check(job, source)
     return job
 
 
-def _protocol_named(name: str) -> Any:
-    """The protocol of conversations that has the name; None where there is none that can be used."""
-    if name not in names("protocol"):
-        return None
-    try:
-        protocol = find("protocol", name)
-    except PluginError:
-        return None
-    return protocol if hasattr(protocol, "Config") else None
-
-
-def _conversation_protocols() -> list[str]:
-    return [name for name in names("protocol") if _protocol_named(name) is not None]
-
-
 def _known_keys() -> list[str]:
-    return [*_KEYS, *_conversation_protocols()]
+    return [*_KEYS, *conversation_protocols()]
 
 
 def _unusable_protocol(name: str) -> str:
@@ -163,20 +148,18 @@ def _unusable_protocol(name: str) -> str:
             find("protocol", name)
         except PluginError as error:
             return str(error)
-    return f"unknown protocol {shortened(repr(name))}{nearest(name, _conversation_protocols())}"
+    return f"unknown protocol {shortened(repr(name))}{nearest(name, conversation_protocols())}"
 
 
 def _with_list_prices(job: Job) -> Job:
     """The job with the list's price for each backend that has none of its own, where there is one."""
-    listed = {
-        name: _find_list_price(backend) for name, backend in job.backends.items() if backend.price is None
+    priced = {
+        name: backend
+        if backend.price is not None
+        else msgspec.structs.replace(backend, price=_find_list_price(backend))
+        for name, backend in job.backends.items()
     }
-    filled = {
-        name: msgspec.structs.replace(job.backends[name], price=price)
-        for name, price in listed.items()
-        if price is not None
-    }
-    return msgspec.structs.replace(job, backends={**job.backends, **filled}) if filled else job
+    return msgspec.structs.replace(job, backends=priced)
 
 
 def _find_list_price(backend: BackendConfig) -> Price | None:
@@ -188,14 +171,14 @@ def _find_list_price(backend: BackendConfig) -> Price | None:
 def check(job: Job, source: str) -> None:
     """Raise JobError where the keys of a job do not go together."""
     if found := problems(job):
-        raise JobError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+        raise JobError.of(source, found)
 
 
 def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
     """The job of a space with these roles. Raises JobError where it names others."""
     job = msgspec.structs.replace(job, speakers=tuple(speakers))
     if found := role_problems(job):
-        raise JobError(job.name, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+        raise JobError.of(job.name, found)
     return job
 
 
@@ -218,22 +201,11 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
         if unknown := [
             Problem(f"$.arms.{name}.{key}", _unknown(key))
             for key in changes
-            if key not in _KEYS and _protocol_named(key) is None
+            if key not in _KEYS and find_protocol(key) is None
         ]:
-            raise JobError(source, f"{len(unknown)} problem{'s' if len(unknown) > 1 else ''}:", unknown)
-        if refused := sorted(set(changes) & set(_NOT_IN_ARMS)):
-            raise JobError(
-                where,
-                "1 problem:",
-                (Problem(f"$.arms.{name}.{refused[0]}", "an arm cannot change this: all arms share it"),),
-            )
-        if changes.get("space", job.space) != job.space and job.design != "random":
-            problem = Problem(
-                f"$.arms.{name}.space",
-                "an arm's space may differ in its weights alone, and these do nothing where the design is not random; "
-                "the job needs `design: random`",
-            )
-            raise JobError(where, "1 problem:", (problem,))
+            raise JobError.of(source, unknown)
+        if refused := _refused(job, changes):
+            raise JobError.of(where, [Problem(f"$.arms.{name}.{refused[0]}", refused[1])])
         try:
             jobs[name] = _check_job(
                 {**_laid_over(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
@@ -242,6 +214,18 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
             own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
             raise JobError(source, error.summary, own) from None
     return jobs
+
+
+def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
+    """What of its changes an arm may not make, and why."""
+    if shared := sorted(set(changes) & set(_NOT_IN_ARMS)):
+        return shared[0], "an arm cannot change this: all arms share it"
+    if changes.get("space", job.space) != job.space and job.design != "random":
+        return "space", (
+            "an arm's space may differ in its weights alone, and these do nothing where the design is not random; "
+            "the job needs `design: random`"
+        )
+    return None
 
 
 def _unknown(key: str) -> str:
@@ -335,9 +319,7 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 
 __all__ = [
-    "KNOBS", "BackendConfig", "Batch", "Branch", "CallSettings", "GeminiConfig",
-    "GoogleGenerativeAIConfig", "Job", "Limits", "OpenAIConfig", "Pairs", "Price", "Sampling", "Shards",
-    "SimulatorConfig", "Split", "arm_jobs", "backend_name", "check", "load_job", "own_words", "parse_job",
-    "protocol_of", "resolved_values", "role_word_problems", "roles_asked", "settings_of", "shaping_values",
-    "texts_of", "with_speakers",
+    "KNOBS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "Limits", "Pairs", "Price", "Shards",
+    "Split", "arm_jobs", "backend_name", "check", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
+    "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
 ]  # fmt: skip

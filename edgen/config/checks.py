@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.config.backends import OPTIONAL, BackendConfig, Price
 from edgen.config.job import (
     MAX_ARMS,
     Job,
+    Limits,
     backend_name,
+    conversation_protocols,
+    find_protocol,
     protocol_of,
     roles_asked,
 )
@@ -23,6 +26,7 @@ _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
 
+_NO_BACKEND = "this key is missing; `default` answers where no other role does"
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear
 
 
@@ -41,18 +45,18 @@ def role_problems(job: Job) -> list[Problem]:
     """What does not fit the roles of the space, which a job's file alone does not tell."""
     protocol = protocol_of(job)
     asked, templates = roles_asked(job), protocol.templates(job, None)
-    backends = list(dict.fromkeys(("default", *map(str.lower, job.speakers), *asked, "judge")))
-    prompts = list(dict.fromkeys((*map(str.lower, job.speakers), *templates, "closing", "oracle")))
+    speakers = list(map(str.lower, job.speakers))
+    backends = dict.fromkeys(("default", *speakers, *asked, "judge"))
+    prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle"))
     missing = [role for role in asked if backend_name(job, role) not in job.backends]
     found = [
         *_unknown("backends", job.backends, "role", backends),
         *_unknown("prompts", job.prompts, "prompt", prompts),
+        *_unknown("role_words", job.role_words, "role", job.speakers),
     ]
-    found += _unknown("role_words", job.role_words, "role", job.speakers)
     if missing:
-        key = missing[0] if len(missing) < len(asked) else "default"
         found.append(
-            Problem(f"$.backends.{key}", "this key is missing; `default` answers where no other role does")
+            Problem(f"$.backends.{missing[0] if len(missing) < len(asked) else 'default'}", _NO_BACKEND)
         )
     found += [
         Problem(f"$.role_words.{path}", message)
@@ -61,11 +65,9 @@ def role_problems(job: Job) -> list[Problem]:
     return [*found, *protocol.role_problems(job)]
 
 
-def _unknown(key: str, named: Iterable[str], what: str, known: Sequence[str]) -> list[Problem]:
-    listed = ", ".join(known)
-    return [
-        Problem(f"$.{key}.{name}", f"unknown {what} (known: {listed})") for name in named if name not in known
-    ]
+def _unknown(key: str, named: Iterable[str], what: str, known: Collection[str]) -> list[Problem]:
+    message = f"unknown {what} (known: {', '.join(known)})"
+    return [Problem(f"$.{key}.{name}", message) for name in named if name not in known]
 
 
 def _protocol_problems(job: Job) -> list[Problem]:
@@ -76,12 +78,9 @@ def _protocol_problems(job: Job) -> list[Problem]:
         if template.name is None and template.file is None
     ]
     if job.branch is not None and not protocol.branches:
-        problems.append(
-            Problem(
-                "$.branch",
-                f"the {job.protocol} protocol does not branch; selfplay does: `protocol: selfplay`",
-            )
-        )
+        able = next((name for name in conversation_protocols() if find_protocol(name).branches), None)
+        hint = f"; {able} does: `protocol: {able}`" if able else ""
+        problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
     problems += protocol.problems(job)
     if job.branch is not None and job.replicates < 2:
         problems.append(
@@ -115,11 +114,10 @@ def _arm_problems(job: Job) -> list[Problem]:
     first = {name.lower(): name for name in reversed(job.arms)}
     problems += [
         Problem(
-            f"$.arms.{name}",
-            f"it differs from {first[name.lower()]} in case alone, and folders may not tell them apart",
+            f"$.arms.{name}", f"it differs from {same} in case alone, and folders may not tell them apart"
         )
         for name in job.arms
-        if first[name.lower()] != name
+        if (same := first[name.lower()]) != name
     ]
     if len(job.arms) > MAX_ARMS:
         problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
@@ -129,56 +127,46 @@ def _arm_problems(job: Job) -> list[Problem]:
 
 
 def _backend_problems(job: Job) -> list[Problem]:
-    problems = []
     if not job.backends:
-        problems.append(
-            Problem("$.backends.default", "this key is missing; `default` answers where no other role does")
-        )
-    for role, backend in job.backends.items():
-        capped = job.limits.max_cost is not None or job.limits.max_tokens is not None
-        if capped and backend.max_tokens is None:
-            problems.append(
-                Problem(f"$.backends.{role}.max_tokens", "a run under max_cost or max_tokens needs it set")
-            )
-        hidden = _ROOM_KEYS & _keys(getattr(backend, "extra_body", {}))
-        if capped and hidden:
-            problems.append(
-                Problem(
-                    f"$.backends.{role}.extra_body",
-                    f"a run under max_cost or max_tokens cannot let it set {', '.join(sorted(hidden))}; "
-                    "use the backend's max_tokens",
-                )
-            )
-        own = _unknown_settings(backend) + find("provider", backend.provider).problems(backend)
-        problems += [Problem(f"$.backends.{role}.{problem.path}", problem.message) for problem in own]
-        problems += _price_problems(f"$.backends.{role}.price", backend.price)
-        if job.limits.max_cost is not None and backend.price is None:
-            problems.append(Problem(f"$.backends.{role}.price", _price_needed(backend)))
-    return problems
-
-
-def _unknown_settings(backend: BackendConfig) -> list[Problem]:
-    """What the backend's provider has no way to be told."""
-    sent = find("provider", backend.provider).sends
+        return [Problem("$.backends.default", _NO_BACKEND)]
     return [
-        Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
-        for name in OPTIONAL
-        if getattr(backend, name) is not None and name not in sent
+        Problem(f"$.backends.{role}.{problem.path}", problem.message)
+        for role, backend in job.backends.items()
+        for problem in _of_backend(backend, job.limits)
     ]
 
 
-def _price_problems(path: str, price: Price | None) -> list[Problem]:
+def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
+    """What is wrong with a backend under these limits, each path from the backend on."""
+    if limits.max_cost is not None or limits.max_tokens is not None:
+        if backend.max_tokens is None:
+            yield Problem("max_tokens", "a run under max_cost or max_tokens needs it set")
+        if hidden := _ROOM_KEYS & _keys(getattr(backend, "extra_body", {})):
+            yield Problem(
+                "extra_body",
+                f"a run under max_cost or max_tokens cannot let it set {', '.join(sorted(hidden))}; "
+                "use the backend's max_tokens",
+            )
+    provider = find("provider", backend.provider)
+    for name in OPTIONAL:
+        if getattr(backend, name) is not None and name not in provider.sends:
+            yield Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
+    yield from provider.problems(backend)
+    if backend.price is not None:
+        yield from _price_problems(backend.price)
+    elif limits.max_cost is not None:
+        yield Problem("price", _price_needed(backend))
+
+
+def _price_problems(price: Price) -> Iterator[Problem]:
     """Prices that are none for a million tokens: under them a cap would not bind."""
-    given = {} if price is None else {"prompt": price.prompt, "completion": price.completion}
-    return [
-        Problem(
-            f"{path}.{key}",
-            f"${dollars:g} for a million tokens is less than any model costs; is it meant for one token, or for "
-            "a thousand? Write it for a million (0 where answers cost nothing)",
-        )
-        for key, dollars in given.items()
-        if 0 < dollars < _LEAST_PRICE
-    ]
+    for key, dollars in (("prompt", price.prompt), ("completion", price.completion)):
+        if 0 < dollars < _LEAST_PRICE:
+            yield Problem(
+                f"price.{key}",
+                f"${dollars:g} for a million tokens is less than any model costs; is it meant for one token, or for "
+                "a thousand? Write it for a million (0 where answers cost nothing)",
+            )
 
 
 def _price_needed(backend: BackendConfig) -> str:

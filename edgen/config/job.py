@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
-from edgen.core.registry import find
+from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
 
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
@@ -216,6 +216,20 @@ def backend_name(job: Job, role: str) -> str:
 def protocol_of(job: Job) -> Any:
     """The protocol that the job names (`edgen.protocols.base.ConversationProtocol`)."""
     return find("protocol", job.protocol)
+
+
+def find_protocol(name: str) -> Any:
+    """The protocol of conversations that has the name; None where there is none that can be used."""
+    try:
+        protocol = find("protocol", name)
+    except PluginError:
+        return None
+    return protocol if hasattr(protocol, "Config") else None
+
+
+def conversation_protocols() -> list[str]:
+    """The names of the protocols that a job can use."""
+    return [name for name in names("protocol") if find_protocol(name) is not None]
 
 
 def settings_of(job: Job) -> Any:

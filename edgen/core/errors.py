@@ -23,6 +23,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 class EdgenError(Exception):
@@ -66,6 +67,11 @@ class FileError(InputError):
         self.summary = summary
         self.problems = tuple(problems)
         super().__init__(source, summary, self.problems)
+
+    @classmethod
+    def of(cls, source: str, problems: Sequence[Problem]) -> Self:
+        """An error about these problems, which its summary counts."""
+        return cls(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
 
     def __str__(self) -> str:
         lines = [f"{self.what} {self.source}: {self.summary}"]

@@ -94,8 +94,7 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
     problems: list[Problem] = []
     result = convert(value, type_, "$", problems)
     if problems:
-        count = len(problems)
-        raise error(source, f"{count} problem{'s' if count > 1 else ''}:", problems)
+        raise error.of(source, problems)
     return typing.cast("T", result)
 
 

@@ -176,7 +176,7 @@ def _built(values: Any, body: str, first: int, source: str) -> FrontMatter:
         (_line_of(key := p.path.removeprefix("$."), body, first), f"{key}: {p.message}") for p in problems
     ]
     worded = [Problem(f"line {line}", message) for line, message in sorted(found)]
-    raise TemplateError(source, f"{len(worded)} problem{'s' if len(worded) > 1 else ''}:", worded)
+    raise TemplateError.of(source, worded)
 
 
 def _line_of(key: str, body: str, first: int) -> int:
@@ -190,4 +190,4 @@ def _line_of(key: str, body: str, first: int) -> int:
 
 
 def _one(source: str, line: int, message: str) -> TemplateError:
-    return TemplateError(source, "1 problem:", (Problem(f"line {line}", message),))
+    return TemplateError.of(source, [Problem(f"line {line}", message)])

@@ -163,15 +163,14 @@ def load_prompt(
         tree = sandbox.parse(text, filename=source)
         found, used = check_template(tree, sandbox, available, fields)
         if found:
-            raise TemplateError(source, f"{len(found)} problem{'s' if len(found) > 1 else ''}:", found)
+            raise TemplateError.of(source, found)
         tree = count_work(tree)
         tree.set_environment(sandbox)
         code = sandbox.compile(tree, filename=source)
         template = jinja2.Template.from_code(sandbox, code, sandbox.globals)
     except jinja2.TemplateSyntaxError as error:
-        raise TemplateError(
-            source, "1 problem:", (Problem(f"line {error.lineno}", error.message or "syntax error"),)
-        ) from None
+        problem = Problem(f"line {error.lineno}", error.message or "syntax error")
+        raise TemplateError.of(source, [problem]) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         # Python's own compiler, handed what Jinja made of the template.
         what = "it is nested too deeply" if isinstance(error, RecursionError) else error

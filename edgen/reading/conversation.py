@@ -1,7 +1,7 @@
 """A raw reply to a conversation, or to the reason why it is none.
 
-`read` tries the strict forms first, then takes away what stands around the answer (thinking,
-fences, chatter), and reads JSON or lines. It never raises, and its work is linear in the length.
+`read` tries the strict forms first, then takes away what stands around the answer (thinking, fences, chatter), and
+reads JSON or lines. It never raises, and its work is linear in the length.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def read(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Conversation | Rejection:
-    """The conversation in a reply, or why there is none.
+    """The conversation in a reply, or why there is none. Never raises.
 
-    `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its
-    words when it refused outside the text; `roles` are those who may speak, `words` a job's own for them. Never raises.
+    `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its words when it refused
+    outside the text; `roles` are those who may speak, `words` a job's own words for them.
     """
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused

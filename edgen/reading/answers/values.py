@@ -1,9 +1,8 @@
 """A list of short texts, one on each line or as JSON, out of a model's reply.
 
-Taken are plain, numbered and bulleted lines, quoted or not, lines of a code fence, and a JSON list of texts (or
-an object that holds one). What stands around the list goes: thinking, headings, a line that announces it, a
-remark behind it. Where most lines have a number or a bullet, the others are remarks; one or two bare lines
-and nothing else are a remark too, not a list. Nothing raises, and work is linear in the reply's length.
+Plain, numbered and bulleted lines, quoted or not, lines of a code fence, and a JSON list of texts (or an object that
+holds one) are values. Thinking, headings, a line that announces the list and a remark behind it are not. Where most
+lines have a number or a bullet, the others are remarks; so are one or two bare lines alone. Never raises; linear.
 """
 
 from __future__ import annotations
@@ -28,12 +27,8 @@ _BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def read_values(text: str, *, cut: bool = False) -> list[str]:
-    """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was
-    cut off, so that its last line may be half of one.
-
-    A value is as the model wrote it but for its mark and quotation marks: it may still be too long, or hold
-    what a space's value may not.
-    """
+    """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was cut off,
+    so its last line may be half of one. A value may still be too long, or hold what a space's value may not."""
     text = drop_thinking(_BREAK.sub("\n", text), [])
     if is_assistants_refusal(text.strip()):
         return []

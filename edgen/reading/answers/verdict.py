@@ -1,14 +1,12 @@
 """What a judge that was asked to output 1 or 2 answered: 1, 2, or None.
 
-An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`,
-`{"answer": 2}`, `Response 2 is better.` One at the end counts, whatever is weighed before it; failing
-that one at the start, if nothing behind it takes it back. Two that differ are None. Only where there is
-no answer form, a sentence of prose may state the side (`prose`). A lesson that the reply continues, a
-list, a score and an answer that somebody in the lesson gives are none. In doubt it is None, never a
-guess: a verdict that was not given would be a wrong label, one that is not read is asked for again.
+An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`, `{"answer": 2}`,
+`Response 2 is better.` The one at the end counts, whatever is weighed before it; else the one at the start, if nothing
+behind it takes it back. Two that differ are None. Where there is no answer form, a sentence may state the side
+(`verdict_prose`). A lesson that goes on, a list, a score and an answer that somebody in the lesson gives are none. In
+doubt it is None: a misread verdict would be a wrong label, one that is not read is asked for again.
 
-Never raises. Of a long reply only whole lines at its start and its end are looked at, so the cost of
-any text is bounded.
+Never raises. Only whole lines at the start and the end of a long reply are looked at, which bounds the cost.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Which of two sides a sentence says is the better one, by a list of the ways in which it can be said.
 
-A sentence counts only if it is one of these from its start, or behind a clause that takes nothing back,
-and ends there or goes on with a reason: `Interaction 2 is better because …`, `I would choose the first
-one.` Better at one thing, for one kind of student, on the surface, perhaps, or in somebody else's
-eyes is no statement. Everything else is None, whatever a reader might make of it.
+A sentence counts if it is one of these from its start, or behind a clause that takes nothing back, and ends there or
+gives a reason: `Interaction 2 is better because …`, `I would choose the first one.` Better at one thing, for one kind
+of student, on the surface, perhaps, or in somebody else's eyes is no statement.
 
-Sentences come with one character for each side they mention (`marked`), so that the patterns are about
-sides and words and not about spelling. Every repetition in a pattern is bounded.
+Sentences come with one character for each side they mention (`mark_sides`), so that patterns are about sides and
+words and not about spelling. Every repetition in a pattern is bounded.
 """
 
 from __future__ import annotations
