@@ -41,8 +41,8 @@ MAX_COMPARED = 1000  # words compared in order, behind what both texts start wit
 def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | None:
     """The first secret that `text` holds word for word, unless one of the texts in `heard` has it too.
 
-    Case, white space, and the kind of quotation marks and dashes do not matter; words are whole. A
-    secret of one word, or of fewer than eight characters, is none: people say such a thing by chance.
+    Case, white space, and kinds of quotation marks and dashes do not matter; words are whole. A secret of one word, or
+    of fewer than eight characters, is none: people say such a thing by chance.
     """
     said: str | None = None
     for secret in secrets:
@@ -57,8 +57,7 @@ def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | 
 
 
 def fold(text: str) -> str:
-    """The text as secrets are looked for in it: case, white space, kinds of quotation marks and dashes do not
-    matter."""
+    """The text as secrets are looked for in it: in one case, with one kind of white space, quotation mark and dash."""
     return _SLASH.sub(r"\1", " ".join(text.translate(_FOLD).casefold().split()))
 
 
@@ -104,21 +103,16 @@ def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, without regard to case and to the kind of its apostrophes and dashes.
-
-    A number is one; so is each character of a script without spaces, and a sign that changes what a sum says.
-    """
+    """The words of a text in order, without regard to case and to the kind of apostrophes and dashes. A number is one;
+    so is each character of a script without spaces, and a sign that changes what a sum says."""
     if text.isascii():  # the quicker way to the same: of these only the backtick is folded
         return _ASCII_WORD.findall(text.replace("`", "'").lower())
     return _WORD.findall(text.translate(_FOLD).casefold())
 
 
 def _nearly(a: list[str], b: list[str]) -> bool:
-    """Whether two long texts hold mostly the same words in the same order, and the same numbers.
-
-    Only the first thousand words are compared in order behind those that both start with: enough for
-    any turn, and the cost stays bounded.
-    """
+    """Whether two long texts hold mostly the same words in the same order, and the same numbers. Behind what both start
+    with, a thousand words are compared: enough for any turn, at a bounded cost."""
     most = max(len(a), len(b))
     if min(len(a), len(b)) < MIN_LONG or (Counter(a) & Counter(b)).total() < SAME * most:
         return False
@@ -134,10 +128,8 @@ def _nearly(a: list[str], b: list[str]) -> bool:
 
 
 def _edits(a: list[str], b: list[str], most: int) -> int:
-    """How many words must be taken out or put in to make b of a; most + 1 if more than `most`.
-
-    The greedy algorithm of Myers (An O(ND) difference algorithm, Algorithmica 1, 1986).
-    """
+    """How many words must be taken out or put in to make b of a; most + 1 if more than `most`. The greedy algorithm of
+    Myers (An O(ND) difference algorithm, Algorithmica 1, 1986)."""
     reach = {1: 0}
     for edits in range(most + 1):
         for k in range(-edits, edits + 1, 2):

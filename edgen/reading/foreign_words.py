@@ -1,9 +1,8 @@
 """Replies in other words than the reader's own: `Lehrer:` and `Schüler:`, `老师：`, names that a job gives.
 
-What names a speaker, gives the probability or ends the conversation is put into the words that the reader knows; it
-then reads the reply as any other. A word counts only where a line begins with it as a label, and only if the reply
-names both sides by one language's words (perhaps together with `Teacher:` or `Student:`): so nobody's speech is
-split because it mentions a maestro. Linear in the text's length.
+What names a speaker, gives the probability or ends the conversation becomes the reader's own words. A word counts only
+where a line begins with it as a label, and only if the reply names both sides by one language's words (perhaps together
+with `Teacher:` or `Student:`): nobody's speech is split because it mentions a maestro. Linear.
 """
 
 from __future__ import annotations
@@ -124,8 +123,7 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
 
 
 def translate_conversation(turn: str, roles: RoleWords) -> str:
-    """What should be one turn, in the reader's words if it is a whole conversation: one that opens with a label and
-    names two roles in another language."""
+    """What should be one turn; if it is a whole conversation in another language, in the reader's words."""
     if "\n" not in turn and "{" not in turn:
         return turn
     translation = translate(turn, roles)
@@ -133,8 +131,7 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 
 
 def translate_probability(text: str, roles: RoleWords) -> str | None:
-    """The text with its last line that gives a probability in another language as the reader knows it; None if
-    there is no such line."""
+    """The text with its last line that gives a probability in the reader's words; None if there is no such line."""
     lower = text.lower()
     if not any(stem in lower for stem in _STEMS):
         return None
@@ -162,8 +159,7 @@ def translate_marker(turn: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Line ends as one kind where there is one only, no marks of direction around labels, and letters beyond ASCII
-    as themselves where JSON has them escaped."""
+    """The text with one kind of line end, no marks of direction around labels, and no escaped letters beyond ASCII."""
     if "\\u" in text and "{" in text:
         text = _ESCAPED.sub(_unescaped, text)
     if "\r" in text and "\n" not in text:
@@ -177,8 +173,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _translate_labels(text: str, roles: RoleWords, languages: Iterable[str]) -> str | None:
-    """The text with the labels of one language as the roles' names: of the one that has most of them.
-    None where none of the languages names a role, or fewer than two roles are named."""
+    """The text with the labels of the language that has most of them as the roles' names; None where none of the
+    languages names a role, or fewer than two roles are named."""
     lower = text.lower()
     if not any(form in lower for form in _foreign(roles)):
         return None
@@ -211,8 +207,7 @@ def _renamed(match: re.Match[str], words: Mapping[str, _Word], languages: tuple[
 
 @cache
 def _table(roles: RoleWords) -> tuple[re.Pattern[str], dict[str, _Word]]:
-    """The pattern of a label, and whom each word names: a job's own words before a language's, those before the
-    reader's."""
+    """The pattern of a label, and whom each word names: a job's words before a language's, then the reader's own."""
     known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
     foreign: list[tuple[str, str, Iterable[str]]] = [(_OWN, role, words) for role, words in roles.own]
     for language, by_role in roles.languages.items():

@@ -1,7 +1,6 @@
 """The names of what the reader mends: the vocabulary of `Conversation.repairs`.
 
-The layout of the published prompt and plain JSON need no repair, and neither does an end marker in
-square brackets, whatever its case and whether it closes a turn or is one.
+The published layout and plain JSON need no repair, nor does an end marker in square brackets in any case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What other languages call a teacher and a student, where a line begins with it.
 
-A table of data: a language's words for the teacher, then its words for the student, men's and women's forms alike.
-Whoever adds a word should think of lines that begin with it and name nobody: one that stands for a thing, a subject
-or an order as well would split a turn. `Maître`, `docente` and `élève` stand for people alone.
+A language's words for the teacher, then for the student, men's and women's forms alike. A word that also stands for a
+thing, a subject or an order would split a turn: `Maître`, `docente` and `élève` stand for people alone.
 """
 
 from __future__ import annotations

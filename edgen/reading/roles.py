@@ -83,9 +83,10 @@ class RoleWords:
 class RolePattern:
     """A regular expression that names roles.
 
-    In its source ROLE stands for the roles' names in lower case, NAME for the names as they are, UPPER for them in capitals, ALIAS for the
-    aliases, CALLED for those of more than a letter, SPELT for every spelling of names and aliases, FOREIGN for a
-    group `foreign_0`, `foreign_1` … of other languages' words for each role, OWN for the role that is asked for.
+    In its source ROLE stands for the roles' names in lower case, NAME for the names as they are, UPPER for them in
+    capitals, ALIAS for the aliases, CALLED for those of more than a letter, SPELT for every spelling of names and
+    aliases, FOREIGN for a group `foreign_0`, `foreign_1` … of other languages' words for each role, OWN for the role
+    asked for.
     """
 
     def __init__(self, source: str, flags: int = 0) -> None:

@@ -27,8 +27,8 @@ _BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def read_values(text: str, *, cut: bool = False) -> list[str]:
-    """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was cut off,
-    so its last line may be half of one. A value may still be too long, or hold what a space's value may not."""
+    """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was cut off, so
+    its last line may be half of one. A value may still be too long, or hold what a space's value may not."""
     text = drop_thinking(_BREAK.sub("\n", text), [])
     if is_assistants_refusal(text.strip()):
         return []

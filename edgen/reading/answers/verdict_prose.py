@@ -4,8 +4,8 @@ A sentence counts if it is one of these from its start, or behind a clause that 
 gives a reason: `Interaction 2 is better because …`, `I would choose the first one.` Better at one thing, for one kind
 of student, on the surface, perhaps, or in somebody else's eyes is no statement.
 
-Sentences come with one character for each side they mention (`mark_sides`), so that patterns are about sides and
-words and not about spelling. Every repetition in a pattern is bounded.
+Sentences come with one character for each side they mention (`mark_sides`), so that patterns are about sides and words
+and not about spelling. Every repetition in a pattern is bounded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Turns out of lines: everything that is neither the published layout to the letter nor JSON.
+"""Turns out of lines: everything that is neither in a strict form nor JSON.
 
-`spoken_lines` splits a text at the lines that start a turn, ends each turn where the layout says so,
-and keeps what stands around the turns apart. Linear in the text's length.
+`find_in_lines` splits a text at the lines that start a turn, ends each turn where the layout says so, and keeps what
+stands around the turns apart. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ MAX_CONVERSATIONS = 100
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
-    """The conversation in a text: the first in which two roles speak, one under a heading before others.
-
-    None if no line starts a turn.
-    """
+    """The conversation in a text: the first in which two roles speak, one under a heading before others; None if no
+    line starts a turn."""
     starts = find_role_lines(text, roles)
     inline = len(starts) < 2 and _INLINE.of(roles).search(text) is not None
     if inline:
@@ -121,8 +119,7 @@ def _block(text: str, lines: list[RoleLine], begin: int, end: int, roles: RoleWo
 
 
 def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
-    """The probability, an end marker and chatter behind the last turn; `late` is what follows at a role
-    line of its own although the conversation was over."""
+    """Read what stands behind the last turn; `late` are the role lines behind the conversation's end."""
     if surroundings.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = surroundings.split_probabilities(tail)
@@ -221,10 +218,7 @@ class _Reader:
         return stop, False
 
     def _stop(self, body: str, last: bool) -> int:
-        """Where the first line stands that cannot belong to the turn.
-
-        Lines inside a code block belong to it, unless the block is never closed.
-        """
+        """Where the first line stands that cannot belong to the turn; lines inside a closed code block can."""
         line_end = body.find("\n")
         said = body.rstrip()
         if line_end < 0 or line_end >= len(said):
@@ -264,8 +258,7 @@ class _Reader:
 
 
 def _attached(said: str, behind: str) -> bool:
-    """Whether an end marker stands at the end of words that it closes, so that they are spoken whatever
-    they look like, and not on a line of its own or behind the probability."""
+    """Whether an end marker closes words on its line that are spoken, not the line that gives the probability."""
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False
@@ -283,8 +276,8 @@ def _closed(said: str, behind: str, openers: Collection[str]) -> str:
 
 
 def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Where the first line at or behind `stop` ends that closes what was opened before `start`; -1 if
-    none does. A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing."""
+    """Where the first line at or behind `stop` ends that closes what was opened before `start`; -1 if none does. A line
+    with quotation marks in pairs (`Probability: "0.2",`) closes nothing."""
     odd = sum(body.count(c, start, stop) for c in closers) % 2
     at = stop
     while at < len(body):

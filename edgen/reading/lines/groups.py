@@ -1,7 +1,7 @@
 """Which role lines make up one conversation: those under one heading, up to its end.
 
-Role lines also stand where nobody speaks: inside a quoted turn, in an explanation behind the
-probability, in a second conversation. Linear in the text's length.
+Role lines also stand where nobody speaks: inside a quoted turn, in an explanation behind the probability, in a second
+conversation. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ def _next_line(text: str, at: int) -> int:
 
 
 def _inside_quotes(text: str, starts: list[RoleLine], number: int, at: int) -> bool:
-    """Whether `at`, which stands before the role line of this number, is inside a quoted turn: its
-    quotation marks are open there, and closed before the next quoted turn."""
+    """Whether `at`, before the role line of this number, is inside a turn's quotation marks, which close behind it."""
     if not _is_quoted_open(text, starts[number - 1].text, at):
         return False
     quoted = (line.start for line in starts[number:] if _is_quoted(text, line.text))
@@ -71,10 +70,10 @@ def has_heading(text: str, group: Group) -> bool:
 
 
 def cut_at_end(text: str, lines: list[RoleLine], end: int) -> tuple[list[RoleLine], int]:
-    """The role lines of the conversation alone, and where the text behind its last turn's part starts.
+    """The role lines of the conversation alone, and where the text behind its last turn starts.
 
-    It is over with the turn that holds the end marker, and with the probability that both sides
-    spoke before and that an explanation follows: role lines behind these only speak about it.
+    It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an explanation
+    follows: later role lines only speak about it.
     """
     bounds = [*(line.start for line in lines[1:]), end]
     given = _explained(text, lines, end)
@@ -86,11 +85,10 @@ def cut_at_end(text: str, lines: list[RoleLine], end: int) -> tuple[list[RoleLin
 
 
 def _explained(text: str, lines: list[RoleLine], end: int) -> int:
-    """Where a line gives the probability between two role lines, an explanation behind it; `end` if none
-    does.
+    """Where a line gives the probability between two role lines, an explanation behind it; `end` if none does.
 
-    Mere prose behind it may also be a lesson about probability: it counts only if neither another
-    probability nor an end marker comes later, and no more turns follow than stand before.
+    Mere prose behind it may be a lesson about probability: it counts only if neither another probability nor an end
+    marker comes later, and no more turns follow than stand before.
     """
     both = next((i for i, line in enumerate(lines) if line.role != lines[0].role), len(lines))
     start = lines[both].text if both + 1 < len(lines) else end
@@ -114,11 +112,8 @@ def _explained(text: str, lines: list[RoleLine], end: int) -> int:
 
 
 def drop_nested(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
-    """Without role lines that stand inside a turn's open quotation marks.
-
-    A turn is open if it starts with a quotation mark that its own lines do not close; role lines
-    without quotation marks belong to it if one of them closes it before the next quoted turn.
-    """
+    """Without role lines inside a turn's open quotation marks: those without quotation marks that follow a quoted turn,
+    up to the one that closes it, if that comes before the next quoted turn."""
     bounds = [*(line.start for line in lines[1:]), end]
     quoted = [_is_quoted(text, line.text, bound) for line, bound in zip(lines, bounds, strict=True)]
     kept: list[RoleLine] = []

@@ -86,10 +86,8 @@ def count_speakers(lines: Iterable[RoleLine]) -> int:
 
 
 def _without_odd_forms(lines: list[RoleLine]) -> list[RoleLine]:
-    """Without `Students: 20`, `Student A: 3/4` and `Teacher, one thing:` inside a turn.
-
-    Such forms count only if they start lines in more than one turn, or if the role has no plain form.
-    """
+    """Without `Students: 20`, `Student A: 3/4` and `Teacher, one thing:` inside a turn: such forms count only if they
+    start lines in more than one turn, or if the role has no plain form."""
     if not any(line.form for line in lines):
         return lines
     plain_roles = {line.role for line in lines if not line.form}
@@ -106,8 +104,8 @@ def _without_odd_forms(lines: list[RoleLine]) -> list[RoleLine]:
 
 
 def _form(added: str, note: str | None) -> str:
-    """How a role is written if not as the bare word, one with a number or one with a note in brackets. `added`
-    is what stands behind the word."""
+    """How a role is written, "" if as the bare word, perhaps with a number or a note. `added` stands behind the
+    word."""
     if note is not None and note.lstrip()[:1] in (",", "/"):
         return "comma"
     if added and not added.strip(" #").isdigit():
@@ -116,8 +114,7 @@ def _form(added: str, note: str | None) -> str:
 
 
 def _without_examples(lines: list[RoleLine]) -> list[RoleLine]:
-    """Without numbered lines where most lines have no number, and without objects (`{"student": `) in the
-    same way: these stand inside a turn."""
+    """Without numbered lines and objects (`{"student": `) where most lines are neither: these stand inside a turn."""
     plain_lines = [line for line in lines if not any(c.isdigit() or c == "{" for c in line.prefix)]
     few = len(lines) - len(plain_lines) < len(plain_lines)
     return plain_lines if few and count_speakers(plain_lines) > 1 else lines
@@ -142,10 +139,8 @@ def _with_roles(text: str, roles: RoleWords) -> tuple[list[RoleLine], dict[str, 
 
 
 def _with_names(text: str, found: list[RoleLine], names: dict[str, str]) -> list[RoleLine]:
-    """The lines that start a turn, those under somebody's name among them.
-
-    Where two lines only say who is who (`Teacher: Ms. R`), they are no turns themselves.
-    """
+    """The lines that start a turn, those under somebody's name among them. Where two lines only say who is who
+    (`Teacher: Ms. R`), they are no turns themselves."""
     named: list[RoleLine] = []
     for match in islice(_NAMED.finditer(text), MAX_LINES):
         role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())

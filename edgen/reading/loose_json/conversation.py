@@ -36,8 +36,7 @@ _ENDED = ("ended_by", "endedby")
 
 @dataclass(slots=True)
 class JsonConversation:
-    """What a reply holds before it is cleaned: `entries` in their order, the probabilities given, and
-    `texts` that may hold a conversation in lines."""
+    """What a reply holds before it is cleaned. `texts` may hold a conversation in lines."""
 
     entries: list[tuple[str, str]] = field(default_factory=list)
     probabilities: list[Any] = field(default_factory=list)
@@ -56,11 +55,8 @@ _OBJECT, _LISTED, _TITLED, _COMPLETE = range(4)
 
 
 def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
-    """The conversation in some JSON values; no entries if none.
-
-    Of several, the first in an object that gives its probability is taken, then one under a key that
-    says so, then a list before an object, then the longer.
-    """
+    """The conversation in some JSON values; no entries if none. Of several, the first in an object that gives its
+    probability is taken, then one under a key that says so, then a list before an object, then the longer."""
     result = JsonConversation()
     best: list[tuple[str, str]] = _turns_of(values, roles)
     most = (_LISTED, _named(best))
@@ -151,8 +147,7 @@ def _turns_of(value: Any, roles: RoleWords) -> list[tuple[str, str]]:
 
 
 def _turn(item: Any, roles: RoleWords) -> list[tuple[str, str]]:
-    """The turns that one element of a list holds: mostly one, one without a name if it is a bare text,
-    none if it is something else."""
+    """The turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
     if isinstance(item, str):
         match = _STRING.match(item)
         if match is None:

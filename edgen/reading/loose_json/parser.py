@@ -1,7 +1,7 @@
 """JSON as models write it: a strict parser first, and one that mends what the strict one refuses.
 
-Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in
-the text's length, however deep it is nested.
+Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in the text's length,
+however deep it is nested.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class _Frame:
 
 
 def _mend(text: str, at: int) -> tuple[Any, int, bool]:
-    """The value that starts at `at` with a bracket, and where it ends: at the end of the text if
-    it is never closed; and whether the text ends inside a string of it."""
+    """The value whose bracket stands at `at`; where it ends, if never closed at the end of the text; and whether the
+    text ends inside a string of it."""
     cut = False
     stack: list[_Frame] = []
     done: Any = []
@@ -180,11 +180,8 @@ def _word(word: str) -> Any:
 
 
 def _string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
-    """The string that starts at `start`, and where what follows it begins.
-
-    A quotation mark closes it only if what follows looks like JSON, so that one inside a sentence
-    needs no backslash.
-    """
+    """The string that starts at `start`, and where what follows it begins. A quotation mark closes it only if what
+    follows looks like JSON, so that one inside a sentence needs no backslash."""
     close = _CLOSING[quote]
     if quote == '"""':
         end = text.find(close, start)

@@ -1,17 +1,16 @@
 """What a model says as itself and not as the side that it plays: refusals, announcements, notes.
 
-A student may say "I can't do this, I don't understand", and a teacher may give up or write a note on
-the lesson. Only what no student or teacher says is taken: words about being an AI, about guidelines, about a
-request, about the reply itself or about whose turn it is. Linear in the text's length.
+A student may say "I can't do this", and a teacher may give up or write a note on the lesson. Only what neither says is
+taken: words about being an AI, guidelines, a request, the reply itself or whose turn it is. Linear.
 """
 
 from __future__ import annotations
 
 import re
 
-from edgen.reading.one_turn.quotations import find_quotations
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.quotes import find_quotations
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
 _DECLINES = re.compile(

@@ -66,10 +66,8 @@ class JsonTurn(msgspec.Struct, frozen=True):
 
 
 def read_json_turn(text: str, own: str, roles: RoleWords) -> JsonTurn | None:
-    """The turn that a reply holds as JSON; None if it is no JSON or does not hold a turn.
-
-    Raises UnreadableError if it holds the other side's words, several turns, or breaks off.
-    """
+    """The turn that a reply holds as JSON; None if it is no JSON or does not hold a turn. Raises UnreadableError if it
+    holds the other side's words, several turns, or breaks off."""
     if not text.startswith(("{", "[")) and (":" not in text or not _EMBEDDED.of(roles).search(text)):
         return None
     marked = find_marker(text)

@@ -1,9 +1,9 @@
 """Labels in one turn of self-play: the lines that name a speaker, told from lines that only mention one.
 
-A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners (a role in
-another language, `You:`, people's names) count where both sides speak so. A role is no label inside a quotation, in
-a table, in an object of JSON, in a list of words, as the one who is spoken to (`Teacher, one thing: …`), and as the
-rest of a sentence that was broken into lines. Linear in the text's length.
+A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners (a role in another
+language, `You:`, people's names) count where both sides speak so. A role is no label inside a quotation, a table, a
+JSON object, a list of words, where it is spoken to (`Teacher, one thing: …`), or where a sentence was broken into
+lines. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from itertools import islice, pairwise
 from msgspec.structs import replace
 
 from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
-from edgen.reading.one_turn.quotations import find_quotations
 from edgen.reading.roles import RolePattern, RoleWords
-from edgen.reading.text.quotes import is_silent
+from edgen.reading.text.quotes import find_quotations, is_silent
 
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
@@ -333,8 +332,7 @@ class _Page:
 
 
 def _speaks(said: str, *, to_end: bool = False) -> bool:
-    """Whether a text begins as one begins to speak: a sentence, or a word such as `ok`. `to_end`: a
-    sentence must end as one."""
+    """Whether a text begins with a sentence or a word such as `ok`. `to_end`: the sentence must end as one."""
     match = _SENTENCE.match(said)
     if match is None:
         return False

@@ -18,14 +18,13 @@ from edgen.reading.lines.role_lines import unadorned
 from edgen.reading.one_turn.assistant_words import drop_notes, drop_preamble, is_assistants_refusal
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
-from edgen.reading.one_turn.quotations import strip_turn_debris, unquote
 from edgen.reading.refusals import find_service_refusal
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker, find_short_marker
-from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, trim
+from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, strip_turn_debris, trim, unquote
 from edgen.reading.text.thinking import drop_thinking
 
 _LABELLED_THOUGHT = re.compile(

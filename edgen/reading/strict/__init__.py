@@ -1,8 +1,7 @@
 """The strict forms: layouts that most replies keep to the letter, each read in one pass.
 
-A form answers only with a conversation, and only where the general reader (`reading.read_any`) would say exactly
-the same; at the slightest doubt it is None. What may stand around a form (a block of thinking, a code fence) is
-taken off here, where it is as plain as can be.
+A form answers only with a conversation, and only where the general reader (`conversation.read_any`) would say exactly
+the same; at the slightest doubt it is None. A plain block of thinking and a plain code fence are taken off here.
 """
 
 from __future__ import annotations

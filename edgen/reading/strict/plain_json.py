@@ -21,8 +21,8 @@ class PlainTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlainJson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """JSON in the plain layout. `verbatim` says that the texts are to be taken as they stand, dots and
-    odd quotation marks included, and that `ended_by` holds what an end marker would say."""
+    """JSON in the plain layout. `verbatim`: the texts are taken as they stand, and `ended_by` holds what an end marker
+    would say."""
 
     conversation: tuple[PlainTurn, ...]
     probability: float | str | None = None
@@ -36,11 +36,8 @@ _HIDDEN = re.compile(r"\\u00[0-7]")
 
 
 def read_plain_json(text: str, roles: RoleWords, *, alone: bool = True) -> Conversation | None:
-    """The conversation of a reply in exact JSON; None if it departs from it anywhere.
-
-    What `dump` wrote is taken as it stands where it is `alone`; anything else reads as the general reader
-    reads it.
-    """
+    """The conversation of a reply in exact JSON; None if it departs from it anywhere. What `dump` wrote is taken as it
+    stands where it is `alone`."""
     try:
         value = _PLAIN.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -65,11 +62,8 @@ def read_plain_json(text: str, roles: RoleWords, *, alone: bool = True) -> Conve
 
 
 def _unambiguous(text: str, value: PlainJson) -> bool:
-    """Whether no key is given twice.
-
-    Of two equal keys the decoder takes the last, the general reader may take the first. A quotation mark inside
-    a string has a backslash before it, so `"text"` is a key, or a string of its own.
-    """
+    """Whether no key is given twice: of two equal keys the decoder takes the last, the general reader may take the
+    first. A quotation mark inside a string has a backslash before it, so `"text"` is a key, or a string of its own."""
     turns = len(value.conversation)
     raw = text.encode()  # bytes are searched faster
     return (

@@ -3,12 +3,11 @@
     Teacher: …                 **Teacher:** "…"             1. Teacher: …
     Student: …                 **Student:** "…"             2. Student: …
 
-The manner is that of the first line: a number or a bullet before the role, a bold role, quotation marks around
-what is said. A heading or one line of preamble may stand above, blank lines between, a probability below.
+The first line sets the manner: a number or a bullet before the role, a bold role, quotation marks around what is said.
+A heading or one line of preamble may stand above, blank lines between, a probability below.
 
-`read_turn_per_line` answers only where the general reader would name no repair but the layout (and the preamble, and other
-words for the roles). Every line is a turn of its own, nothing in it could belong to the layout, and only the
-last turn holds an end marker.
+The form answers only where the general reader would name no repair but the layout, the preamble and other words for the
+roles: nothing in a turn could belong to the layout, and only the last holds an end marker.
 """
 
 from __future__ import annotations

@@ -61,11 +61,8 @@ def mentions_probability(text: str) -> bool:
 
 
 def value_of_line(line: str) -> str | None:
-    """The value of a line that speaks of the student's probability, "" if it gives none; None if the
-    line is about something else.
-
-    What it says of the contrary (`did not understand`) is no value.
-    """
+    """The value of a line that speaks of the student's probability, "" if it gives none or speaks of the contrary (`did
+    not understand`); None if the line is about something else."""
     if len(line) > 600 or not _LIKELY.search(line):
         return None
     line = _SCALE.sub("", line)

@@ -1,9 +1,8 @@
 """Reasoning blocks that should not have been sent, taken out of a reply.
 
-A block counts if its tag starts a line. One that is never closed runs to the end of the reply if its
-tag has angle brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading.
-One whose opening tag is missing starts at the beginning, as some chat templates have it.
-Tags within a reply that is JSON as a whole belong to its texts.
+A block counts if its tag starts a line. One that is never closed runs to the end if its tag has angle brackets and
+stands before the first line that a role speaks: `[Plan]` alone is a heading. One without an opening tag starts at the
+beginning, as some chat templates have it. Tags within a reply that is JSON as a whole belong to its texts.
 """
 
 from __future__ import annotations
