@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from edgen.core.extras import DISTRIBUTION
+from edgen.core.version import DISTRIBUTION
 from tests import ROOT
 
 

@@ -1,8 +1,8 @@
 """A job file to a typed Job: unknown keys refused, every problem named with its path.
 
-Keys (API keys, that is) are named by environment variable and never stored. A backend that asks a provider's own
-host has the list's price, unless the job gives it one. What shapes answers and
-what does not is kept apart by `shaping`, so that limits, shards and logging may change on a resume.
+Keys (API keys, that is) are named by environment variable and never stored. A backend that asks a provider's own host
+has the list's price, unless the job gives it one. What shapes answers and what does not is kept apart by `shaping`, so
+that limits, shards and logging may change on a resume.
 """
 
 from __future__ import annotations
@@ -52,10 +52,8 @@ _KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_sett
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
-    """The job in the file at `path`, with `key.path=value` overrides applied on top.
-
-    Raises JobError with every problem found, UsageError for an override that is no assignment.
-    """
+    """The job in the file at `path`, with `key.path=value` overrides applied on top. Raises JobError with every problem
+    found, UsageError for an override that is no assignment."""
     source = str(path)
     if not path.exists():
         raise JobError(source, f"there is no such file.{_instead_of(path)}")
@@ -183,11 +181,8 @@ def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
 
 
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:
-    """The job of each arm, by name: the job itself with the arm's keys laid over it. Without `arms:`, the job
-    itself is the only one, "".
-
-    Raises JobError as `load_job` does.
-    """
+    """The job of each arm, by name: the job itself with the arm's keys laid over it. Without `arms:`, the job itself is
+    the only one, "". Raises JobError as `load_job` does."""
     if not job.arms:
         return {"": job}
     plain = msgspec.json.decode(msgspec.json.encode(resolved_values(job)))
@@ -236,8 +231,7 @@ def _unknown(key: str) -> str:
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """What an arm has from the job: without what goes with the job's protocol alone, where the arm has
-    another."""
+    """What an arm has from the job: without what goes with the job's protocol alone, where the arm has another."""
     if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
         return plain
     return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}

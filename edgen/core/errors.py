@@ -54,10 +54,8 @@ class Problem:
 
 
 class FileError(InputError):
-    """A file that cannot be used, with every problem found in it.
-
-    `source` names the file as the user named it; `problems` is empty when one sentence says it all.
-    """
+    """A file that cannot be used, with every problem found in it. `source` names the file as the user named it;
+    `problems` is empty when one sentence says it all."""
 
     what = "file"
     most_shown = 100  # problems; a file made by a program can have one on every line
@@ -197,9 +195,9 @@ def most_attempts(kind: FailureKind, attempts: int) -> int:
 class CallError(Exception):
     """One attempt at one call went wrong.
 
-    `kind` says what, `status` the HTTP status if there was one, `retry_after` the seconds the
-    server asked to wait (None: it did not say). `message` is the server's own, shortened, without
-    any key. `unsent`: the request surely never reached the service, so that it can cost nothing.
+    `kind` says what, `status` the HTTP status if there was one, `retry_after` the seconds the server asked to wait
+    (None: it did not say). `message` is the server's own, shortened, without any key. `unsent`: the request surely
+    never reached the service, so that it can cost nothing.
     """
 
     def __init__(

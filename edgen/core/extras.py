@@ -1,8 +1,8 @@
 """How to install an extra of edgen, as a command that works for the Python that runs now.
 
-The distribution is called `edgen-dialogues`, because `edgen` on the package index is another project's. No command
-here names either: from a checkout the checkout is installed, and beside a wheel the packages that the extra stands
-for. So nothing of a stranger's can be installed by following a hint.
+The distribution is called `edgen-dialogues`, because `edgen` on the package index is another project's. No command here
+names either: from a checkout the checkout is installed, and beside a wheel the packages that the extra stands for. So
+nothing of a stranger's can be installed by following a hint.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgen.core.errors import UsageError
+from edgen.core.version import DISTRIBUTION
 
-DISTRIBUTION = "edgen-dialogues"
 # What is imported of an extra that whole packages of edgen rest on.
 _MODULES = {"analysis": ("matplotlib", "nltk", "numpy", "rensa")}
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """How edgen is installed. `checkout` is None where it came from a wheel; `has_pip`: whether `python` has pip,
-    which environments made by uv lack; `requirements` are the wheel's, as its metadata has them."""
+    """How edgen is installed. `checkout` is None where it came from a wheel; `has_pip`: whether `python` has pip, which
+    environments made by uv lack; `requirements` are the wheel's, as its metadata has them."""
 
     python: str
     checkout: Path | None

@@ -1,8 +1,8 @@
 """Files that are written whole or not at all, locks, and reads that follow no link.
 
 A new file is made beside its place, under a name that nobody can guess and that nothing has yet, and is renamed when
-all of it is on the disk. So a link, a pipe or a device that somebody put there is never written through, and an
-earlier file stands until the new one is whole. A kill leaves a file whose name `target_name` knows.
+all of it is on the disk. So a link, a pipe or a device that somebody put there is never written through, and an earlier
+file stands until the new one is whole. A kill leaves a file whose name `target_name` knows.
 
 What goes wrong is an OSError that names the file meant, never its temporary name.
 """
@@ -18,7 +18,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from edgen.core.errors import RunError, StoppedError
 
@@ -95,13 +95,14 @@ class Part:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """What the body writes is at `path` when it ends; if it raises, nothing is changed. `sync`: on the disk, too."""
+def replacing(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[BinaryIO]:
+    """What the body writes is at `path` when it ends; if it raises, nothing is changed. `sync`: on the disk, too.
+    `new`: only where nothing is; raises FileExistsError."""
     part = Part(path)
     try:
         yield part.file
         part.close(sync=sync)
-        part.publish()
+        part.publish_new() if new else part.publish()
         if sync:
             sync_folder(path.parent)
     finally:
@@ -116,14 +117,8 @@ def write_whole(path: Path, data: str | bytes, *, sync: bool = True) -> None:
 
 def write_new(path: Path, data: str | bytes) -> None:
     """Have `data` at `path`, where nothing is. Raises FileExistsError."""
-    part = Part(path)
-    try:
-        part.write(data.encode() if isinstance(data, str) else data)
-        part.close()
-        part.publish_new()
-    finally:
-        part.discard()
-    sync_folder(path.parent)
+    with replacing(path, new=True) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> int:
@@ -172,28 +167,28 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_lock(path: Path, *, make: bool = True) -> BinaryIO:
-    """A file to lock and to leave a name in, made if it is not there and `make`. Raises OSError for anything that is
-    no regular file, and for one that has other names, whose content would be lost."""
+    """A file to lock and to leave a name in, made if it is not there and `make`. Raises OSError for anything that is no
+    regular file, and for one that has other names, whose content would be lost."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND if make else os.O_RDONLY
-    with _naming(path):
-        file = open(os.open(path, flags | _AS_IT_IS, 0o666), "a+b" if make else "rb")  # noqa: PTH123, SIM115
-        try:
-            found = os.fstat(file.fileno())
-            _require_regular(found)
-            if make and found.st_nlink > 1:
-                raise OSError(errno.EMLINK, "it is a hard link: the file has another name, too")
-        except BaseException:
-            file.close()
-            raise
+    file: BinaryIO = _open(path, flags, "a+b" if make else "rb", alone=make)
     return file
 
 
 def open_regular(path: Path) -> BufferedReader:
     """A file to read. Raises OSError for a link and for anything else that is no regular file; waits for nothing."""
+    file: BufferedReader = _open(path, os.O_RDONLY, "rb")
+    return file
+
+
+def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
+    """A regular file as it stands there; `alone`: one without another name."""
     with _naming(path):
-        file = open(os.open(path, os.O_RDONLY | _AS_IT_IS), "rb")  # noqa: PTH123, SIM115 - by number
+        file = open(os.open(path, flags | _AS_IT_IS, 0o666), mode)  # noqa: PTH123, SIM115 - by number
         try:
-            _require_regular(os.fstat(file.fileno()))
+            found = os.fstat(file.fileno())
+            _require_regular(found)
+            if alone and found.st_nlink > 1:
+                raise OSError(errno.EMLINK, "it is a hard link: the file has another name, too")
         except BaseException:
             file.close()
             raise
@@ -209,12 +204,20 @@ def read_regular(path: Path, limit: int) -> bytes:
     return data
 
 
+_LINK = (
+    "a link, and what edgen keeps is none: a link could lead anywhere",
+    "Put what it leads to in its place, or remove it.",
+)
+_DEVICE = ("a pipe, a device or a socket, and what edgen keeps is files", "Remove it.")
+
+
 def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
-    """Raise RunError if anything in `folder`, at any depth, is no regular file and no folder; `names`: look at
-    these names in it alone. The folder's own path may be a link: it is the one that a person gave."""
+    """Raise RunError if anything in `folder`, at any depth, is no regular file and no folder; `names`: look at these
+    names in it alone. The folder's own path may be a link: it is the one that a person gave."""
     for entry in _walk(folder, names):
         if not (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)):
-            raise RunError(_refused(Path(entry.path), is_link=entry.is_symlink()))
+            what, hint = _LINK if entry.is_symlink() else _DEVICE
+            raise RunError(f"{entry.path}: this is {what}. Nothing was read or changed. {hint}")
 
 
 def sweep(folder: Path, names: Collection[str]) -> None:
@@ -226,8 +229,8 @@ def sweep(folder: Path, names: Collection[str]) -> None:
 
 
 def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[str]]:
-    """All that is in a folder, at any depth; links are not followed. `names`: below these names in it alone, and
-    the temporary names that are for them."""
+    """All that is in a folder, at any depth; links are not followed. `names`: below these names in it alone, and the
+    temporary names that are for them."""
     waiting = [folder]
     while waiting:
         place = waiting.pop()
@@ -244,18 +247,6 @@ def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[s
             yield entry
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))
-
-
-def _refused(path: Path, *, is_link: bool) -> str:
-    if is_link:
-        return (
-            f"{path}: this is a link, and what edgen keeps is none: a link could lead anywhere. "
-            "Nothing was read or changed. Put what it leads to in its place, or remove it."
-        )
-    return (
-        f"{path}: this is a pipe, a device or a socket, and what edgen keeps is files. "
-        "Nothing was read or changed. Remove it."
-    )
 
 
 def _require_regular(found: os.stat_result) -> None:

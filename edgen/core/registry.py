@@ -1,8 +1,8 @@
 """What can be added to edgen from outside: five kinds of objects, found by the entry points of installed packages.
 
 An entry point `name = module:object` in a kind's group names an object whose `name` is the same. edgen's own objects
-are registered in the same way. Metadata is read when something is asked for, and an object is loaded when it is
-asked for by its name, so a package that cannot be loaded stops nobody who does not use it.
+are registered in the same way. Metadata is read when something is asked for, and an object is loaded when it is asked
+for by its name, so a package that cannot be loaded stops nobody who does not use it.
 
 The metadata is read here, and not by importlib.metadata, which takes 50 ms of every start.
 """
@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.version import __version__
+from edgen.core.version import DISTRIBUTION, __version__
 from edgen.core.yaml_values import nearest
 
 Kind = Literal["provider", "protocol", "family", "format", "measure"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-DISTRIBUTION = "edgen-dialogues"
 GROUPS: dict[str, Kind] = {
     "edgen.providers": "provider",
     "edgen.protocols": "protocol",

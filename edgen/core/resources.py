@@ -33,10 +33,8 @@ def shipped(name: Folder) -> list[str]:
 
 
 def find(name: Folder, reference: str, base: Path | None = None) -> Path:
-    """The file that `reference` means: shipped if it is a bare name, else relative to `base`.
-
-    A reference is a path if it has a separator or the folder's suffix. The file need not exist.
-    """
+    """The file that `reference` means: shipped if it is a bare name, else relative to `base`. A reference is a path if
+    it has a separator or the folder's suffix. The file need not exist."""
     suffix = _SUFFIX[name]
     if "/" in reference or "\\" in reference or reference.endswith(suffix):
         path = Path(reference)

@@ -15,12 +15,12 @@ _KEPT = frozenset("\n\t")
 def escape_invisible(text: str) -> str:
     """`text` with what a page or a picture cannot hold, or what would make a line lie, written out.
 
-    Control characters, lone surrogates and marks of direction become `\\x1b` or `\\u202e`; line feeds and tabs
-    stay. The result is legal in HTML and in XML.
+    Control characters, lone surrogates and marks of direction become `\\x1b` or `\\u202e`; line feeds and tabs stay.
+    The result is legal in HTML and in XML.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape(char) if _is_hidden(char) else char for char in text)
+    return "".join(escape_character(char) if _is_hidden(char) else char for char in text)
 
 
 def _is_hidden(char: str) -> bool:
@@ -29,7 +29,8 @@ def _is_hidden(char: str) -> bool:
     return char in _BIDI or unicodedata.category(char) in ("Cc", "Cs", "Cn") or char in "\u2028\u2029"
 
 
-def _escape(char: str) -> str:
+def escape_character(char: str) -> str:
+    """A character by its code: `\\x1b`, `\\u202e`."""
     code = ord(char)
     if code < 0x100:
         return f"\\x{code:02x}"

@@ -1,7 +1,7 @@
 """The values that pass between edgen's parts: frozen, free of I/O, the same words everywhere.
 
-A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a
-Conversation or a Rejection; the engine stores that as an Outcome.
+A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a Rejection;
+the engine stores that as an Outcome.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ END_MARKER = "[end of conversation]"
 class Scenario(msgspec.Struct, frozen=True):
     """One draw from a space: the value of each dimension, in the space's order. `index` counts from 0.
 
-    `fields` is what entries say of themselves besides their value, by dimension; a dimension of which the drawn
-    entry says nothing more is not in it.
+    `fields` is what entries say of themselves besides their value, by dimension; a dimension of which the drawn entry
+    says nothing more is not in it.
     """
 
     index: int
@@ -55,10 +55,10 @@ class Turn(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """A conversation as read: at least two turns, both roles present.
 
-    `probability` is that the student understood, in [0, 1], or None where the reply gives no such
-    number. `ended_by` is who spoke the end marker, None if nobody did. `repairs` names, in order of
-    first use and without repetition, what the reader mended; `flags` what a detector found and let
-    stand. `branch` is the turn, counted from 0, at which it left replicate 0; None if it did not.
+    `probability` is that the student understood, in [0, 1], or None where the reply gives no such number. `ended_by` is
+    who spoke the end marker, None if nobody did. `repairs` names, in order of first use and without repetition, what
+    the reader mended; `flags` what a detector found and let stand. `branch` is the turn, counted from 0, at which it
+    left replicate 0; None if it did not.
     """
 
     turns: tuple[Turn, ...]
@@ -122,10 +122,9 @@ class Address(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """One model call to be made.
 
-    `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of
-    the job's seed and the address. `max_tokens_scale` multiplies the backend's max_tokens, so that
-    an answer that was cut off is asked again with more room. `protocol` is who asks, for the simulator; it shapes
-    no model's answer.
+    `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of the job's seed and
+    the address. `max_tokens_scale` multiplies the backend's max_tokens, so that an answer that was cut off is asked
+    again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer.
     """
 
     address: Address
@@ -149,8 +148,8 @@ FinishReason = Literal["stop", "length", "content_filter", "other"]
 class Reply(msgspec.Struct, frozen=True):
     """A raw answer. `text` may be anything a model can write, the empty string included.
 
-    `refusal` holds the service's words when it refused outside the text (a refusal field, a block
-    reason). `usage` is None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
+    `refusal` holds the service's words when it refused outside the text (a refusal field, a block reason). `usage` is
+    None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
     surrogates: adapters replace them.
     """
 

@@ -1,7 +1,7 @@
 """A YAML text to plain values, in time and memory that its size bounds.
 
-The parser's events are taken one at a time, and values are made of them at once: lists, dicts, texts, numbers,
-truth values and None, and nothing else. Each value is counted, what an alias or a merge key repeats as often as it is
+The parser's events are taken one at a time, and values are made of them at once: lists, dicts, texts, numbers, truth
+values and None, and nothing else. Each value is counted, what an alias or a merge key repeats as often as it is
 repeated, and the reader stops at MAX_VALUES. An alias gives a copy, so that a change of one place changes no other.
 Whatever is wrong is a YamlError, whose text has the line.
 
@@ -45,10 +45,8 @@ class YamlError(ValueError):
 
 
 def values(text: str, parser: Parser | None = None) -> Any:
-    """The plain values of a YAML text; None for an empty one. Raises YamlError.
-
-    `parser` is by default the quickest that there is.
-    """
+    """The plain values of a YAML text; None for an empty one. Raises YamlError. `parser` is by default the quickest
+    that there is."""
     if len(text) > MAX_SIZE:
         raise YamlError(
             f"it is larger than {MAX_SIZE // 1024 // 1024} MiB, the most that is read of a YAML file"

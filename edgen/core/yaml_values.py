@@ -1,7 +1,7 @@
 """Untrusted files to typed values, with every problem and its path.
 
-`read_text` takes bytes to text, `read_yaml` text to plain values, `build` plain values to a msgspec
-Struct. Each raises the FileError class it is handed; none lets a parser's own exception through.
+`read_text` takes bytes to text, `read_yaml` text to plain values, `build` plain values to a msgspec Struct. Each raises
+the FileError class it is handed; none lets a parser's own exception through.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
 
 
 def _is_named_pipe(path: Path) -> bool:
-    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe,
-    as in <(…), is none such."""
+    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe, as in
+    <(…), is none such."""
     real = Path(os.path.realpath(path))
     return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev")
 
@@ -71,10 +71,8 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` where a known name is close, else the list of known names.
-
-    A very long name, or one beside very many, is not compared: that takes long, and nobody mistyped it.
-    """
+    """` (did you mean 'x'?)` where a known name is close, else the list of known names. A very long name, or one beside
+    very many, is not compared: that takes long, and nobody mistyped it."""
     known = list(known)
     if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
@@ -101,8 +99,8 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
 def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """`value` as `type_`, adding to `problems`; what is returned counts only if nothing was added.
 
-    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of these are walked here, so that every
-    problem is found; leaves go to msgspec, which knows the constraints of `Annotated` types.
+    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of these are
+    walked here, so that every problem is found; leaves go to msgspec, which knows the constraints of `Annotated` types.
     """
     origin = typing.get_origin(type_)
     arguments = typing.get_args(type_)
@@ -120,19 +118,24 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
             return _variant(value, type_, path, problems)
         return _struct(value, type_, path, problems)
     elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
-        if not isinstance(value, list):
-            problems.append(Problem(path, f"expected a list, got {_name(value)}"))
+        if not _is(list, value, path, problems):
             return ()
         return tuple(convert(v, arguments[0], f"{path}[{i}]", problems) for i, v in enumerate(value))
     elif origin is dict:
-        if not isinstance(value, dict):
-            problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+        if not _is(dict, value, path, problems):
             return {}
         return {
             _key(key, path, problems): convert(child, arguments[1], f"{path}.{shortened(str(key))}", problems)
             for key, child in value.items()
         }
     return _leaf(value, type_, path, problems)
+
+
+def _is(kind: type, value: Any, path: str, problems: list[Problem]) -> bool:
+    """Whether a value is of this kind; if not, that is a problem."""
+    if not isinstance(value, kind):
+        problems.append(Problem(path, f"expected {_NAMES[kind]}, got {_name(value)}"))
+    return isinstance(value, kind)
 
 
 def _is_struct(type_: Any) -> bool:
@@ -152,8 +155,7 @@ def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]
 
 
 def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
-    if not isinstance(value, dict):
-        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+    if not _is(dict, value, path, problems):
         return None
     fields = _fields(type_)
     tag = type_.__struct_config__.tag_field
@@ -175,8 +177,7 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
 
 def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """The Struct that the key `type` names, of those that `type_.variants()` has and `type_.variant(name)` gets."""
-    if not isinstance(value, dict):
-        problems.append(Problem(path, f"expected a mapping, got {_name(value)}"))
+    if not _is(dict, value, path, problems):
         return None
     known = type_.variants()
     if "type" not in value:
@@ -230,14 +231,9 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
 
 
 _NAMES = {
-    dict: "a mapping",
-    list: "a list",
-    str: "a text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
+    dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a whole number", float: "a number",
     type(None): "nothing",
-}
+}  # fmt: skip
 
 
 def _name(value: Any) -> str:
@@ -259,6 +255,13 @@ _SHAPES = {
 }
 
 
+# msgspec's words for them, and ours.
+_WORDS = {
+    "`str`": "a text", "`int`": "a whole number", "`float`": "a number", "`bool`": "true or false", "`array`": "a list",
+    "`object`": "a mapping", "`null`": "nothing", " | ": " or ",
+}  # fmt: skip
+
+
 def _worded(message: str, value: Any, path: str) -> str:
     """msgspec's sentence in the words of somebody who writes YAML."""
     key = path.rsplit(".", 1)[-1].partition("[")[0]
@@ -266,16 +269,7 @@ def _worded(message: str, value: Any, path: str) -> str:
     if private is not None and isinstance(value, str):
         return private
     message = message.split(" - at `")[0]
-    for old, new in {
-        "`str`": "a text",
-        "`int`": "a whole number",
-        "`float`": "a number",
-        "`bool`": "true or false",
-        "`array`": "a list",
-        "`object`": "a mapping",
-        "`null`": "nothing",
-        " | ": " or ",
-    }.items():
+    for old, new in _WORDS.items():
         message = message.replace(old, new)
     message = message[0].lower() + message[1:]
     if message == "expected a text, got a mapping":

@@ -7,6 +7,7 @@ from typing import Any
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
+from edgen.core.version import DISTRIBUTION
 from edgen.families.base import Family
 from edgen.space.model import Space
 
@@ -39,7 +40,7 @@ def _own_families() -> list[Family]:
     own: list[Family] = [
         registry.find("family", plugin.name)
         for plugin in registry.plugins()
-        if plugin.kind == "family" and plugin.package == registry.DISTRIBUTION
+        if plugin.kind == "family" and plugin.package == DISTRIBUTION
     ]
     return sorted(own, key=lambda family: family.precedence)
 

@@ -1,7 +1,7 @@
 """What is wrong with a template, before it is ever rendered: a list of problems with lines.
 
-`check_size` bounds the text before Jinja parses it, and with it all work of parsing, checking and compiling;
-`checked` looks at the parsed template.
+`check_size` bounds the text before Jinja parses it, and with it all work of parsing, checking and compiling; `checked`
+looks at the parsed template.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox
 Block = Literal["system", "user"]
 BLOCKS: tuple[Block, ...] = ("system", "user")
 MAX_PIECES = 10_000  # names, numbers, signs and stretches of text; a prompt has hundreds
-MAX_NESTED = (
-    10  # loops, conditions, macros and the like within each other: Jinja's compiler looks at each level anew
-)
+MAX_NESTED = 10  # tags within each other: Jinja's compiler looks at each level anew
 MAX_OPERANDS = 20  # of one comparison: Python compiles a chain in quadratic time
 _MAX_DIGITS = 50
 _MOST_SUGGESTIONS = 100  # names for which a near one is looked up
@@ -63,10 +61,7 @@ def check_template(
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[list[Problem], frozenset[str]]:
     """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
-    handed to it: used in it, not set in it.
-
-    Raises TemplateSyntaxError for what Jinja's own compiler refuses.
-    """
+    handed to it: used in it, not set in it. Raises TemplateSyntaxError for what Jinja's own compiler refuses."""
     found = [*_constructs(template), *_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:

@@ -1,8 +1,7 @@
 """Two rendered prompts, compared: as a unified diff, or row by row with what changed in each.
 
-Prompts come from anybody, and difflib can take very long over texts made for that: beyond MOST_LINES lines,
-MOST_WORDS words of a line or MOST_PAIRS pairs of words in all, what differs is not looked into, but shown as
-changed altogether.
+Prompts come from anybody, and difflib can take very long over texts made for that: beyond MOST_LINES lines, MOST_WORDS
+words of a line or MOST_PAIRS pairs of words in all, what differs is not looked into, but shown as changed altogether.
 """
 
 from __future__ import annotations

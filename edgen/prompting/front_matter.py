@@ -55,9 +55,10 @@ _OURS = "Written for this project"  # the source of a text that claims nobody el
 
 
 class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
-    """Front matter; each key may be left out. `name` is a title for people, `source` says where the words
-    come from, `expects` what the model's answer is read as. `space` the space whose variables it uses. `licence` may be spelled `license`. `sha256` is the
-    digest of the source's own text (`body_sha256`): a text that has another is said to be edited."""
+    """Front matter; each key may be left out. `name` is a title for people, `source` says where the words come from,
+    `expects` what the model's answer is read as. `space` the space whose variables it uses. `licence` may be spelled
+    `license`. `sha256` is the digest of the source's own text (`body_sha256`): a text that has another is said to be
+    edited."""
 
     name: str | None = None
     version: str | None = None
@@ -70,8 +71,8 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_front(text: str, source: str) -> FrontMatter:
-    """The front matter of a template's text, an empty Front where it has none; `source` is what messages
-    call the file. Where the text is not the one that it was written for, it claims nobody's words.
+    """The front matter of a template's text, an empty Front where it has none; `source` is what messages call the file.
+    Where the text is not the one that it was written for, it claims nobody's words.
 
     Raises TemplateError, with the line, for front matter that is begun and cannot be read.
     """
@@ -79,9 +80,8 @@ def read_front(text: str, source: str) -> FrontMatter:
 
 
 def edited_from(text: str) -> str | None:
-    """The name of the shipped template that a template's text was made from and differs from, by what its front
-    matter says of itself; None where it says nothing, or is as shipped. Raises TemplateError as `read_front` does.
-    """
+    """The name of the shipped template that a template's text was made from and differs from, by what its front matter
+    says of itself; None where it says nothing, or is as shipped. Raises TemplateError as `read_front` does."""
     front = _stated(text, "template")
     if front.source is None:
         return None
@@ -180,8 +180,8 @@ def _built(values: Any, body: str, first: int, source: str) -> FrontMatter:
 
 
 def _line_of(key: str, body: str, first: int) -> int:
-    """The line of the file on which a key of the front matter stands. What hangs on a key is further to the right
-    than the key, so of several lines that look like it the leftmost is meant."""
+    """The line of the file on which a key of the front matter stands. What hangs on a key is further to the right than
+    the key, so of several lines that look like it the leftmost is meant."""
     spelled = re.escape(key).replace("licence", "licen[cs]e")
     found = list(re.finditer(rf"^( *)['\"]?{spelled}['\"]?[ \t]*:", body, re.MULTILINE))
     if not found:

@@ -1,9 +1,8 @@
 """A template file to a Prompt, compiled once; a Prompt and a scenario's values to messages.
 
-A template without blocks renders to one user message. One that defines `{% block user %}`, and
-perhaps `{% block system %}`, renders to a user and a system message, and holds nothing outside the
-blocks but comments. The last newline of a file, and newlines at either end of a block, are not part
-of the message; everything else is, to the letter.
+A template without blocks renders to one user message. One that defines `{% block user %}`, and perhaps `{% block system
+%}`, renders to a user and a system message, and holds nothing outside the blocks but comments. The last newline of a
+file, and newlines at either end of a block, are not part of the message; everything else is, to the letter.
 """
 
 from __future__ import annotations
@@ -42,10 +41,8 @@ _RENDERING = (
 
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
-    """What a template can use of a scenario: its index and its values, each with the fields of its entry.
-
-    `subject` and `level` are the topic's, unless the space has dimensions of these names.
-    """
+    """What a template can use of a scenario: its index and its values, each with the fields of its entry. `subject` and
+    `level` are the topic's, unless the space has dimensions of these names."""
     variables: dict[str, str | int | None] = {"index": scenario.index, "subject": None, "level": None}
     if "topic" in scenario.fields:
         variables |= {name: scenario.field("topic", name) for name in ("subject", "level")}
@@ -60,11 +57,8 @@ _NO_FIELD = re.compile(r"^'str object' has no attribute '(\w+)'$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:
-    """A compiled template.
-
-    `text` is the file's text and `sha256` its hex digest (in UTF-8); `source` is what messages call
-    the file; `variables_used` are the variables that the template reads; `front` is what it says of itself.
-    """
+    """A compiled template. `text` is the file's text and `sha256` its hex digest (in UTF-8); `source` is what messages
+    call the file; `variables_used` are the variables that the template reads; `front` is what it says of itself."""
 
     name: str
     source: str
@@ -135,12 +129,12 @@ def load_prompt(
     expects: Expects | None = None,
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> Prompt:
-    """The template in the file at `path`, which may use the variables named in `available`; `expects` is
-    what its answer will be read as, `fields` what the values of a variable say of themselves, None where nobody knows.
+    """The template in the file at `path`, which may use the variables named in `available`; `expects` is what its
+    answer will be read as, `fields` what the values of a variable say of themselves, None where nobody knows.
 
-    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that
-    cannot be read or that expects something else, for a syntax error, a variable, filter or test that does
-    not exist, and for what a prompt may not do, every problem with its line.
+    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that cannot be read
+    or that expects something else, for a syntax error, a variable, filter or test that does not exist, and for what a
+    prompt may not do, every problem with its line.
     """
     source = str(path)
     text = read_text(path, TemplateError)

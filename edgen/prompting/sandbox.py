@@ -1,10 +1,9 @@
 """The Jinja environment that templates run in: nothing of Python in reach, all work counted.
 
-Jinja's sandbox keeps a template from Python's internals. It does not bound time or memory, so every
-construct that can repeat or grow is counted here: one render may spend MAX_WORK units (about a
-second), make no text above MAX_TEXT characters and print no more than that. To have them counted,
-`metered` rewrites the parsed template: loops, macros, `~`, comparisons, slices and list literals
-pass through filters of this environment whose names templates cannot use.
+Jinja's sandbox keeps a template from Python's internals. It does not bound time or memory, so every construct that can
+repeat or grow is counted here: one render may spend MAX_WORK units (about a second), make no text above MAX_TEXT
+characters and print no more than that. To have them counted, `count_work` rewrites the parsed template: loops, macros,
+`~`, comparisons, slices and list literals pass through filters of this environment whose names templates cannot use.
 """
 
 from __future__ import annotations
@@ -53,10 +52,8 @@ class ValueWithFields(str):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """One template's environment. `work` is what the render under way has spent.
-
-    Rendering is synchronous, so two renders of one template never overlap on an event loop.
-    """
+    """One template's environment. `work` is what the render under way has spent. Rendering is synchronous, so two
+    renders of one template never overlap on an event loop."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -243,18 +240,14 @@ class _Metering(NodeTransformer):
         node.iter = _through("_each", node.iter, cost)
         return node
 
-    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
-        return self._body(node)
-
-    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
-        return self._body(node)
-
-    def _body(self, node: nodes.Macro | nodes.CallBlock) -> nodes.Node:
+    def visit_Macro(self, node: nodes.Macro | nodes.CallBlock) -> nodes.Node:  # noqa: N802
         zero = nodes.Const(0, lineno=node.lineno)
         charge = nodes.ExprStmt(_through("_spend", zero, _cost(node.body)), lineno=node.lineno)
         self.generic_visit(node)
         node.body.insert(0, charge)
         return node
+
+    visit_CallBlock = visit_Macro  # noqa: N815
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
@@ -271,11 +264,10 @@ class _Metering(NodeTransformer):
         self.generic_visit(node)
         return _through("_weigh", node) if isinstance(node.arg, nodes.Slice) else node
 
-    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
+    def visit_List(self, node: nodes.List | nodes.Dict) -> nodes.Node:  # noqa: N802
         return _through("_flat", self.generic_visit(node))
 
-    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
-        return _through("_flat", self.generic_visit(node))
+    visit_Dict = visit_List  # noqa: N815
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)

@@ -18,6 +18,7 @@ _WORD = re.compile(
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
+_EDGE = rf"(?:(?<![^\W_{_SOLID}])|(?![^\W_{_SOLID}]))"  # not inside a word
 _SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
     {
@@ -63,26 +64,15 @@ def fold(text: str) -> str:
 
 def _holds(text: str, phrase: str) -> bool:
     """Whether the phrase stands in the text with no letter or digit running on at either end."""
-    at = text.find(phrase)
-    while at >= 0:
-        end = at + len(phrase)
-        if not (_joined(text[at - 1 : at], phrase[0]) or _joined(phrase[-1], text[end : end + 1])):
-            return True
-        at = text.find(phrase, end)
-    return False
-
-
-def _joined(before: str, behind: str) -> bool:
-    """Whether two neighbouring characters belong to one word."""
-    return len(_WORD.findall(before + behind)) == 1 and before.isalnum() and behind.isalnum()
+    return phrase in text and re.search(f"{_EDGE}{re.escape(phrase)}{_EDGE}", text) is not None
 
 
 def loops(text: str, earlier: Sequence[str]) -> bool:
     """Whether a side repeats itself. `earlier` are its own turns before this one, in their order.
 
-    It does if the text equals one of them (case, white space and punctuation aside; a text of fewer
-    than four words must equal the last two), if it nearly equals the last one (at least 90% the same
-    words in the same order, and the same numbers), or if it says one sentence three times.
+    It does if the text equals one of them (case, white space and punctuation aside; a text of fewer than four words
+    must equal the last two), if it nearly equals the last one (at least 90% the same words in the same order, and the
+    same numbers), or if it says one sentence three times.
     """
     said = words(text)
     if not said:

@@ -8,7 +8,7 @@ from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.text.characters import excerpt
 
 _DECLINES = re.compile(
-    r"\b(?:i|we)\b[^.\n]{0,40}?(?:can(?:no|['’])t|can\s+not|won['’]t|will\s+not|unable\s+to|not\s+able\s+to|not\s+comfortable"
+    r"(?i)\b(?:i|we)\b[^.\n]{0,40}?(?:can(?:no|['’])t|can\s+not|won['’]t|will\s+not|unable\s+to|not\s+able\s+to|not\s+comfortable"
     r"|not\s+going\s+to|must\s+(?:respectfully\s+|politely\s+)?decline|decline\s+to|have\s+to\s+decline|refuse\s+to|do\s+not\s+feel|don['’]t\s+feel"
     r"|['’]d\s+rather\s+not|(?:do\s+not|don['’]t)\s+(?:think|believe)\s+(?:it['’]s|it\s+is|that\s+is|this\s+is)\s+appropriate)"
     r"|\bnot\s+something\s+(?:that\s+)?(?:i|we)\s+can\b"
@@ -26,8 +26,7 @@ _DECLINES = re.compile(
     r"|(?:できません|できかねます|いたしかねます|お断り(?:し|いた)|お応えできない|お手伝いできない)"
     r"|(?:할|드릴|도울|만들|작성할|생성할)\s?수\s?(?:가\s|는\s)?없(?:습니다|어요|네요)|도와\s?드릴\s?수\s?없"
     r"|(?:لا|لن)\s+(?:أستطيع|يمكنني|أقدر|يمكننا|نستطيع)|(?:عذر[اًا]+|آسف|أعتذر)[^.\n]{0,40}(?:لا|لن|عن)\s"
-    r"|(?:नहीं\s+(?:कर|लिख|बना|दे)\s+सक(?:ता|ती|ते)|असमर्थ\s+(?:हूँ|हूं|हैं))|\bאיני\s+יכול|\bאני\s+לא\s+יכול",
-    re.IGNORECASE,
+    r"|(?:नहीं\s+(?:कर|लिख|बना|दे)\s+सक(?:ता|ती|ते)|असमर्थ\s+(?:हूँ|हूं|हैं))|\bאיני\s+יכול|\bאני\s+לא\s+יכול"
 )
 
 

@@ -22,11 +22,8 @@ def is_plain(text: str) -> bool:
 
 
 def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
-    """(text without debris and end marker, whether it held the marker, the names of the repairs).
-
-    The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. The sentence's own quotation
-    marks stay.
-    """
+    """(text without debris and end marker, whether it held the marker, the names of the repairs). The text is "" if
+    nothing is said: a turn of dots, of debris, or of the marker alone. The sentence's own quotation marks stay."""
     return (text, False, ()) if is_plain(text) else _cleaned(text)
 
 

@@ -1,7 +1,7 @@
 """The roles of a conversation as data: what turns call them, and which words may name them.
 
-`RoleWords` is what every reader takes; `TEACHER_STUDENT` is the default. A pattern that names roles is a
-`RolePattern`, compiled once for each `RoleWords`.
+`RoleWords` is what every reader takes; `TEACHER_STUDENT` is the default. A pattern that names roles is a `RolePattern`,
+compiled once for each `RoleWords`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 class RoleWords:
     """The roles of a conversation, two or more. Compared by identity: make one and keep it.
 
-    `names` are what turns carry. `aliases` (in lower case) are taken only where a reply does not speak of the
-    roles by name. `languages` hold other languages' words for each role, in the order of `names`. `own` are a job's
-    own words, which come before all others. `titled` is the role of whoever is called Mr. or Ms.
+    `names` are what turns carry. `aliases` (in lower case) are taken only where a reply does not speak of the roles by
+    name. `languages` hold other languages' words for each role, in the order of `names`. `own` are a job's own words,
+    which come before all others. `titled` is the role of whoever is called Mr. or Ms.
     """
 
     def __init__(
@@ -125,8 +125,12 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, words)) or "(?!)"
 
 
-_NAMED = RolePattern(r"(?<![^\W_])(ROLE)s?(?![^\W\d_])", re.IGNORECASE)
-_BARE = RolePattern(r"[\W_]{0,16}+(ROLE)(?:[\W_]*\Z)", re.IGNORECASE)
+_NAMED = RolePattern(r"(?i)(?<![^\W_])(ROLE)s?(?![^\W\d_])")
+_BARE = RolePattern(r"(?i)[\W_]{0,16}+(ROLE)(?:[\W_]*\Z)")
+
+# What chats call the two sides; the model itself is the assistant, whichever side it plays.
+CHAT_SELF = frozenset({"assistant", "model", "ai"})
+CHAT_OTHER = frozenset({"user", "human"})
 
 TEACHER_STUDENT = RoleWords(
     names=("Teacher", "Student"),

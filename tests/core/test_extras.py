@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen.core.extras import DISTRIBUTION, Installation, current_installation, install_command
+from edgen.core.extras import Installation, current_installation, install_command
+from edgen.core.version import DISTRIBUTION
 from tests import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgen import __version__
-from edgen.core import registry
 from edgen.core.registry import PluginError, find, names, plugins, problem
+from edgen.core.version import DISTRIBUTION
 
 pytestmark = pytest.mark.unit
 
@@ -44,7 +44,7 @@ ECHO = "class Echo:\n    name = 'echo'\necho = Echo()\n"
 def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
     assert {"oneshot", "selfplay", "oracle"} <= set(names("protocol"))
     for plugin in plugins():
-        if plugin.package == registry.DISTRIBUTION and plugin.kind == "protocol":
+        if plugin.package == DISTRIBUTION and plugin.kind == "protocol":
             assert find(plugin.kind, plugin.name).name == plugin.name
             assert plugin.version == __version__
 

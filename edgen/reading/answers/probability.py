@@ -22,14 +22,12 @@ _NUMBER = re.compile(
 # Nothing but a number, as most replies give it.
 _BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
 _APPROXIMATELY = re.compile(
-    r"""(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
-    r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*""",
-    re.IGNORECASE,
+    r"""(?i)(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
+    r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*"""
 )
 _BOUND = re.compile(
-    r"[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
-    r"|between|not|no)\b",
-    re.IGNORECASE,
+    r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
+    r"|between|not|no)\b"
 )
 _RANGE = re.compile(
     r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
@@ -39,15 +37,13 @@ _RANGE = re.compile(
 _PART = re.compile(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
 # Words behind the number that only explain it; their numbers are about something else.
 _EXPLAINS = re.compile(
-    r"[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
-    r"|he|she|they|students?|based|with|considering)\b",
-    re.IGNORECASE,
+    r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
+    r"|he|she|they|students?|based|with|considering)\b"
 )
-_ANOTHER = re.compile(r"probabilit|likelihood|chance|confiden|certain", re.IGNORECASE)
+_ANOTHER = re.compile(r"(?i)probabilit|likelihood|chance|confiden|certain")
 _CONTRARY = re.compile(
-    r"[\s\"'”*_`)]{0,6}(?:(?:probability|likelihood|chance)\s)?(?:that|of|for)\b[^.,;\n]{0,60}"
-    r"(?:\b(?:not|no|never|fail\w{0,9}|lack\w{0,9}|mis\w{1,20})\b|n['’]t\b)",
-    re.IGNORECASE,
+    r"(?i)[\s\"'”*_`)]{0,6}(?:(?:probability|likelihood|chance)\s)?(?:that|of|for)\b[^.,;\n]{0,60}"
+    r"(?:\b(?:not|no|never|fail\w{0,9}|lack\w{0,9}|mis\w{1,20})\b|n['’]t\b)"
 )
 
 
@@ -79,7 +75,12 @@ def _of_text(text: str) -> float | None:
     at = start.end() if start else 0
     first = _NUMBER.match(text, at)
     if first is None:
-        return _only_likely(text) if not _BOUND.search(text) else None
+        # `low (0.2)`, `I would say 20%`
+        return (
+            None
+            if _BOUND.search(text)
+            else _agreed([_value(m) for m in _NUMBER.finditer(text) if _likely(m)])
+        )
     value = _value(first)
     rest = text[first.end() :]
     if value is None or rest[:1].isalnum() or rest[:1] == "+" or _CONTRARY.match(rest):
@@ -94,25 +95,19 @@ def _of_text(text: str) -> float | None:
     if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
         return value
     others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
-    return value if all(_same(value, other) for other in others) else None
+    return _agreed([value, *others])
 
 
-def _only_likely(text: str) -> float | None:
-    """The value of a phrase that does not start with its number: `low (0.2)`, `I would say 20%`."""
-    values = [_value(m) for m in _NUMBER.finditer(text) if _likely(m)]
-    if not values or values[0] is None:
-        return None
-    first = values[0]
-    return first if all(v is not None and _same(first, v) for v in values) else None
+def _agreed(values: list[float | None]) -> float | None:
+    """The first of some values if all are nearly the same."""
+    first, *others = values or [None]
+    same = first is not None and all(other is not None and abs(first - other) < 0.006 for other in others)
+    return first if same else None
 
 
 def _likely(match: re.Match[str]) -> bool:
     """Whether the number looks like a probability, not like a count of something."""
     return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
-
-
-def _same(one: float, other: float) -> bool:
-    return abs(one - other) < 0.006
 
 
 def _value(match: re.Match[str]) -> float | None:

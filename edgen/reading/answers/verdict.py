@@ -6,7 +6,7 @@ behind it takes it back. Two that differ are None. Where there is no answer form
 (`verdict_prose`). A lesson that goes on, a list, a score and an answer that somebody in the lesson gives are none. In
 doubt it is None: a misread verdict would be a wrong label, one that is not read is asked for again.
 
-Never raises. Only whole lines at the start and the end of a long reply are looked at, which bounds the cost.
+Never raises. Of a long reply, whole lines at its start and its end are looked at, which bounds the cost.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from edgen.reading.answers.verdict_prose import (
     Choice,
     find_preferred,
     find_stated,
-    find_statements,
     is_heading,
     is_retracted,
     mark_sides,
     sentences,
     side,
+    states_other,
     words,
 )
+from edgen.reading.text.thinking import drop_thinking
 
 _HEAD, _TAIL = 2_000, 4_000  # characters that are looked at
 _FIRST, _LAST = 50, 100  # and lines of them
-_BEHIND = 100_000  # reasoning ends within so many characters of the end, or is not told apart
 
 
 class _Kind(Enum):
@@ -105,18 +105,15 @@ _QUOTES = words(
 _ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
 _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 
-_THOUGHTS = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
-_THOUGHT = re.compile(rf"<(?P<closes>/?)(?:{_THOUGHTS})>|\[(?P<ends>/?)THINK\]", re.IGNORECASE)
-_LAST_THOUGHT = re.compile(rf"(?s:.*)(?:</(?:{_THOUGHTS})>|\[/THINK\])", re.IGNORECASE)
+_THOUGHT = re.compile(r"(?i)(?=<(?:think|thinking|reasoning)>)")
 _GAP = "Left out."  # in place of what is not looked at; no answer
-_FINAL = "<|channel|>final<|message|>"
 _BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
-_SOMEBODY = re.compile(r"\b(?:student|teacher|pupil|he|she|they)\b", re.IGNORECASE)
+_SOMEBODY = re.compile(r"(?i)\b(?:student|teacher|pupil|he|she|they)\b")
 _TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w-]{0,30}>|<\|[\w-]{1,30}\|>")
-_FENCE = re.compile(r"^[^\S\n]{0,3}```\w{0,12}[^\S\n]{0,9}$", re.MULTILINE)
+_FENCE = re.compile(r"(?m)^[^\S\n]{0,3}```(?:[^\W\d]\w{0,11})?[^\S\n]{0,9}$")
 _BULLET = re.compile(r"(?:>{1,3} ?|#{1,6} |[-•–] ){1,6}")
-_STAR = re.compile(r"^[^\S\n]{0,20}\*(?=\s)", re.MULTILINE)
+_STAR = re.compile(r"(?m)^[^\S\n]{0,20}\*(?=\s)")
 _MARKS = re.compile("[*`$\u200b\ufeff\ufe0f\u20e3]")
 _SPELLINGS = str.maketrans("１２：。（）_’‘“”„№", '12:.() \'\'"""#')
 
@@ -127,44 +124,25 @@ def read_verdict(
     """Which of the two a judge's reply names, or None."""
     if refusal is not None or finish_reason in ("length", "content_filter"):
         return None
-    lines = _lines(_without_thoughts(_bounded(text)))
+    lines = _lines(_bounded(drop_thinking(_THOUGHT.sub("\n", text), [])))
     if not lines:
         return None
     forms = [_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
         return _beside_a_lesson(forms)
-    return _decided(lines, _usable(lines, forms))
+    # Beside other lines an ordinal is no answer, beside a score an overall one is another score.
+    scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
+    doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
+    return _decided(lines, [None if form and doubtful.get(form.kind) else form for form in forms])
 
 
 def _bounded(text: str) -> str:
-    """The reply behind its reasoning, of a long one its first and its last whole lines."""
+    """The reply; of a long one its first and its last whole lines."""
     text = text.strip()
-    if len(text) > _HEAD + _TAIL:
-        text = text[text.rfind(_FINAL) :] if _FINAL in text else text
-        thought = _LAST_THOUGHT.match(text, max(0, len(text) - _BEHIND))
-        if thought is not None and text[thought.end() :].strip():
-            text = text[thought.end() :].strip()
     if len(text) <= _HEAD + _TAIL:
         return text
     head, tail = text[:_HEAD].rpartition("\n")[0], text[-_TAIL:].partition("\n")[2]
     return "\n".join([head, _GAP, tail or _GAP])
-
-
-def _without_thoughts(text: str) -> str:
-    """The reply without blocks of reasoning; "" if one is never closed."""
-    final = text.rfind(_FINAL)
-    if final >= 0:
-        text = text[final + len(_FINAL) :]
-    kept: list[str] = []
-    at, inside = 0, False
-    for tag in _THOUGHT.finditer(text):
-        closes = bool(tag["closes"] or tag["ends"])
-        if closes and not inside:
-            kept.clear()
-        elif not closes and not inside:
-            kept.append(text[at : tag.start()])
-        inside, at = not closes, tag.end()
-    return "" if inside else "".join(kept) + text[at:]
 
 
 def _lines(text: str) -> list[str]:
@@ -280,13 +258,6 @@ def _beside_a_lesson(forms: Sequence[_Form | None]) -> Choice | None:
     return ends[0].choice if ends and len(labelled) == 1 else None
 
 
-def _usable(lines: Sequence[str], forms: Sequence[_Form | None]) -> list[_Form | None]:
-    """The forms without those that something else in the reply makes doubtful."""
-    scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
-    doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
-    return [None if form and doubtful.get(form.kind) else form for form in forms]
-
-
 def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
     """The answer form at the end, at the start, or with a label that only a verdict has; else the prose's."""
     last = forms[-1] or _last_sentence(lines[-1])
@@ -294,16 +265,15 @@ def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | No
         return None
     if last is not None:
         doubtful = _is_heading(forms, last) or (len(lines) > 1 and _is_about(lines[-2], lines[-1], last))
-        contradicted = any(other != last.choice for other in find_statements(sentences(lines)))
-        return None if doubtful or contradicted else last.choice
-    at = _labelled(forms)
+        return None if doubtful or states_other(sentences(lines), last.choice) else last.choice
+    # The last line that has a label which only a verdict has.
+    at = max((i for i, form in enumerate(forms) if form and form.kind is _Kind.LABEL), default=None)
     if (first := forms[0]) is not None and first.kind is not _Kind.STATEMENT:
         at = 0 if first.kind is not _Kind.NAME or _EXPLAINED.match(lines[1]) else at
     if at is None or (form := forms[at]) is None:
         return _stated(lines)
-    if any(other != form.choice for other in find_statements(sentences(lines[:at]))):
-        return None
-    return None if is_retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
+    doubtful = states_other(sentences(lines[:at]), form.choice)
+    return None if doubtful or is_retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
 
 
 def _is_heading(forms: Sequence[_Form | None], last: _Form) -> bool:
@@ -324,11 +294,6 @@ def _is_about(before: str, line: str, form: _Form) -> bool:
         and len(sentences([line])) == 1
         and is_heading(before)
     )
-
-
-def _labelled(forms: Sequence[_Form | None]) -> int | None:
-    """Where the last line stands that has a label which only a verdict has."""
-    return max((i for i, form in enumerate(forms) if form and form.kind is _Kind.LABEL), default=None)
 
 
 def _stated(lines: Sequence[str]) -> Choice | None:

@@ -11,7 +11,7 @@ and not about spelling. Every repetition in a pattern is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 Choice = Literal[1, 2]
@@ -214,14 +214,11 @@ def find_stated(sentence: str, *, opens: bool = False, alone: bool = False) -> C
     if _HEDGED.search(spoken) or '"' in sentence:
         return None
     clause = groups.get("clause") or ""
-    if any(side(mark) != choice for mark in _IS_BETTER.findall(clause)):
-        return None
     # What others may say before it is no matter where the judge speaks of itself.
-    if _REPORTED.search("" if groups.get("chosen") or _MINE.search(sentence) else clause) or not _holds(
-        groups.get("reason") or "", choice
-    ):
+    reported = "" if groups.get("chosen") or _MINE.search(sentence) else clause
+    if _praises_other(clause, choice) or _REPORTED.search(reported):
         return None
-    return choice
+    return choice if _holds(groups.get("reason") or "", choice) else None
 
 
 STATEMENT_GROUPS = ("is", "wins", "leads", "chosen", "named", "answer")
@@ -229,47 +226,41 @@ STATEMENT_GROUPS = ("is", "wins", "leads", "chosen", "named", "answer")
 
 def _holds(reason: str, choice: Choice) -> bool:
     """Whether a reason is one for this side and for none besides."""
-    if _CONTRAST.search(reason):
-        return False
-    for clause in re.split(r"[,;]|\b(?:while|whereas)\b", reason):
-        if _mentions_other(clause, choice) and _WINS.search(clause):
-            # `because unlike Interaction 1 …` names the other and praises this one.
-            return False
-    return True
+    # `because unlike Interaction 1 …` names the other and praises this one.
+    clauses = re.split(r"[,;]|\b(?:while|whereas)\b", reason)
+    against = any(_mentions_other(clause, choice) and _WINS.search(clause) for clause in clauses)
+    return not against and _CONTRAST.search(reason) is None
 
 
 def _mentions_other(text: str, choice: Choice) -> bool:
     return any(side(mark) != choice for mark in _ANY_SIDE.findall(text)) or bool(_OTHER_SIDE.search(text))
 
 
-def find_statements(said: Sequence[str]) -> Iterator[Choice]:
-    """The sides that any of the sentences states."""
-    for sentence in said:
-        choice = find_stated(sentence)
-        if choice is not None:
-            yield choice
+def states_other(said: Sequence[str], choice: Choice) -> bool:
+    """Whether any of the sentences states the other side."""
+    return any(find_stated(sentence) not in (None, choice) for sentence in said)
 
 
 def is_retracted(said: Sequence[str], choice: Choice) -> bool:
     """Whether anything behind an answer takes it back or gives the other one."""
-    return any(
-        _RETRACTED.search(sentence) or any(side(mark) != choice for mark in _IS_BETTER.findall(sentence))
-        for sentence in said
-    ) or any(other != choice for other in find_statements(said))
+    retracted = (_RETRACTED.search(sentence) or _praises_other(sentence, choice) for sentence in said)
+    return any(retracted) or states_other(said, choice)
 
 
-def is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
+def _praises_other(text: str, choice: Choice) -> bool:
+    return any(side(mark) != choice for mark in _IS_BETTER.findall(text))
+
+
+def _is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
     """Whether another sentence than the one at `at` speaks for the other side or takes this one back."""
-    for i, sentence in enumerate(said):
-        if i == at:
-            continue
-        if i > at and _TAKEN_BACK.search(sentence):
-            return True
-        if i == at + 1 and _FRAGMENT.fullmatch(sentence) and not _ANY_SIDE.search(sentence):
-            return True
-        if _mentions_other(sentence, choice) and _WINS.search(sentence):
-            return True
-    return any(other != choice for other in find_statements(said))
+    behind = said[at + 1 :]
+    if any(map(_TAKEN_BACK.search, behind)):
+        return True
+    if behind and _FRAGMENT.fullmatch(behind[0]) and not _ANY_SIDE.search(behind[0]):
+        return True
+    if any(_mentions_other(one, choice) and _WINS.search(one) for one in (*said[:at], *behind)):
+        return True
+    return states_other(said, choice)
 
 
 _VERDICT = words(
@@ -293,7 +284,7 @@ def find_preferred(said: Sequence[str]) -> Choice | None:
         choice = find_stated(said[at], opens=at == 0, alone=len(said) == 1)
         if choice is None or (at and is_heading(said[at - 1])):
             continue
-        if is_disputed(said, at, choice):
+        if _is_disputed(said, at, choice):
             return None
         found.add(choice)
     return found.pop() if len(found) == 1 else None

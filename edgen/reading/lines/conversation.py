@@ -28,11 +28,11 @@ from edgen.reading.text.quotes import (
 )
 
 # A list of quoted turns that stands on one line.
-_INLINE = RolePattern(r"(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])", re.IGNORECASE)
+_INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # Code that opens at the end of a turn's first line.
 _CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
-_BLOCKQUOTE = re.compile(r"^[^\S\n]{0,12}>[^\S\n]?", re.MULTILINE)
-_FOOT = re.compile(r"\][^\S\n]{1,9}Probability", re.IGNORECASE)
+_BLOCKQUOTE = re.compile(r"(?m)^[^\S\n]{0,12}>[^\S\n]?")
+_FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
 
 
 @dataclass(slots=True)

@@ -16,16 +16,14 @@ from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
 # What may follow a heading with a conversation under it, a role line apart.
-_BEGINS = re.compile(r"\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)", re.MULTILINE)
+_BEGINS = re.compile(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
 _BLANK = re.compile(r"(?:[^\S\n]*+\n)*+")
 _GIVES = re.compile(
-    r"^(?:[^\w\n]|_){0,16}+(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}$",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^(?:[^\w\n]|_){0,16}+(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}$"
 )
 _EXPLANATION = re.compile(
-    r"\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"
-    r"|assessment|breakdown|justification)\b",
-    re.IGNORECASE,
+    r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"
+    r"|assessment|breakdown|justification)\b"
 )
 _PROSE = re.compile(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
@@ -60,7 +58,8 @@ def _inside_quotes(text: str, starts: list[RoleLine], number: int, at: int) -> b
     """Whether `at`, before the role line of this number, is inside a turn's quotation marks, which close behind it."""
     if not _is_quoted_open(text, starts[number - 1].text, at):
         return False
-    quoted = (line.start for line in starts[number:] if _is_quoted(text, line.text))
+    later = (starts[i] for i in range(number, len(starts)))
+    quoted = (line.start for line in later if _is_quoted(text, line.text))
     return _closes_one(text[at : next(quoted, len(text))])
 
 

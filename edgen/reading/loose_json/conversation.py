@@ -23,12 +23,11 @@ _WHAT = (
 )  # fmt: skip
 _TITLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "turns", "messages", "chat"})
 _VALUES = frozenset({"value", "probability", "estimate", "score"})
-_PROBABILITY = re.compile(r"probab|likelihood|chance", re.IGNORECASE)
+_PROBABILITY = re.compile(r"(?i)probab|likelihood|chance")
 # A key that is somebody's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
-    r"(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
-    r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
 _STRING = re.compile(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
 _ENDED = ("ended_by", "endedby")

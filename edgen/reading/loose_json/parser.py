@@ -33,8 +33,7 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))",
-    re.MULTILINE | re.IGNORECASE,
+    r"(?im)^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
 _BETWEEN = re.compile(r"[\s,]*")
@@ -108,25 +107,20 @@ _MARK = re.compile(r"\\.|[\"”’'\n]", re.DOTALL)
 class _Frame:
     """A container that is still open."""
 
-    __slots__ = ("items", "key", "keyed")
-
     def __init__(self) -> None:
         self.items: list[tuple[str | None, Any]] = []
         self.key: str | None = None
-        self.keyed = False
 
     def add(self, value: Any) -> None:
         self.items.append((self.key, value))
-        self.keyed = self.keyed or self.key is not None
         self.key = None
 
     def colon(self) -> None:
         if self.key is None and self.items and self.items[-1][0] is None:
-            last = self.items.pop()[1]
-            self.key = last if isinstance(last, str) else str(last)
+            self.key = str(self.items.pop()[1])
 
     def value(self) -> Any:
-        if self.keyed:
+        if any(key is not None for key, _ in self.items):
             return Pairs((key or "", value) for key, value in self.items)
         return [value for _, value in self.items]
 

@@ -16,7 +16,7 @@ _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|w
 _DECLINES = re.compile(
     # One \b before all of them: where no word begins, none is tried.
     # "As an AI, I can't …", "I'm an AI language model and do not …"
-    r"\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
+    r"(?i)\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
     r"(?:\s+(?:language\s+model|model|assistant|system|chatbot))?\s*(?:,|and\b|so\b|that\b|i\b|designed|created|trained)"
     r"[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
     rf"|{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
@@ -32,12 +32,11 @@ _DECLINES = re.compile(
     r"|als\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
     r"|como\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
     r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
-    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)",
-    re.IGNORECASE,
+    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)"
 )
 # In languages that the pattern above does not have; looked at only where one of the words below is there.
 _DECLINES_ABROAD = re.compile(
-    r"\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
+    r"(?i)\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
     r"|\bcomo\s+(?:uma\s+)?(?:IA|inteligência\s+artificial|modelo\s+de\s+linguagem)\b[^.\n]{0,60}\bnão\b"
     r"|\bкак\s+(?:ИИ|искусственный\s+интеллект|языковая\s+модель)\b[^.\n]{0,60}\bне\b"
     r"|(?:作為|身為)(?:一個)?(?:AI|人工智慧|語言模型)[^。\n]{0,40}(?:無法|不能)"
@@ -53,8 +52,7 @@ _DECLINES_ABROAD = re.compile(
     r"|\bnão\s+posso\s+(?:atender|cumprir|ajudar\s+com)\s+(?:a\s+)?(?:ess[ae]|est[ae]|seu|sua)\s+(?:pedido|solicitação)"
     r"|(?:无法|不能)(?:满足|完成|协助|处理|回应)(?:您的|你的|这个|该|此)(?:请求|要求)|(?:ご|その)(?:要望|リクエスト|依頼)には(?:お応え|対応)(?:でき|いたしかね)"
     r"|(?:요청|부탁)(?:을|은|에)\s?(?:들어\s?드릴|처리할|응할|도와\s?드릴)\s?수\s?없|(?:تلبية|تنفيذ)\s+(?:هذا|طلبك)[^.\n]{0,12}(?:الطلب)?"
-    r"|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)",
-    re.IGNORECASE,
+    r"|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)"
 )
 _ABROAD = (
     "artifi", "modello", "modelo", "anfrage", "aufforderung", "demande", "solicitud", "petición", "richiesta", "pedido",
@@ -65,45 +63,63 @@ _AI = ("AI", "IA", "ИИ")
 _AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"
 _PREAMBLE = RolePattern(
     # "Okay, I will play the teacher.", and "Sure, here is my response:" below
-    rf"\A(?P<agrees>{_AGREES})?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
+    rf"(?i)\A(?P<agrees>{_AGREES})?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
     r"(?:play|take\son|assume|(?:act|respond|reply|speak|role-?play|answer)\sas)\s(?:the\s(?:role|part)\sof\s)?"
     # What stands behind it on its line is the turn, if the model agreed to something before.
     rf"(?:the\s|a\s|your\s)?OWN\b(?:[^\n.!:]{{0,80}}[.!:]{{0,3}}[^\S\n]{{0,9}}(?:\n\s{{0,99}}|\Z)"
     r"|(?(agrees)[^\n.!:]{0,80}[.!:][^\S\n]{1,9}(?!you\b)|(?!)))"
     rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{{0,40}}:[*_]{{0,3}}\s{{0,99}}"
-    r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)",
-    re.IGNORECASE,
+    r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)"
 )
 # "Response:", but not the beginning of a definition, "Response: what follows a stimulus".
-_RESPONSE = re.compile(
-    r"\A(?:[#*_>\[ ]{0,8}(?:my\s|final\s)?(?:response|reply)[\]*_ ]{0,4}:[*_]{0,3}"
+_RESPONSE = RolePattern(
+    r"(?i)\A(?:[#*_>\[ ]{0,8}(?:my\s|final\s)?(?:response|reply)[\]*_ ]{0,4}:[*_]{0,3}"
     r"(?:[^\S\n]{0,9}\n\s{0,99}|[^\S\n]{0,9}(?=(?-i:[^\sa-z]))|\Z)"
-    r"|(?:\#{1,6}\s|\*\*|__|\[)(?:my\s|final\s)?(?:response|reply)(?:\*\*|__|\])?[^\S\n]{0,9}(?:\n\s{0,99}|\Z))",
-    re.IGNORECASE,
+    r"|(?:\#{1,6}\s|\*\*|__|\[)(?:my\s|final\s)?(?:response|reply)(?:\*\*|__|\])?[^\S\n]{0,9}(?:\n\s{0,99}|\Z))"
 )
-_NOTE = re.compile(r"(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)", re.IGNORECASE)
-_COUNT = re.compile(r"word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z", re.IGNORECASE)
+_SPEAKS = (
+    r"(?:(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)|\s(?:next\s)?(?:says|replies|responds)"
+    r"|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
+)
+# A first line in which the model speaks about the role that it plays, not as that role.
+_ANNOUNCEMENT = RolePattern(
+    r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood)\b[^\n:]{0,40}?)?"
+    rf"(?:\b(?:here(?:['’]s|\sis)\b[^\n:]{{0,40}}?)?\bthe\s(?:\w{{1,20}}\s)?OWN{_SPEAKS}\b[^\n:]{{0,40}}"
+    rf"|\bas\sthe\sOWN,?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply|respond)\b[^\n:]{{0,40}}"
+    rf"|\bhere(?:['’]s|\sis)\s[^\n:]{{1,40}}?\sas\sthe\sOWN)"
+    r"[*_]{0,3}:[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))\s{0,99}(?=\S)"
+)
+_TITLE = RolePattern(
+    r"(?i)\A[#*_>\[ ]{0,8}(?:the\s)?OWN(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)"
+    r"(?:\s?\d{1,3})?[\]*_ ]{0,4}(?::[*_]{0,3}|(?=\n))\s{0,99}(?=\S)"
+)
+_OPENINGS = (
+    (_ANNOUNCEMENT, Repair.PREAMBLE),
+    (_TITLE, Repair.LAYOUT),
+    (_PREAMBLE, Repair.PREAMBLE),
+    (_RESPONSE, Repair.LAYOUT),
+)
+_NOTE = re.compile(r"(?i)(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)")
+_COUNT = re.compile(r"(?i)word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z")
 # Whose turn it is: "The student can now respond", "Student's turn", "Awaiting the student's reply".
 _CUE = RolePattern(
-    r"(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:ROLE)['’]s\s(?:next\s)?"
+    r"(?i)(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:ROLE)['’]s\s(?:next\s)?"
     r"(?:turn|response|reply|message)\b[^\n:]{0,60}\Z"
     r"|(?:now\s)?(?:the\s)?(?:ROLE)\s(?:(?:can|may|should|will|could|would|might)\s)?(?:now\s|then\s)?"
     r"(?:responds?|repl(?:y|ies)|answers?|speaks?|continues?|reacts?)\b[^\n:]{0,60}\Z"
-    r"|(?:awaiting|waiting\sfor)\s(?:the\s|a\s)?(?:ROLE)\b[^\n:]{0,60}\Z",
-    re.IGNORECASE,
+    r"|(?:awaiting|waiting\sfor)\s(?:the\s|a\s)?(?:ROLE)\b[^\n:]{0,60}\Z"
 )
 # What tells a note on the reply from one on the lesson.
 _ON_REPLY = RolePattern(
-    r"\bi(?:['’]ve|\shave)?\s(?:kept|made|tried|aimed|avoided|stayed|limited|wrote|written|used|played)\b[^\n]{0,80}?"
+    r"(?i)\bi(?:['’]ve|\shave)?\s(?:kept|made|tried|aimed|avoided|stayed|limited|wrote|written|used|played)\b[^\n]{0,80}?"
     r"\b(?:response|reply|short|brief|concise|simple|role|persona|character|tone|sentences|words)\b"
     r"|\b(?:this|my)\s(?:response|reply|turn)\b|\bpersona\b|\brole-?play\w{0,4}\b|\b(?:in|of|out\sof)\scharacter\b"
     r"|\bas\s(?:requested|instructed)\b|\bword\s(?:count|limit)\b"
     r"|\bthe\s(?:ROLE)(?:['’]s)?\s(?:is|was|seems|appears|feels|shows|may|might|should|can|could|will|would|has|gets"
-    r"|prefers|preferences?|reactions?)\b",
-    re.IGNORECASE,
+    r"|prefers|preferences?|reactions?)\b"
 )
 # Who speaks to the other side, or does sums, is still in the lesson.
-_IN_LESSON = re.compile(r"=|\b(?:you|your|yours|we|our|us|let['’]s)\b", re.IGNORECASE)
+_IN_LESSON = re.compile(r"(?i)=|\b(?:you|your|yours|we|our|us|let['’]s)\b")
 _RULE = re.compile(r"(?:\A|\n)[^\S\n]{0,9}(?:-{3,9}|\*{3,9}|_{3,9}|={3,9})\Z")
 MAX_NOTES = 4
 MAX_NOTE = 600  # characters of a line that may be a note
@@ -126,9 +142,9 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
 
 
 def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> str:
-    """The turn without a first line in which the model says that it will now play, or that this is its reply."""
-    for pattern, name in ((_PREAMBLE.of(roles, own), Repair.PREAMBLE), (_RESPONSE, Repair.LAYOUT)):
-        match = pattern.match(text)
+    """The turn without a first line in which the model announces it: `Here's the teacher's next turn:`."""
+    for pattern, name in _OPENINGS:
+        match = pattern.of(roles, own).match(text)
         if match is not None:
             repairs.append(name)
             return text[match.end() :]
@@ -136,8 +152,8 @@ def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> 
 
 
 def drop_notes(text: str, repairs: list[str], roles: RoleWords) -> str:
-    """The turn without last lines in which the model speaks about it: `(Note: I kept it short.)`,
-    `(Word count: 30)`, `[The student can now respond.]`. A note that belongs to the lesson stays."""
+    """The turn without last lines in which the model speaks about it: `(Note: I kept it short.)`, `(Word count: 30)`,
+    `[The student can now respond.]`. A note that belongs to the lesson stays."""
     kept = text
     for _ in range(MAX_NOTES):
         at = kept.rfind("\n")

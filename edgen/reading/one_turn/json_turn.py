@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import RejectionReason
+from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.repairs import Repair
-from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.quotes import is_silent
@@ -32,18 +32,11 @@ _BESIDE = frozenset(
         "turn", "turn_number", "number", "id", "step", "type", "probability", "language",
     }
 )  # fmt: skip
-# The names of a chat; the model itself is the assistant, whichever side it plays.
-_SELF = frozenset({"assistant", "model", "ai"})
-_OTHERS = frozenset({"user", "human"})
 # What makes JSON behind other words a matter of who says what.
-_EMBEDDED = RolePattern(
-    r"[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:",
-    re.IGNORECASE | re.MULTILINE,
-)
+_EMBEDDED = RolePattern(r"(?im)[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:")
 # What a model says before it does what was asked.
 ASIDE = re.compile(
-    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z",
-    re.IGNORECASE,
+    r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z"
 )
 MAX_DEPTH = 6
 
@@ -53,8 +46,7 @@ class UnreadableError(Exception):
 
     def __init__(self, reason: RejectionReason, detail: str) -> None:
         super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
+        self.rejection = Rejection(reason, detail)
 
 
 class JsonTurn(msgspec.Struct, frozen=True):
@@ -126,13 +118,13 @@ def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
         for key, child in turn
         if isinstance(child, str) and key.strip().lower() in _WHO and len(child) < 20
     }
-    if not names & _SELF or not names <= _SELF | _OTHERS:
+    if not names & CHAT_SELF or not names <= CHAT_SELF | CHAT_OTHER:
         return value
     other = roles.other_than(own)
 
     def named(key: str, child: Any) -> tuple[str, Any]:
         name = child.strip().lower() if isinstance(child, str) and key.strip().lower() in _WHO else ""
-        return key, own if name in _SELF else other if name in _OTHERS else child
+        return key, own if name in CHAT_SELF else other if name in CHAT_OTHER else child
 
     renamed = [
         Pairs(named(*member) for member in turn) if isinstance(turn, Pairs) else turn for turn in turns

@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from msgspec.structs import replace
 
 from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
-from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text.quotes import find_quotations, is_silent
 
 # Every one of these ends a line for somebody; as long as what they replace, so that places stay.
@@ -25,24 +25,20 @@ _INLINE = RolePattern(
     r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):\s)"
     r"|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
 )
-_OPENED = RolePattern(r"[^\w\n]{0,12}(?:NAME|Conversation)\b[^\n:]{0,40}:", re.IGNORECASE)
+_OPENED = RolePattern(r"(?i)[^\w\n]{0,12}(?:NAME|Conversation)\b[^\n:]{0,40}:")
 _SCRIPT = re.compile(
-    r"\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|",
-    re.IGNORECASE,
+    r"(?i)\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|"
 )
 _ALIAS = RolePattern(
-    r"^(?P<prefix>(?:[^\w\n(|]|_){0,12}+)(?P<name>CALLED)"
-    r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^(?P<prefix>(?:[^\w\n(|]|_){0,12}+)(?P<name>CALLED)"
+    r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])"
 )
-_INITIAL = re.compile(r"(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}", re.IGNORECASE)
+_INITIAL = re.compile(r"(?i)(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}")
 # Any letter as a key: `M:` beside `S:` and `T:` makes them an acrostic.
-_LETTER = re.compile(r"^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)", re.MULTILINE)
-# What chats call the two sides; the model itself is always the assistant.
-_SELF = frozenset({"assistant", "model", "ai"})
-_LOOSE = frozenset({"assistant", "model", "ai", "user", "human"})
-_PAST = re.compile(r"\b(?:said|asked)\b", re.IGNORECASE)
-_RATIO = RolePattern(r"(?:ROLE)s?\b", re.IGNORECASE)
+_LETTER = re.compile(r"(?m)^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)")
+_LOOSE = CHAT_SELF | CHAT_OTHER
+_PAST = re.compile(r"(?i)\b(?:said|asked)\b")
+_RATIO = RolePattern(r"(?i)(?:ROLE)s?\b")
 _WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'’]*[^\w\n]+\w")
 
 _CLOSE = r"[\])*_\"”]{0,4}"
@@ -66,31 +62,26 @@ _WITHIN = RolePattern(
     r"[^\S\n]{1,4}(?=\S)"
 )
 _NAME_LINE = re.compile(
-    r"^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
-    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)",
-    re.MULTILINE,
+    r"(?m)^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
+    r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)"
 )
 # Words before a scene that is shown to the other side, and keys that take turns as names do.
 _SHOWS = re.compile(
-    r"\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b"
 )
 _KEY = re.compile(
-    r"question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
+    r"(?i)question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
     r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian|frage|antwort|pregunta"
-    r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student",
-    re.IGNORECASE,
+    r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student"
 )
 _BRIEF = re.compile(
-    r"ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?",
-    re.IGNORECASE,
+    r"(?i)ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?"
 )
 _SENTENCE = re.compile(
     r"[\s\"“„«'‘「『¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
 )
 _DEFINES = re.compile(
-    r"\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b",
-    re.IGNORECASE,
+    r"(?i)\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b"
 )
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
@@ -185,15 +176,15 @@ class _Page:
         if not found:
             return self._initials(lines)
         words = {line.form for line in found}
-        chat = bool(words & _SELF) and bool(words & {"user", "human"})
+        chat = bool(words & CHAT_SELF) and bool(words & CHAT_OTHER)
         opened = bool(good) or found[0].start <= self.begin
         runs_on = words >= {"user", "assistant"}
         kept: list[RoleLine] = []
         for line in found:
             loose = line.form in _LOOSE
             opens = line.start <= self.begin
-            if loose and (chat or (opens and line.form in _SELF)):
-                line = replace(line, role=self._own if line.form in _SELF else self._other)
+            if loose and (chat or (opens and line.form in CHAT_SELF)):
+                line = replace(line, role=self._own if line.form in CHAT_SELF else self._other)
             talks = self._talks(line)
             strict = opens and line.role == self._own and not loose
             placed = opens or not loose or self._after_blank(line)

@@ -1,7 +1,7 @@
 """One turn of self-play: a raw reply to what one side says next, or to the reason why it is no turn.
 
-What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, notes to their user, the
-end marker and what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
+What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, notes to their user, the end
+marker and what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
 speaks for the other side, or twice for its own, is none. Nothing raises, and work is linear.
 """
 
@@ -27,52 +27,29 @@ from edgen.reading.text.marker import find_marker, find_short_marker
 from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, strip_turn_debris, trim, unquote
 from edgen.reading.text.thinking import drop_thinking
 
-_LABELLED_THOUGHT = re.compile(
-    r"\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)", re.IGNORECASE
-)
+_LABELLED_THOUGHT = re.compile(r"(?i)\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)")
 _FENCED = re.compile(r"\A(?:```([^`\n]+)```|~~~([^~\n]+)~~~)\Z")
 # Code keeps the fence that says what language it is in.
 _NO_CODE = frozenset(
     {"", "text", "txt", "plaintext", "plain", "markdown", "md", "dialogue", "conversation", "json"}
 )
-_XML = re.compile(r"\A<(response|reply|turn|output|utterance|answer)>", re.IGNORECASE)
+_XML = re.compile(r"(?i)\A<(response|reply|turn|output|utterance|answer)>")
 _TOKENS_BEFORE = RolePattern(
     r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
 )
 _TOKENS_BEHIND = re.compile(
-    r"(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z", re.IGNORECASE
+    r"(?i)(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z"
 )
 _HANDED_OVER = re.compile(
-    r"<\|im_start\|>\s?user|<start_of_turn>\s?user|<\|start_header_id\|>\s?user|<\|user\|>|\[INST\]",
-    re.IGNORECASE,
+    r"(?i)<\|im_start\|>\s?user|<start_of_turn>\s?user|<\|start_header_id\|>\s?user|<\|user\|>|\[INST\]"
 )
-_TURN_OVER = re.compile(
-    r"<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>", re.IGNORECASE
-)
-_SPEAKS = (
-    r"(?:(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)|\s(?:next\s)?(?:says|replies|responds)"
-    r"|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
-)
-# A first line in which the model speaks about the role that it plays, not as that role.
-_ANNOUNCEMENT = RolePattern(
-    r"\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood)\b[^\n:]{0,40}?)?"
-    rf"(?:\b(?:here(?:['’]s|\sis)\b[^\n:]{{0,40}}?)?\bthe\s(?:\w{{1,20}}\s)?OWN{_SPEAKS}\b[^\n:]{{0,40}}"
-    rf"|\bas\sthe\sOWN,?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply|respond)\b[^\n:]{{0,40}}"
-    rf"|\bhere(?:['’]s|\sis)\s[^\n:]{{1,40}}?\sas\sthe\sOWN)"
-    r"[*_]{0,3}:[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))\s{0,99}(?=\S)",
-    re.IGNORECASE,
-)
-_TITLE = RolePattern(
-    r"\A[#*_>\[ ]{0,8}(?:the\s)?OWN(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)"
-    r"(?:\s?\d{1,3})?[\]*_ ]{0,4}(?::[*_]{0,3}|(?=\n))\s{0,99}(?=\S)",
-    re.IGNORECASE,
-)
+_TURN_OVER = re.compile(r"(?i)<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>")
 MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
 
 
 class TurnReply(msgspec.Struct, frozen=True):
-    """What a side said: text without label, end marker and debris. `text` is "" only if the reply is the
-    end marker alone. `repairs` names what was taken away, in the order of first use."""
+    """What a side said: text without label, end marker and debris. `text` is "" only if the reply is the end marker
+    alone. `repairs` names what was taken away, in the order of first use."""
 
     text: str
     ended: bool = False
@@ -96,7 +73,7 @@ def read_turn(
     try:
         return reader.read(translate_conversation(translate_own_labels(text, roles), roles))
     except UnreadableError as error:
-        return Rejection(error.reason, error.detail)
+        return error.rejection
 
 
 class _Reader:
@@ -118,8 +95,10 @@ class _Reader:
             self._repairs.append(Repair.MARKER_FORM)
             text = marked
         steps: tuple[Callable[[str], str], ...] = (
-            self._thoughts, self._tokens, self._announcement, self._notes, self._fence, self._json, self._marker,
-            self._quotes, self._label,
+            self._thoughts, self._tokens,
+            lambda text: drop_preamble(text, self._role, self._repairs, self._roles),
+            lambda text: drop_notes(text, self._repairs, self._roles),
+            self._fence, self._json, self._marker, self._quotes, self._label,
         )  # fmt: skip
         for _ in range(MAX_ROUNDS):
             for step in steps:
@@ -144,8 +123,6 @@ class _Reader:
         return TurnReply(text, self._ended, tuple(dict.fromkeys(map(str, self._repairs))))
 
     def _thoughts(self, text: str) -> str:
-        if "<" not in text and "[/" not in text:
-            return text
         return drop_thinking(_LABELLED_THOUGHT.sub(r"\1\n", text, count=1), self._repairs, self._roles)
 
     def _tokens(self, text: str) -> str:
@@ -168,18 +145,6 @@ class _Reader:
             self._repairs.append(Repair.STRAY_DEBRIS)
         return left
 
-    def _announcement(self, text: str) -> str:
-        """Without a first line such as `Here's the teacher's next turn:`."""
-        for pattern, name in ((_ANNOUNCEMENT, Repair.PREAMBLE), (_TITLE, Repair.LAYOUT)):
-            match = pattern.of(self._roles, self._role).match(text)
-            if match is not None:
-                self._repairs.append(name)
-                return text[match.end() :]
-        return drop_preamble(text, self._role, self._repairs, self._roles)
-
-    def _notes(self, text: str) -> str:
-        return drop_notes(text, self._repairs, self._roles)
-
     def _fence(self, text: str) -> str:
         inner = self._unfenced(text)
         if inner is None:
@@ -193,25 +158,20 @@ class _Reader:
             return text[tag.end() : -len(tag[1]) - 3]
         if (line := _FENCED.match(text)) is not None:
             return line[1] or line[2]
-        fences = [] if "```" not in text and "~~~" not in text else list(surroundings.FENCE.finditer(text))
+        fences = list(surroundings.FENCE.finditer(text)) if "```" in text or "~~~" in text else []
         if not 0 < len(fences) < 3:
             return None
         first, last = fences[0], fences[-1]
-        if first.start() == 0:
-            language = first[1].strip().lower()
-            if language not in _NO_CODE or (len(fences) == 2 and last.end() < len(text)):
-                return None
-            inner = text[first.end() : last.start() if len(fences) == 2 else len(text)]
-            return (
-                inner
-                if language != "json" or read_json_turn(trim(inner), self._role, self._roles) is not None
-                else None
-            )
-        return (
-            text[: first.start()]
-            if len(fences) == 1 and last.end() == len(text) and not last[1].strip()
-            else None
-        )
+        if first.start() > 0:  # a closing fence alone
+            closes = first is last and last.end() == len(text) and not last[1].strip()
+            return text[: first.start()] if closes else None
+        language = first[1].strip().lower()
+        if language not in _NO_CODE or (last is not first and last.end() < len(text)):
+            return None
+        inner = text[first.end() : len(text) if last is first else last.start()]
+        if language == "json" and read_json_turn(trim(inner), self._role, self._roles) is None:
+            return None
+        return inner
 
     def _json(self, text: str) -> str:
         found = read_json_turn(text, self._role, self._roles)
@@ -227,9 +187,8 @@ class _Reader:
             return text
         self._ended = True
         self._repairs += marked.repairs
-        self._behind = text[marked.end :]
-        if not self._behind.strip(" \t\r\n`~"):
-            self._behind = ""
+        behind = text[marked.end :]
+        self._behind = behind if behind.strip(" \t\r\n`~") else ""
         note_words_behind(self._behind.rstrip("` \r\n~"), self._repairs)
         return marked.said
 

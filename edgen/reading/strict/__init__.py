@@ -26,14 +26,17 @@ _FENCED = re.compile(r"[ \n]{0,9}```(?:json|text|plaintext|markdown)?\n")
 
 def read_strict(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | None:
     """What a reply that keeps to a strict form says; None for any other text."""
-    first = text[:_BEGINNING].lstrip()[:1]
-    if first == "<":
-        return _thoughtful(text, roles)
-    return _form(text, first, roles, alone=True)
+    return _thoughtful(text, roles) if _first(text) == "<" else _form(text, roles, alone=True)
 
 
-def _form(text: str, first: str, roles: RoleWords, *, alone: bool) -> Conversation | None:
-    """The same for a text without thinking, of which the first character is known. `alone`: it is all of the reply."""
+def _first(text: str) -> str:
+    """The first character that shows."""
+    return text[:_BEGINNING].lstrip()[:1]
+
+
+def _form(text: str, roles: RoleWords, *, alone: bool = False) -> Conversation | None:
+    """The same for a text without thinking. `alone`: it is all of the reply."""
+    first = _first(text)
     if first == "{":
         return read_plain_json(text, roles, alone=alone)
     if may_hold_thinking(text) or not is_encodable(text):
@@ -52,8 +55,7 @@ def _thoughtful(text: str, roles: RoleWords) -> Conversation | None:
     tag = f"</{opened[1]}>"
     if not text.startswith(tag, end) or text.find("[/", opened.end(), end) >= 0:
         return None
-    rest = text[end + len(tag) :]
-    return _repaired(Repair.THINKING, _form(rest, rest[:_BEGINNING].lstrip()[:1], roles, alone=False))
+    return _repaired(Repair.THINKING, _form(text[end + len(tag) :], roles))
 
 
 def _fenced(text: str, roles: RoleWords) -> Conversation | None:
@@ -63,9 +65,7 @@ def _fenced(text: str, roles: RoleWords) -> Conversation | None:
     if opened is None or not bare.endswith("\n```"):
         return None
     inner = bare[opened.end() : -4]
-    if inner.startswith("{"):
-        return _repaired(Repair.CODE_FENCE, read_plain_json(inner, roles, alone=False))
-    return _repaired(Repair.CODE_FENCE, read_published(inner, roles) or read_turn_per_line(inner, roles))
+    return None if _first(inner) == "`" else _repaired(Repair.CODE_FENCE, _form(inner, roles))
 
 
 def _repaired(name: Repair, result: Conversation | None) -> Conversation | None:

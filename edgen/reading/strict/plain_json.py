@@ -91,8 +91,8 @@ def _verbatim(value: PlainJson) -> Conversation | None:
 
 
 def dump(conversation: Conversation) -> str:
-    """A reply text with `read(dump(x)) == x`, for every x without repairs whose texts are stripped
-    and hold no end marker. Raises UnicodeEncodeError if a text holds a lone surrogate."""
+    """A reply text with `read(dump(x)) == x`, for every x without repairs whose texts are stripped and hold no end
+    marker. Raises UnicodeEncodeError if a text holds a lone surrogate."""
     turns = tuple(PlainTurn(turn.role, turn.text) for turn in conversation.turns)
     value = PlainJson(turns, conversation.probability, conversation.ended_by, verbatim=True)
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -17,26 +17,24 @@ _SQUARE = r"\[\s*end[\s_-]+of[\s_-]+(?:the[\s_-]+)?conversation\s*[.!]?\s*\]"
 SQUARE = re.compile(_SQUARE, re.IGNORECASE)
 # In brackets it is the marker wherever it stands.
 _BRACKETED = re.compile(
-    rf"(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
-    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}",
-    re.IGNORECASE,
+    rf"(?i)(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
+    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}"
 )
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
-_LINE = re.compile(rf"^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$", re.IGNORECASE | re.MULTILINE)
-_SENTENCE = re.compile(rf"(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z", re.IGNORECASE)
+_LINE = re.compile(rf"(?im)^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$")
+_SENTENCE = re.compile(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z")
 
 # Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
 _SHORT = re.compile(
-    r"(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue|dialog|chat|discussion))?"
-    r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)",
-    re.IGNORECASE,
+    r"(?i)(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue|dialog|chat|discussion))?"
+    r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A text split at its first marker: what is `said` before it, where the marker's `end` is, and
-    whether it has its `standard` form."""
+    """A text split at its first marker: what is `said` before it, where the marker's `end` is, and whether it has its
+    `standard` form."""
 
     said: str
     end: int

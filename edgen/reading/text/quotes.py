@@ -23,7 +23,7 @@ _SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + _INVI
 # A stage direction before a turn in quotation marks, and one behind a mark at its end.
 _LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
 _TRAILING_TAG = re.compile(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
-_TOKENS = re.compile(r"(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z", re.IGNORECASE)
+_TOKENS = re.compile(r"(?i)(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z")
 _TAG = re.compile(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
 _BARE_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")

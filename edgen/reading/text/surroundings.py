@@ -10,14 +10,13 @@ from collections.abc import Iterable
 from typing import Any
 
 HEADING = re.compile(
-    r"^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
-    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
+    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$"
 )
-FENCE = re.compile(r"^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$", re.MULTILINE)
+FENCE = re.compile(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
 # A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
 STOP = re.compile(
-    r"^[^\S\n]{0,99}+(?=\S)(?:"
+    r"(?im)^[^\S\n]{0,99}+(?=\S)(?:"
     r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
     r"|(?P<fence>(?:```|~~~)[^\n]*)"
     r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
@@ -27,24 +26,21 @@ STOP = re.compile(
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
-    r")",
-    re.IGNORECASE | re.MULTILINE,
+    r")"
 )
-_LIKELY = re.compile(r"probability|likelihood|chance|\bp\s?\(", re.IGNORECASE)
+_LIKELY = re.compile(r"(?i)probability|likelihood|chance|\bp\s?\(")
 _SEPARATORS = r"(?:[:：=]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = re.compile(_SEPARATORS)
 _NUMBERED = re.compile(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 _SCALE = re.compile(
-    r"[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]", re.IGNORECASE
+    r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
 _INSIDE = re.compile(
-    r"(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
-    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)",
-    re.IGNORECASE,
+    r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
+    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)"
 )
 _NEGATED = re.compile(
-    r"(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b",
-    re.IGNORECASE,
+    r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
 )
 _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
@@ -129,10 +125,8 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
     return values, "\n".join(rest)
 
 
-_LABEL = re.compile(
-    r"^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$", re.IGNORECASE | re.MULTILINE
-)
-_LANGUAGE = re.compile(r"^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$", re.MULTILINE)
+_LABEL = re.compile(r"(?im)^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$")
+_LANGUAGE = re.compile(r"(?m)^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$")
 
 
 def has_words(text: str) -> bool:

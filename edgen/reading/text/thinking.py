@@ -15,14 +15,13 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
-_OPEN = re.compile(rf"^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]", re.IGNORECASE | re.MULTILINE)
-_CLOSE = re.compile(rf"[<\[]/(?:{_NAMES})[>\]]", re.IGNORECASE)
+_OPEN = re.compile(rf"(?im)^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
+_CLOSE = re.compile(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
 # Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
 _ORPHAN = RolePattern(
-    rf"[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))",
-    re.IGNORECASE,
+    rf"(?i)[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))"
 )
-_SPOKEN = RolePattern(r"^(?:[^\w\n<]|_){0,20}+(?:ROLE)\b[^:\n]{0,40}:", re.IGNORECASE | re.MULTILINE)
+_SPOKEN = RolePattern(r"(?im)^(?:[^\w\n<]|_){0,20}+(?:ROLE)\b[^:\n]{0,40}:")
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
@@ -36,33 +35,23 @@ def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUD
     if ("<" not in text and "[/" not in text) or _json(text):
         return text
     final = _FINAL.search(text)
-    if final is not None:
-        repairs.append(Repair.THINKING)
-        text = text[final.end() :]
-    if not _CLOSE.search(text) and not _OPEN.search(text):
-        return text
+    left = text if final is None else text[final.end() :]
+    opened = _OPEN.search(left)
+    orphan = _ORPHAN.of(roles).search(left)
+    if orphan is not None and (opened is None or orphan.start() < opened.start()):
+        left = left[orphan.end() :]
     kept: list[str] = []
     at = 0
-    opened = _OPEN.search(text)
-    closed = _ORPHAN.of(roles).search(text)
-    if closed is not None and (opened is None or closed.start() < opened.start()):
-        at = closed.end()
-        opened = _OPEN.search(text, at)
-    while opened is not None:
-        closed = _CLOSE.search(text, opened.end())
-        if closed is None:
-            opened = _unclosed(text, at, roles)
-            kept.append(text[at : opened.start() if opened else len(text)])
-            at = len(text)
+    while (opened := _OPEN.search(left, at)) is not None:
+        closed = _CLOSE.search(left, opened.end())
+        if closed is None and (opened := _unclosed(left, at, roles)) is None:
             break
-        kept.append(text[at : opened.start()])
-        at = closed.end()
-        opened = _OPEN.search(text, at)
-    kept.append(text[at:])
-    left = "".join(kept)
-    if len(left) < len(text):
+        kept.append(left[at : opened.start()])
+        at = len(left) if closed is None else closed.end()
+    answer = "".join((*kept, left[at:]))
+    if len(answer) < len(text):
         repairs.append(Repair.THINKING)
-    return left
+    return answer
 
 
 def _json(text: str) -> bool:
