@@ -124,7 +124,9 @@ def read_verdict(
     """Which of the two a judge's reply names, or None."""
     if refusal is not None or finish_reason in ("length", "content_filter"):
         return None
-    lines = _lines(_bounded(drop_thinking(_THOUGHT.sub("\n", text), [])))
+    if "<" in text or "[/" in text:
+        text = drop_thinking(_THOUGHT.sub("\n", text), [])
+    lines = _lines(_bounded(text))
     if not lines:
         return None
     forms = [_form(line, alone=len(lines) == 1) for line in lines]

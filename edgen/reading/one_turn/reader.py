@@ -123,6 +123,8 @@ class _Reader:
         return TurnReply(text, self._ended, tuple(dict.fromkeys(map(str, self._repairs))))
 
     def _thoughts(self, text: str) -> str:
+        if "<" not in text and "[/" not in text:
+            return text
         return drop_thinking(_LABELLED_THOUGHT.sub(r"\1\n", text, count=1), self._repairs, self._roles)
 
     def _tokens(self, text: str) -> str:
