@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.version import DISTRIBUTION, __version__
+from edgen.core.version import DISTRIBUTION as DISTRIBUTION
+from edgen.core.version import __version__
 from edgen.core.yaml_values import nearest
 
 Kind = Literal["provider", "protocol", "family", "format", "measure"]
