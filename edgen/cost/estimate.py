@@ -96,10 +96,9 @@ def estimate(
     to_make, said = _to_make(job, wanted, already, runs)
     scenarios = [amount / job.replicates for amount in to_make]
     seen = [used for one in runs for used in one.scenarios]
-    if seen:
-        each, factor = [predict(seen, n) for n in scenarios], max(_widening(one) for one in runs)
-    else:
-        each, factor = [assume(job, prompts, rates).times(n) for n in scenarios], 1.0
+    assumed = assume(job, prompts, rates)
+    each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
+    factor = max(map(_widening, runs), default=1.0)
     uses = Range(each[0].low, each[1].expected, each[2].high).widened(factor)
     most = most_of_one(job, prompts, rates)
     if most is not None:

@@ -97,13 +97,17 @@ def write_shards(
         for is_test, record in records:
             (test if is_test else train).add(record)
         files = train.finish() + test.finish()
-        manifest_part, manifest = _write_manifest(folder, files, counts, describe, undo)
+        manifest = _describe_files(counts, files, describe)
+        vouching = Part(folder / MANIFEST)
+        undo.callback(vouching.discard)
+        vouching.write(msgspec.json.format(msgspec.json.encode(manifest), indent=4) + b"\n")
+        vouching.close()
         for part in train.parts + test.parts:
             part.publish()
         # Before the new manifest: after a crash here the old one still names them.
         for name in _named_before(folder) - {file.path for file in files}:
             (folder / name).unlink(missing_ok=True)
-        manifest_part.publish()
+        vouching.publish()
         sync_folder(folder)
     return manifest
 
@@ -257,22 +261,11 @@ class _SideFiles:
         self.parts.append(part)
 
 
-def _write_manifest(
-    folder: Path,
-    files: list[ShardFile],
-    counts: Counts,
-    describe: Mapping[str, Any],
-    undo: contextlib.ExitStack,
-) -> tuple[Part, dict[str, Any]]:
+def _describe_files(counts: Counts, files: list[ShardFile], describe: Mapping[str, Any]) -> dict[str, Any]:
     own = {"layout": LAYOUT, "counts": msgspec.to_builtins(counts), "files": msgspec.to_builtins(files)}
     if taken := own.keys() & describe.keys():
         raise ValueError(f"the manifest's own keys cannot be described: {sorted(taken)}")
-    manifest = {**own, **describe}
-    part = Part(folder / MANIFEST)
-    undo.callback(part.discard)
-    part.write(msgspec.json.format(msgspec.json.encode(manifest), indent=4) + b"\n")
-    part.close()
-    return part, manifest
+    return {**own, **describe}
 
 
 def _named_before(folder: Path) -> set[str]:

@@ -240,26 +240,7 @@ class Ledger:
 
 
 __all__ = [
-    "OPEN",
-    "Batch",
-    "Counts",
-    "Drop",
-    "Duplicates",
-    "Ledger",
-    "LedgerReader",
-    "LedgerSummary",
-    "MergedLedger",
-    "Outcome",
-    "OutstandingCall",
-    "OutstandingCalls",
-    "RunPlan",
-    "RunStatus",
-    "Scope",
-    "Session",
-    "SourceLedger",
-    "batches_at",
-    "charged_at",
-    "out_at",
-    "run_status",
-    "summary_at",
-]
+    "OPEN", "Batch", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
+    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Session", "SourceLedger", "batches_at",
+    "charged_at", "out_at", "run_status", "summary_at",
+]  # fmt: skip
