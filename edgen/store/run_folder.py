@@ -1,4 +1,4 @@
-"""The folder of a run: the names of what is in it, who holds it, and the job as it was resolved.
+"""The folder of a run: what is in it, by name, and the job as it was resolved.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
     comparisons/<a>-vs-<b>.json  report.html
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from edgen.core.errors import RunError, UsageError
@@ -89,13 +90,11 @@ class RunFolder:
         """Every arm this run ever had, in the order in which they first came; `arms` are added behind
         them. Their places number the candidates, so they never change."""
         try:
-            known = json.loads(self.arm_numbers.read_bytes())
+            known = msgspec.json.decode(self.arm_numbers.read_bytes(), type=list[str])
         except FileNotFoundError:
             known = []
         except (OSError, ValueError) as problem:
-            raise RunError(f"{self.arm_numbers}: it cannot be read ({problem}).") from None
-        if not isinstance(known, list) or not all(isinstance(name, str) for name in known):
-            raise RunError(f"{self.arm_numbers}: it is to hold a list of names, and does not.")
+            raise RunError(f"{self.arm_numbers}: it cannot be read as a list of names ({problem}).") from None
         new = [arm for arm in arms if arm not in known]
         if new:
             self.arms_folder.mkdir(exist_ok=True)
@@ -134,11 +133,8 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
-            if self.path.is_symlink():
-                raise RunError(
-                    f"{self.path}: this link leads nowhere; choose another run folder with -o."
-                ) from None
-            raise RunError(f"{self.path}: this is a file; choose another run folder with -o.") from None
+            what = "link leads nowhere" if self.path.is_symlink() else "is a file"
+            raise RunError(f"{self.path}: this {what}; choose another run folder with -o.") from None
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
         self.refuse_links()
@@ -190,10 +186,7 @@ class RunFolder:
     def _refuse_other_names(self) -> None:
         """Raise RunError if a ledger, or what SQLite keeps beside it, has another name somewhere: it would be written
         there as well."""
-        beside = [
-            path.with_name(path.name + suffix) for path in self.ledgers() for suffix in ("", "-wal", "-shm")
-        ]
-        for path in beside:
+        for path in (Path(f"{ledger}{end}") for ledger in self.ledgers() for end in ("", "-wal", "-shm")):
             if path.exists() and path.stat().st_nlink > 1:
                 raise RunError(
                     f"{path}: it is a hard link: the file has another name, and would be changed there, too. "

@@ -95,13 +95,9 @@ class RunReader:
                 "the other arms, and its conversations cannot be read together with theirs. Take the arm by "
                 f"itself ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
             )
-        same = (job.seed, job.design, job.strength, noted and noted.space_sha256) == (
-            self.job.seed,
-            self.job.design,
-            self.job.strength,
-            space,
-        )
-        if noted is None or noted.fingerprint != view.plan.fingerprint or not (same and self._draws(view)):
+        alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)
+        made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
+        if not (alike and made and self._draws(view)):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
                 f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
