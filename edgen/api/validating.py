@@ -20,7 +20,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
 from edgen.validation.checker import Checker, FileReport
 from edgen.validation.findings import Finding, Vocabulary
-from edgen.validation.reading import Inputs, find_inputs, read_records, runs_at
+from edgen.validation.reading import Inputs, find_inputs, printable, read_records, runs_at
 from edgen.validation.repair import Fixed, Fixer, LeftOut
 
 CHANGES = "changes.jsonl"
@@ -112,7 +112,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     if found.space is None:
         if found.manifest is not None:
             missing = found.manifest.parent / "inputs" / "space.yaml"
-            note(f"{_label(missing)} is not there, so the scenario strings are not checked against it.")
+            note(f"{printable(missing)} is not there, so the scenario strings are not checked against it.")
         return None
     space = load_space(found.space)
     return family_of(space).vocabulary(space)
@@ -124,7 +124,7 @@ def _schema_of(record: Any) -> str:
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
-    reports = [checker.file(_label(path), read_records(path), vocabulary) for path in found.files]
+    reports = [checker.file(printable(path), read_records(path), vocabulary) for path in found.files]
     if found.manifest is not None:
         records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
         findings = [
@@ -135,13 +135,8 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
             for name in strays(found.manifest)
         ]
         if findings:
-            reports.append(FileReport(_label(found.manifest / MANIFEST), 0, 0, tuple(findings)))
+            reports.append(FileReport(printable(found.manifest / MANIFEST), 0, 0, tuple(findings)))
     return reports
-
-
-def _label(path: Path) -> str:
-    """The path as text that can be printed, whatever bytes its name holds."""
-    return str(path).encode(errors="replace").decode()
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
@@ -186,16 +181,16 @@ def _fix(
     fixer, lines, files = Fixer(_schema_of), list[bytes](), list[FixedFile]()
     for found, vocabulary in zip(inputs, vocabularies, strict=True):
         for path in found.files:
-            label, target = _label(path), targets[path]
+            label, target = printable(path), targets[path]
             counts = Counter(changed=0, left_out=0)
             fixed = fixer.file(label, read_records(path), vocabulary)
             records = write_list_atomic(target, _note_changes(fixed, label, counts, lines))
-            files.append(FixedFile(label, _label(target), records, **counts))
+            files.append(FixedFile(label, printable(target), records, **counts))
     write_lines(out / CHANGES, lines)
     records, changed, left_out = (
         sum(getattr(file, key) for file in files) for key in ("records", "changed", "left_out")
     )
-    return FixedFiles(_label(out), records, changed, left_out, _label(out / CHANGES), tuple(files))
+    return FixedFiles(printable(out), records, changed, left_out, printable(out / CHANGES), tuple(files))
 
 
 def _note_changes(

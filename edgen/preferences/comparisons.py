@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -62,7 +61,7 @@ class Comparisons(JudgeTasks):
             digest.update("{} {}\n".format(*unit).encode())
             self.planned += 1
             self.scenarios = unit[0] + 1
-        self._units_digest = digest.hexdigest()
+        self.shaping = {"votes": job.pairs.votes, "units": digest.hexdigest()}
 
     def units(self) -> Iterator[tuple[int, str]]:
         """(scenario, task) of every comparison."""
@@ -79,9 +78,6 @@ class Comparisons(JudgeTasks):
         pairs = self.job.pairs
         protocol = oracle(comparison, self.judge.prompt, pairs.compare, pairs.votes, self.rules)
         return Task(protocol, self.group(index), lambda result, spent: self._settle(a, b, result, spent))
-
-    def shaping(self) -> dict[str, Any]:
-        return {"votes": self.job.pairs.votes, "units": self._units_digest}
 
     def _settle(self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent) -> Settled:
         if isinstance(result, Rejection):

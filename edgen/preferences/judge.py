@@ -57,6 +57,7 @@ class JudgeTasks:
         self.judge = judge
         self.reader = reader
         self.rules = Rules(asks=job.asks, seed=job.seed)
+        self.shaping: dict[str, Any] = {}  # what shapes the outcomes besides judge, run and number of asks
         self.planned = 0
         self.scenarios = 0
         self._unread_in_a_row = 0
@@ -69,10 +70,6 @@ class JudgeTasks:
         """The work on one unit."""
         raise NotImplementedError
 
-    def shaping(self) -> dict[str, Any]:
-        """What shapes the outcomes besides the judge, the run and the number of asks."""
-        return {}
-
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """A name, 16 hex digits, for the judge and what it is asked about."""
         return fingerprint(
@@ -83,7 +80,7 @@ class JudgeTasks:
                 "seed": self.job.seed,
                 "run": self.reader.fingerprints,
                 "edgen": __version__,
-                **self.shaping(),
+                **self.shaping,
             }
         )
 

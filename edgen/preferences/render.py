@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from edgen.core.text import quantity
 from edgen.preferences.labels import UNLABELLED
 
 Report = Mapping[str, Any]
@@ -17,7 +18,7 @@ _PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:
 
 def render(report: Report) -> Iterator[str]:
     """The report's text, line by line."""
-    yield f"{_count(report['pairs'], 'pair')} of {_count(report['scenarios'], 'scenario')}"
+    yield f"{quantity(report['pairs'], 'pair')} of {quantity(report['scenarios'], 'scenario')}"
     labelled, left_out = report["labelled"], report["left_out"]
     if labelled or left_out:
         sources = ", ".join(f"{n:,} by {source}" for source, n in labelled.items()) or "none"
@@ -54,8 +55,8 @@ def _judge(judge: Report) -> Iterator[str]:
     yield f"Judge {judge['judge']} ({judge['model']}, comparing by {judge['compare']})"
     verdicts, ties, none = judge["verdicts"], judge["ties"], judge["abstentions"]
     yield (
-        f"  {_count(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"
-        f" {_count(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
+        f"  {quantity(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"
+        f" {quantity(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
     )
     yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _PERCENT)}"
     yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _PERCENT)} judged in both orders"
@@ -110,7 +111,7 @@ def _calibration(table: Report | None) -> Iterator[str]:
         return
     yield f"    Brier score  {_estimate(table['brier'], _NUMBER)}"
     yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
-    yield f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, {_count(table['n'], 'pair')}"
+    yield f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, {quantity(table['n'], 'pair')}"
     yield "                 how far forecasts are from what came, on average over the table; 0 is perfect"
     yield "    forecast       pairs   mean   judge favours a"
     for row in table["bins"]:
@@ -125,14 +126,14 @@ def _agreement(agreement: Report) -> Iterator[str]:
     for row in agreement["between"]:
         if row["n"]:
             some = True
-            yield f"  {row['sources'][0]} and {row['sources'][1]}, {_count(row['n'], 'pair')}"
+            yield f"  {row['sources'][0]} and {row['sources'][1]}, {quantity(row['n'], 'pair')}"
             yield f"    the same side         {row['observed']:.1%}"
             yield f"    Cohen's kappa         {_coefficient(row['kappa'], row['kappa_interval'])}"
             yield f"    Krippendorff's alpha  {_coefficient(row['alpha'], row['alpha_interval'])}"
     if not some:
         yield "  no data: no pair has a favoured side by two sources"
         return
-    yield f"  all sources together, {_count(agreement['n'], 'pair')}: Krippendorff's alpha {_coefficient(agreement['alpha'])}"
+    yield f"  all sources together, {quantity(agreement['n'], 'pair')}: Krippendorff's alpha {_coefficient(agreement['alpha'])}"
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
 
 
@@ -144,7 +145,7 @@ def _estimate(estimate: Report | None, form: str, *, counted: bool = True) -> st
         text += " (no interval from one scenario)"
     else:
         text += f" ({form.format(estimate['low'])} to {form.format(estimate['high'])})"
-    return f"{text}, {_count(estimate['n'], 'pair')}" if counted else text
+    return f"{text}, {quantity(estimate['n'], 'pair')}" if counted else text
 
 
 def _against_zero(estimate: Report | None) -> str:
@@ -152,10 +153,6 @@ def _against_zero(estimate: Report | None) -> str:
         return "nothing can be said about its certainty"
     inside = estimate["low"] <= 0 <= estimate["high"]
     return "0 is within the interval" if inside else "0 is outside the interval"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _coefficient(value: float | None, interval: list[float] | None = None) -> str:

@@ -134,14 +134,9 @@ def _stack(
     columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
 ) -> tuple[Array, Array]:
     """The numerators and the denominators (clusters, k), 0 where a cluster does not count."""
+    mask = np.stack(counted, axis=1)
     tops, bottoms = (
-        np.stack(
-            [
-                np.where(mask, columns(name)[: len(mask)], 0.0)
-                for mask, name in zip(counted, names, strict=True)
-            ],
-            axis=1,
-        )
+        np.where(mask, np.stack([columns(name)[: len(mask)] for name in names], axis=1), 0.0)
         for names in ([metric.top for metric in metrics], [metric.bottom for metric in metrics])
     )
     return tops, bottoms

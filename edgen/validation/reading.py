@@ -36,6 +36,11 @@ class Inputs:
     space: Path | None = None
 
 
+def printable(path: Path | str) -> str:
+    """The path as text that can be printed, whatever bytes its name holds."""
+    return str(path).encode(errors="replace").decode()
+
+
 def runs_at(path: Path) -> list[Path]:
     """The runs of a run with arms, in the order of their names; `path` itself for anything else."""
     arms = path / "arms"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from edgen.core import resources
+from edgen.core.text import shorten
 from edgen.validation.findings import Finding, json_path, quote
 
 if TYPE_CHECKING:
@@ -78,26 +79,28 @@ def _word_error(error: ValidationError) -> Iterator[tuple[str, str]]:
             if key not in value:
                 yield json_path([*where, key]), "this key is missing"
     elif error.validator == "additionalProperties":
-        known = cast("dict[str, Any]", error.schema)["properties"]
+        known = cast("dict[str, Any]", error.schema).get("properties", {})
         for key in value:
             if key not in known:
                 yield json_path([*where, key]), f"unknown key (known: {', '.join(known)})"
     else:
-        # a keyword that is not in the table keeps the library's sentence
-        wording = _WORDING.get(str(error.validator), lambda _value, _wanted: error.message)
-        yield json_path(where), wording(value, wanted)
+        try:
+            yield json_path(where), _WORDING[str(error.validator)](value, wanted)
+        except (KeyError, TypeError):  # what edgen's own schemas do not say keeps the library's sentence
+            yield json_path(where), shorten(error.message, 200)
 
 
+_PATTERNS = {"^[0-9a-f]{64}$": "64 lower-case hexadecimal digits"}
 _WORDING: dict[str, Callable[[Any, Any], str]] = {
     "type": lambda value, wanted: f"expected {_name_types(wanted)}, got {_name(value)}",
     "enum": lambda value, wanted: f"expected {_choice(map(quote, wanted))}, got {quote(value)}",
     "contains": lambda _, wanted: f"no turn is spoken by the {wanted['properties']['role']['const']}",
-    "minItems": lambda value, wanted: f"expected at least {wanted} turns, got {len(value)}",
+    "minItems": lambda value, wanted: f"expected at least {wanted} {_elements(value)}, got {len(value)}",
     "minProperties": lambda _value, _wanted: "this mapping is empty",
     "uniqueItems": lambda _value, _wanted: "an element occurs more than once",
     "minLength": lambda _value, _wanted: "this text is empty",
     "maxLength": lambda value, wanted: f"expected at most {wanted} characters, got {len(value)}",
-    "pattern": lambda value, _: f"expected 64 lower-case hexadecimal digits, got {quote(value)}",
+    "pattern": lambda value, wanted: f"expected {_PATTERNS.get(wanted, wanted)}, got {quote(value)}",
     "minimum": lambda value, wanted: f"expected {wanted} or more, got {quote(value)}",
     "maximum": lambda value, wanted: f"expected {wanted} or less, got {quote(value)}",
 }
@@ -111,6 +114,10 @@ _TYPES = {
     "boolean": "true or false",
     "null": "null",
 }
+
+
+def _elements(value: list[Any]) -> str:
+    return "turns" if all(isinstance(one, dict) for one in value) else "elements"
 
 
 def _name_types(wanted: str | list[str]) -> str:

@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -113,6 +114,22 @@ def test_long_and_strange_values_are_shortened_and_quoted() -> None:
     assert len(by_path["$.probability"]) < 200
     assert "\x1b" not in by_path["$.probability"]
     assert '$["a \\"key\\""]' in by_path
+
+
+def test_a_schema_of_anybody_is_worded_too(tmp_path: Path) -> None:
+    listed = {"type": "array", "minItems": 2, "contains": {"const": "z"}}
+    named = {"type": "string", "pattern": "^x", "format": "date", "not": {"const": "y"}}
+    (tmp_path / "own.json").write_text(
+        json.dumps({"properties": {"list": listed, "name": named}, "additionalProperties": False})
+    )
+    found = problems({"list": ["y"], "name": "y", "other": 1}, schema=str(tmp_path / "own.json"))
+    assert [(one.path, one.problem) for one in found] == [
+        ("$.other", "unknown key (known: list, name)"),
+        ("$.list", "expected at least 2 elements, got 1"),
+        ("$.list", "['y'] does not contain items matching the given schema"),
+        ("$.name", 'expected ^x, got "y"'),
+        ("$.name", "'y' should not be valid under {'const': 'y'}"),
+    ]
 
 
 @pytest.mark.integration

@@ -22,7 +22,7 @@ from edgen.families import family_of_record
 from edgen.families.base import Family
 from edgen.space import load_space
 from edgen.validation.checker import decode
-from edgen.validation.reading import find_inputs, read_records
+from edgen.validation.reading import find_inputs, printable, read_records
 
 EXPECTED = (
     "expected objects with `background_info` (topic, student_prefrences, teacher_prefrences, student_reactions, "
@@ -39,8 +39,8 @@ def files_at(path: Path, number: int) -> DataSet:
     folder = path.resolve()
     space = None if inputs.space is None else load_space(inputs.space)
     return DataSet(
-        name=_label(folder.parent.name if folder.name == "shards" else folder.name),
-        sources=tuple(map(_label, inputs.files)),
+        name=printable(folder.parent.name if folder.name == "shards" else folder.name),
+        sources=tuple(map(printable, inputs.files)),
         samples=partial(_read, path, inputs.files, family, unread, number * SCENARIOS_A_PATH),
         family=family,
         roles=space.roles if space else family.roles,
@@ -58,18 +58,16 @@ def _read(
     clusters: dict[tuple[str, int], int] = {}
     count = 0
     for file in files:
-        source, split = _label(file), split_of(file.name)
+        source, split = printable(file), split_of(file.name)
         for number, raw in enumerate(read_records(file)):
             try:
                 record = family.read_file(_decode(raw))
             except ValueError as problem:
                 unread[str(problem)] += 1
                 continue
-            identifier = record.id if record.id is not None else f"{_label(file.name)}[{number}]"
+            identifier = record.id if record.id is not None else f"{printable(file.name)}[{number}]"
             index = count
-            if (
-                record.scenario.index >= 0
-            ):  # a run's record: it shares the index of the first one of its scenario
+            if record.scenario.index >= 0:  # a run's: all of its scenario have the index of the first
                 run = re.sub(r"-\d+-r\d+$", "", identifier)
                 index = clusters.setdefault((run, record.scenario.index), count)
             scenario = msgspec.structs.replace(record.scenario, index=offset + index)
@@ -82,11 +80,6 @@ def _read(
             f"it holds no record of Education Dialogue's form{f' ({reasons})' if reasons else ''}: {EXPECTED}. What "
             "`edgen export` wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
         )
-
-
-def _label(path: Path | str) -> str:
-    """The path as text that can be printed, whatever bytes its name holds."""
-    return str(path).encode(errors="replace").decode()
 
 
 def split_of(name: str) -> Split | None:
