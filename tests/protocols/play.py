@@ -11,7 +11,8 @@ from edgen.core.resources import find
 from edgen.core.values import Conversation, Rejection, Reply, Request, Scenario
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.selfplay import SELFPLAY, VARIABLES, Selfplay
+from edgen.protocols.selfplay import SELFPLAY, Selfplay
+from edgen.space.education import EDUCATION_VARIABLES, ROLES, TOPIC_FIELDS
 from tests.scenarios import scenario_of
 
 SCENARIO = scenario_of(
@@ -23,6 +24,13 @@ SCENARIO = scenario_of(
     "and keeps to the plan anyway",
 )
 Answer = str | Reply | CallError
+# What each template may use: what its role sees, and all of a scenario for the judge.
+VARIABLES = {
+    "teacher": ("index", *ROLES[0].sees, *TOPIC_FIELDS),
+    "student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
+    "closing_student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
+    "closing_judge": (*EDUCATION_VARIABLES, "conversation"),
+}
 
 
 def prompts(closing: str | None = None) -> dict[str, Prompt]:

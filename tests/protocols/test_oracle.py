@@ -15,7 +15,7 @@ from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.prompting import Prompt, load_prompt
-from edgen.protocols import guarded_text as guarded
+from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space

@@ -13,10 +13,10 @@ from edgen.config import Branch
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Reply, Request
 from edgen.prompting import load_prompt
-from edgen.protocols.selfplay import CLOSING_STEP, VARIABLES
+from edgen.protocols.selfplay import CLOSING_STEP
 from edgen.simulator.text import respond
 from edgen.space.education import ROLES
-from tests.protocols.play import SCENARIO, play, prompts
+from tests.protocols.play import SCENARIO, VARIABLES, play, prompts
 from tests.scenarios import scenario_of
 
 LINES = [
