@@ -23,6 +23,7 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
+from edgen.providers.vertex.config import VertexConfig
 from edgen.simulator.provider import SimulatorConfig
 
 Sentences = Callable[[type[msgspec.Struct]], Mapping[str, str]]
@@ -118,6 +119,11 @@ backends:
 backends:
   default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: GOOGLE_API_KEY, top_k: 40,
             safety_settings: {}}
+"""),
+    Section(VertexConfig, "backends: vertex", "The same models on Google Cloud's Vertex AI.", """\
+backends:
+  default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null, top_k: 40, safety_settings: {},
+            extra_body: {}}
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:

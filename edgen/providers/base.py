@@ -48,20 +48,21 @@ class Key(NamedTuple):
     """What a backend may send: `value`, None for nothing. `hint` says why a key that is there is not sent.
 
     `variables` are the values that its headers name, by their variables; what may not go there is not among them.
-    `command` prints the key, in that environment; None where none does.
+    `command` prints the key, in that environment; None where none does. `library`: a library may be asked for it.
     """
 
     value: str | None = None
     hint: str = ""
     variables: Mapping[str, str] = {}
     command: tuple[tuple[str, ...], Mapping[str, str]] | None = None
+    library: bool = False
 
 
 class KeyRequest(NamedTuple):
     """What a backend asks for: the variables that may hold its key, where it would go, whether it has to be there.
 
     `header`: the header that wants it; empty for the service's own key. `command`: what prints it, in place of
-    variables.
+    variables. `library`: one gets it by itself, and the variable is but its name for consent.
     """
 
     variables: tuple[str, ...]
@@ -70,6 +71,7 @@ class KeyRequest(NamedTuple):
     required: bool
     header: str = ""
     command: tuple[str, ...] = ()
+    library: bool = False
 
 
 class Link(NamedTuple):

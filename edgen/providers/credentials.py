@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from edgen.core.errors import CallError
 from edgen.providers.base import Key
@@ -12,16 +13,25 @@ from edgen.providers.key_command import KeyCommand
 _KEPT = 8  # secrets: a call that is out for long may carry a key from some time ago
 
 
+class KeySource(Protocol):
+    """Where keys that expire come from."""
+
+    async def key_after(self, refused: str | None) -> str:
+        """A key that was got after `refused` was. Raises CallError."""
+
+
 class Credentials:
     """The headers of every call, made by `write` of the key; None where there is none.
 
-    A key that a command prints is there once `current` was awaited. `secrets` are all that messages and replies are
-    cleaned of.
+    A key that `source` has to get, or a command, is there once `current` was awaited. `secrets` are all that messages
+    and replies are cleaned of.
     """
 
-    def __init__(self, key: Key, write: Callable[[str | None], Mapping[str, str]]) -> None:
+    def __init__(
+        self, key: Key, write: Callable[[str | None], Mapping[str, str]], source: KeySource | None = None
+    ) -> None:
         self._write = write
-        self._command = None if key.command is None else KeyCommand(*key.command)
+        self._source = KeyCommand(*key.command) if key.command is not None else source
         self._others = tuple(key.variables.values())
         self._keys: Secrets = () if key.value is None else (key.value,)
         self._hint = key.hint
@@ -30,13 +40,13 @@ class Credentials:
 
     async def current(self) -> Mapping[str, str]:
         """The headers as they are now. Raises CallError where a command gives no key."""
-        if self._command is not None and not self._keys:
+        if self._source is not None and not self._keys:
             await self._renew(None)
         return self.headers
 
     async def renewed(self, used: Mapping[str, str]) -> bool:
         """After a refusal of `used`: whether there are other headers now. Raises CallError as `current` does."""
-        if self._command is not None and self.headers is used:
+        if self._source is not None and self.headers is used:
             await self._renew(self._keys[-1])
         return self.headers is not used
 
@@ -45,8 +55,8 @@ class Credentials:
         return add_hint(failure, self._hint)
 
     async def _renew(self, refused: str | None) -> None:
-        assert self._command is not None
-        key = await self._command.key_after(refused)
+        assert self._source is not None
+        key = await self._source.key_after(refused)
         if not self._keys or key != self._keys[-1]:
             self._keys = (*self._keys, key)[-_KEPT:]
             self.secrets = _longest_first((*self._keys, *self._others))

@@ -58,7 +58,7 @@ def base_address(base_url: str) -> URL:
     try:
         url = URL(base_url)
         host = url.host
-    except ValueError as problem:
+    except (ValueError, IndexError) as problem:  # yarl indexes an empty host
         raise InputError(f"base_url {shown} is no address: {problem}.") from None
     if not host or url.query_string or url.fragment:
         raise InputError(
@@ -107,7 +107,7 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     value = environ[name]
     try:
         proxy = URL(value if "://" in value else f"http://{value}")
-    except ValueError:
+    except (ValueError, IndexError):
         proxy = URL()
     if not proxy.host:
         raise InputError(

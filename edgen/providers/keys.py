@@ -33,6 +33,8 @@ def judge_key(
     if ask.command:
         command = write_command(ask.command)
         return command, decide_trust(command, ask.url, consents)
+    if ask.library:
+        return ask.variables[0], decide_trust(ask.variables[0], ask.url, consents)
     for name in ask.variables:
         if environ.get(name, "").strip() or is_anothers(name):
             decision = decide_trust(name, ask.url, consents)
@@ -54,6 +56,8 @@ def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents:
                 key = key._replace(hint="; ".join(filter(None, (key.hint, hint))))
             case _ if request.command:
                 key = key._replace(command=(request.command, environ))
+            case _ if request.library:
+                key = key._replace(library=True)
             case _ if request.header:
                 key = key._replace(variables={**key.variables, **_value_of(request, environ)})
             case _:

@@ -151,7 +151,9 @@ def test_a_proxy_of_another_kind_is_refused() -> None:
         proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": "socks5://p:1080"})
 
 
-@pytest.mark.parametrize("value", ["http://me:secret@h:abc", "me:secret@h:99999", "http://[me", "http://"])
+@pytest.mark.parametrize(
+    "value", ["http://me:secret@h:abc", "me:secret@h:99999", "http://[me", "http://[]@", "http://"]
+)
 def test_a_proxy_that_is_no_address_is_refused_without_being_shown(value: str) -> None:
     with pytest.raises(InputError, match="HTTPS_PROXY holds no address of a proxy") as caught:
         proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": value})

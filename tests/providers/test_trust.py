@@ -194,12 +194,13 @@ def client_reads(url: str) -> URL | None:
     """The address as the HTTP client reads it, None where it refuses it."""
     try:
         return URL(url)
-    except ValueError:
+    except (ValueError, IndexError):
         return None
 
 
 @given(before=_LABELS, after=_LABELS)
 @example(before="", after="")
+@example(before="", after="[]@")
 @example(before="eu.", after=":443/v1")
 def test_only_the_providers_own_names_get_its_key(before: str, after: str) -> None:
     """Whatever is written around a provider's name: where a key is sent, the client connects to that provider."""

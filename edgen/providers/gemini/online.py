@@ -18,20 +18,19 @@ from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
-from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.gemini.config import GeminiConfig, GeminiSettings
 from edgen.providers.gemini.thinking import thinking_config
 from edgen.providers.http import HttpBackend, append_path
 from edgen.providers.usage import add_counts, read_usage
 
 
-class GeminiBackend(HttpBackend):
-    """One model of the Gemini API."""
+class GeminiModel(HttpBackend):
+    """A model that answers generateContent at `path` below its service's address."""
 
-    def __init__(self, config: GeminiConfig, key: Key, link: Link) -> None:
-        super().__init__(config, Credentials(key, _key_header), link, classify)
+    def __init__(self, config: GeminiSettings, path: str, credentials: Credentials, link: Link) -> None:
+        super().__init__(config, credentials, link, classify)
         self._config = config
-        self._models = append_path(self.base, "v1beta/models")
-        self._generate = append_path(self.base, f"v1beta/{model_path(config.model)}:generateContent")
+        self._generate = append_path(self.base, f"{path}:generateContent")
         self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
 
     async def complete(self, request: Request) -> Reply:
@@ -54,6 +53,19 @@ class GeminiBackend(HttpBackend):
             return _contents(request) + before + seed + after + b"}"
         except UnicodeEncodeError:
             raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    async def models(self) -> list[str] | None:
+        """None: nobody says which there are."""
+        return None
+
+
+class GeminiBackend(GeminiModel):
+    """One model of the Gemini API."""
+
+    def __init__(self, config: GeminiConfig, key: Key, link: Link) -> None:
+        path = f"v1beta/{model_path(config.model)}"
+        super().__init__(config, path, Credentials(key, _key_header), link)
+        self._models = append_path(self.base, "v1beta/models")
 
     async def models(self) -> list[str] | None:
         """The models that can generate content, without the prefix "models/". Raises CallError."""
@@ -106,7 +118,7 @@ def _contents(request: Request) -> bytes:
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
-def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
+def parameters(config: GeminiSettings, scale: int) -> dict[str, Any]:
     """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
@@ -135,7 +147,7 @@ def parameters(config: GeminiConfig, scale: int) -> dict[str, Any]:
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(config: GeminiConfig, scale: int) -> tuple[bytes, bytes]:
+def _tail(config: GeminiSettings, scale: int) -> tuple[bytes, bytes]:
     """What stands before and behind the automatic seed; without one, all of it and nothing."""
     sent = parameters(config, scale)
     generation = sent.get("generationConfig", {})

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from edgen.providers.gemini.config import GeminiConfig
+from edgen.providers.gemini.config import GeminiSettings
 
 _LEVELS = ("minimal", "low", "medium", "high", "xhigh")
 _TOKENS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
 _BY_TOKENS = re.compile(r"(^|/)gemini-2\.")
 
 
-def thinking_config(config: GeminiConfig) -> dict[str, Any] | None:
+def thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
     """The `thinkingConfig` of a request, None where the job says nothing."""
     effort = config.reasoning_effort
     if effort is None:
@@ -24,7 +24,7 @@ def thinking_config(config: GeminiConfig) -> dict[str, Any] | None:
     return {"thinkingBudget": _TOKENS[effort]} if _counts(config) else {"thinkingLevel": effort.upper()}
 
 
-def effort_problem(config: GeminiConfig) -> str | None:
+def effort_problem(config: GeminiSettings) -> str | None:
     """Why the model cannot be told this effort, None if it can."""
     known = tuple(_TOKENS) if _counts(config) else _LEVELS
     if config.reasoning_effort in (None, *known):
@@ -32,6 +32,6 @@ def effort_problem(config: GeminiConfig) -> str | None:
     return f"{config.model} has {', '.join(known)}"
 
 
-def _counts(config: GeminiConfig) -> bool:
+def _counts(config: GeminiSettings) -> bool:
     """Whether the model knows no levels."""
     return _BY_TOKENS.search(config.model) is not None

@@ -1,0 +1,49 @@
+"""Gemini on Google Cloud's Vertex AI: calls one by one, with the tokens that google-auth gets."""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.config.backends import Price
+from edgen.core.errors import Problem
+from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.vertex.config import VertexConfig
+
+# What consent to a host names in the place of a variable: google-auth looks up by itself who calls.
+LIBRARY = "GOOGLE_AUTH"
+
+
+class VertexProvider(Provider):
+    name = "vertex"
+    Config = VertexConfig
+    sends = frozenset({"reasoning_effort"})
+    instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
+
+    def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.vertex.online import VertexBackend
+
+        return VertexBackend(msgspec.structs.replace(config, base_url=_address(config)), key, link)
+
+    def problems(self, config: VertexConfig) -> list[Problem]:
+        from edgen.providers.gemini.thinking import effort_problem
+
+        wrong = effort_problem(config)
+        return [] if wrong is None else [Problem("reasoning_effort", wrong)]
+
+    def key_request(self, config: VertexConfig) -> KeyRequest:
+        from edgen.providers.http import http_key_request
+
+        return http_key_request((LIBRARY,), _address(config))._replace(library=True)
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        from edgen.providers.gemini import PRICES
+
+        return PRICES.nearest(model)
+
+
+def _address(config: VertexConfig) -> str:
+    region = "" if config.location == "global" else f"{config.location}-"
+    return config.base_url or f"https://{region}aiplatform.googleapis.com"
+
+
+PROVIDER = VertexProvider()

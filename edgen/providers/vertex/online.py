@@ -1,0 +1,84 @@
+"""Gemini on Vertex AI over HTTP: the Gemini API's requests and answers at another address, with an access token.
+
+google-auth gets the token as Google's own tools do: from the file that GOOGLE_APPLICATION_CREDENTIALS names, from
+`gcloud auth application-default login`, or from the machine that it runs on. It is got in a thread, once for all calls
+that wait, and again after a 401.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.extras import install_command
+from edgen.providers.base import Key, Link
+from edgen.providers.credentials import Credentials
+from edgen.providers.failures import clean_message
+from edgen.providers.gemini.online import GeminiModel, model_path
+from edgen.providers.vertex.config import VertexConfig
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+class VertexBackend(GeminiModel):
+    """One model of a project. A `model` with a slash is a path below the location: `endpoints/123`."""
+
+    def __init__(self, config: VertexConfig, key: Key, link: Link) -> None:
+        model = model_path(config.model)
+        place = "" if "/" in config.model else "publishers/google/"
+        path = f"v1/projects/{config.project}/locations/{config.location}/{place}{model}"
+        source = AccessTokens(link.environ) if key.library else None
+        super().__init__(config, path, Credentials(key, _header, source), link)
+
+
+def _header(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+class AccessTokens:
+    """Tokens of whoever calls. Raises InputError where google-auth is not installed."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        try:
+            import google.auth
+            import google.auth.exceptions
+            import google.auth.transport.requests
+        except ImportError:
+            raise InputError(
+                f"a backend of type vertex needs more packages: `{install_command('vertex')}`."
+            ) from None
+        self._auth: Any = google.auth
+        self._file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        self._lock = asyncio.Lock()
+        self._last: str | None = None
+        self._caller: Any = None
+
+    async def key_after(self, refused: str | None) -> str:
+        """A token that was got after `refused` was. Raises CallError where google-auth gets none."""
+        async with self._lock:
+            if self._last is None or self._last == refused:
+                self._last = await asyncio.to_thread(self._token)
+            return self._last
+
+    def _token(self) -> str:
+        try:
+            if self._caller is None:
+                self._caller = self._find_caller()
+            self._caller.refresh(self._auth.transport.requests.Request())
+        except (self._auth.exceptions.GoogleAuthError, OSError, ValueError) as problem:
+            raise CallError(
+                FailureKind.AUTHENTICATION,
+                clean_message(
+                    f"google-auth gets no access token ({problem}); run `gcloud auth application-default login`, or "
+                    "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account"
+                ),
+                unsent=True,
+            ) from None
+        return str(self._caller.token)
+
+    def _find_caller(self) -> Any:
+        if self._file:
+            return self._auth.load_credentials_from_file(self._file, scopes=[_SCOPE])[0]
+        return self._auth.default(scopes=[_SCOPE])[0]
