@@ -181,5 +181,5 @@ def test_the_released_records_can_all_be_repaired(shared_data: Path) -> None:
     kept = [result for result in results if isinstance(result, Fixed)]
     assert len(kept) == len(raws) == 19
     report = Checker().file("fixed", [msgspec.Raw(msgspec.json.encode(r.record)) for r in kept])
-    assert {f.kind for f in report.findings} <= {"no_marker", "alternation"}
+    assert {f.kind for f in report.problems} <= {"no_marker", "alternation"}
     assert sum(r.record["conversation"][-1]["text"].endswith(END_MARKER) for r in kept) == 18
