@@ -42,7 +42,7 @@ python_use_unqualified_type_names = True
 KINDS = {
     "Providers": ("edgen.providers.base", ["Provider", "KeyRequest", "Link"]),
     "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
-    "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance"]),
+    "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance", "FiledRecord"]),
     "Formats": ("edgen.export.format", ["Format"]),
     "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),
     "What they are handed": (

@@ -103,6 +103,12 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
     )
     assert facts["accepted"] == 12
 
+    environment.edgen("export", run, "--to", "hf", "--files", "jsonl", "-o", str(tmp_path / "hf"))
+    (table, *_) = sorted((tmp_path / "hf" / "data").glob("train-*.jsonl"))
+    row = json.loads(table.read_text().splitlines()[0])
+    assert [turn["role"] for turn in row["conversation"]] == ["Teacher", "Student"]
+    assert row["model"] is not None
+
     done = environment.run("pip", "uninstall", "-y", "-q", "edgen-example")
     assert done.returncode == 0, done.stderr
     done = environment.run("edgen", "generate", str(JOB), "-o", str(tmp_path / "again"))

@@ -132,12 +132,10 @@ def read_row(
     names: Iterable[str], scenario: ScenarioColumns, conversation: AcceptedConversation
 ) -> dict[str, Any]:
     """A conversation's values by column of COLUMNS, None for those of a turn; "*" stands for those of the scenario."""
-    one, made = conversation.candidate, conversation.record.get("provenance", {})
+    one, made = conversation.candidate, conversation.provenance
     whole = {
         "id": one.id,
-        "conversation": [
-            {"role": turn["role"], "text": turn["text"]} for turn in conversation.record["conversation"]
-        ],
+        "conversation": msgspec.to_builtins(list(conversation.turns)),
         "split": conversation.split,
         "scenario": conversation.scenario.index,
         "replicate": one.replicate,

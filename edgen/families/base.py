@@ -127,6 +127,10 @@ class Family:
         """What the space lets a record hold, by the keys that the record's scenario has."""
         return {one.name: frozenset(one.values) for one in space.dimensions}
 
+    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
+        """The turns as a record holds their texts: with an end marker where the layout has one."""
+        return conversation.turns
+
     @abstractmethod
     def record(self, recorded: Recorded) -> bytes:
         """The record, as JSON."""

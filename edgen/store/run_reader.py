@@ -22,7 +22,7 @@ from edgen.config import Job, load_job, resolved_values, with_speakers
 from edgen.core.digest import sha256
 from edgen.core.errors import RunError, TemplateError
 from edgen.core.pair import Candidate, Pair, PairOrigin, Side, candidate_name, read_candidate_name
-from edgen.core.values import Scenario
+from edgen.core.values import Scenario, Turn
 from edgen.families import family_of
 from edgen.families.base import Recorded, record_id
 from edgen.space import content_sha256, load_space
@@ -37,12 +37,15 @@ _pair = msgspec.json.Decoder(Pair).decode
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
-    """An accepted conversation, with its scenario, its side of the split and its record."""
+    """An accepted conversation, with its scenario, its side of the split and its record. `turns` are as the record's
+    texts are, an end marker included; `provenance` is as JSON has it."""
 
     candidate: Candidate
     scenario: Scenario
     split: Literal["train", "test"]
     record: dict[str, Any]
+    turns: tuple[Turn, ...]
+    provenance: dict[str, Any]
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -218,8 +221,15 @@ class RunReader:
             side = self.split(scenario)
             for name in names:
                 data = self._record(index, name)
-                candidate = _candidate(self.read(data), read_candidate_name(name)[0])
-                yield AcceptedConversation(candidate, scenario, side, msgspec.json.decode(data))
+                recorded = self.read(data)
+                yield AcceptedConversation(
+                    _candidate(recorded, read_candidate_name(name)[0]),
+                    scenario,
+                    side,
+                    msgspec.json.decode(data),
+                    self.family.written(recorded.conversation),
+                    msgspec.to_builtins(recorded.provenance),
+                )
 
     def compared(self) -> Iterator[Compared]:
         """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the

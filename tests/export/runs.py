@@ -144,7 +144,8 @@ def lesson(index: int, number: int, said: tuple[Turn, ...], split: str = "train"
         "probability": None,
         "ended_by": said[-1].role,
     }
-    return AcceptedConversation(candidate(index, number, said), who, split, record)  # type: ignore[arg-type]
+    turns = tuple(Turn(**turn) for turn in texts)
+    return AcceptedConversation(candidate(index, number, said), who, split, record, turns, {})  # type: ignore[arg-type]
 
 
 def oracle(

@@ -41,9 +41,7 @@ def armed(*arms: str | None) -> MemoryRun:
         one = lesson(0, number, GOOD)
         candidate = msgspec.structs.replace(one.candidate, arm=arm, replicate=0, probability=0.25)
         made = {"model": f"m-{number}", "template_sha256": f"{number}" * 8}
-        taught.append(
-            msgspec.structs.replace(one, candidate=candidate, record={**one.record, "provenance": made})
-        )
+        taught.append(msgspec.structs.replace(one, candidate=candidate, provenance=made))
     return MemoryRun(taught)
 
 

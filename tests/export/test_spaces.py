@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -72,9 +72,9 @@ def accepted(index: int, number: int, said: tuple[tuple[Role, str], ...]) -> Acc
         "scenario": scenario(index).values,
         "roles": ["Tutor", "Learner", "Parent"],
         "conversation": [{"role": role, "text": text} for role, text in said],
-        "provenance": {"model": "m"},
     }
-    return AcceptedConversation(one, scenario(index), "test" if index == 3 else "train", record)
+    side: Literal["train", "test"] = "test" if index == 3 else "train"
+    return AcceptedConversation(one, scenario(index), side, record, one.turns, {"model": "m"})
 
 
 def compared(index: int) -> Compared:

@@ -83,5 +83,5 @@ def make_conversation(accepted: AcceptedConversation) -> Conversation:
         split=accepted.split,
         arm=candidate.arm,
         replicate=candidate.replicate,
-        provenance=accepted.record["provenance"],
+        provenance=accepted.provenance,
     )

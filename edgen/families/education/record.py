@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
+from edgen.core.values import Conversation, Role, Scenario, Turn
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -85,13 +85,17 @@ class Education(Family):
         """The values of ED's dimensions, in its spelling."""
         return {key: frozenset(space[dimension].values) for key, dimension in _KEYS.items()}
 
+    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
+        """The end marker stands behind the last text."""
+        return with_marker(conversation)
+
     def record(self, recorded: Recorded) -> bytes:
         """The record of a conversation, the end marker back in its place."""
         conversation, scenario = recorded.conversation, recorded.scenario
         return _encode(
             Record(
                 background_info=BackgroundInfo(**{key: scenario[name] for key, name in _KEYS.items()}),
-                conversation=with_marker(conversation),
+                conversation=self.written(conversation),
                 id=recorded.id,
                 probability=conversation.probability,
                 ended_by=conversation.ended_by,
