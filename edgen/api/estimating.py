@@ -197,16 +197,12 @@ def _describe_basis(each: Sequence[Estimate]) -> Basis:
 
 def _add_already(each: Sequence[Already]) -> AlreadyThere:
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
-    used = [one.used for one in each]
+    used, out = [one.used for one in each], add_up(one.out for one in each)
     return AlreadyThere(
         conversations=sum(one.conversations for one in each),
         calls=round(sum(one.calls for one in used)),
         tokens=Tokens(round(sum(one.prompt for one in used)), round(sum(one.completion for one in used))),
         cost_usd=sum(costs) if costs else None,
-        out=OutFacts(
-            sum(one.out.calls for one in each),
-            sum(one.out.tokens for one in each),
-            round(sum(one.out.usd for one in each), 6),
-        ),
+        out=OutFacts(round(out.calls), round(out.tokens), round(out.usd, 6)),
         other_form=any(one.other_form for one in each),
     )

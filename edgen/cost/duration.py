@@ -77,7 +77,7 @@ def _seconds(job: Job, used: Used, latency: float, at_once: float) -> float:
     if limits.requests_per_minute is not None:
         needed.append(used.calls / limits.requests_per_minute * 60)
     if limits.tokens_per_minute is not None:
-        needed.append((used.prompt + used.completion) / limits.tokens_per_minute * 60)
+        needed.append(used.tokens / limits.tokens_per_minute * 60)
     return START + max(needed)
 
 

@@ -8,6 +8,7 @@ without what a provider takes off for prompts it has seen before. Judges of pair
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -35,14 +36,6 @@ _BATCH_TIME = (
 _HOPELESS = 0.02  # a share of accepted conversations below which nobody plans on
 
 
-class AtProvider(msgspec.Struct, frozen=True):
-    """Requests in batches that are out, and the most that they can take."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-
 class Already(msgspec.Struct, frozen=True):
     """What the run has: conversations of the plan that stand, and what all its calls came to, whether or not they
     were for the plan."""
@@ -52,7 +45,7 @@ class Already(msgspec.Struct, frozen=True):
     used: Used = Used()
     cost_usd: float | None = None
     partly: Used = Used()  # of conversations that are begun and not ended
-    out: AtProvider = AtProvider()  # requests of the plan at the provider
+    out: Used = Used()  # requests of the plan at the provider, at the most that they can take
     other_form: bool = False  # a run of that name is there, made by another form of the job
 
 
@@ -231,17 +224,12 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
         partly = add_up(_begun(view, plan, units, rates))
-        out = _at_provider(view, plan, units)
+        out = add_up(
+            Used(calls, tokens, usd=usd)
+            for index, replicate, calls, tokens, usd in view.out()
+            if index in units and replicate < plan.job.replicates
+        )
     return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
-
-
-def _at_provider(view: LedgerReader, plan: Plan, units: range) -> AtProvider:
-    """What of the plan is at the provider."""
-    sums = AtProvider()
-    for index, replicate, calls, tokens, usd in view.out():
-        if index in units and replicate < plan.job.replicates:
-            sums = AtProvider(sums.calls + calls, sums.tokens + tokens, sums.usd + usd)
-    return sums
 
 
 def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
@@ -287,32 +275,31 @@ def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: 
     rates = [Rates(one.job, via) for one in each]
     whole_uses = [one.uses.plus(one.out) for one in each]
     uses = add_up(one.expected for one in whole_uses), add_up(one.high for one in whole_uses)
-    out_usd = sum(one.already.out.usd for one in each)
-    out_tokens = float(sum(one.already.out.tokens for one in each))
+    out = add_up(one.already.out for one in each)
     free = all(rate.free for rate in rates)
     most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
     spent = [
         charged_at(path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates))
         for path in whole.ledgers()
     ]
+    charged = {"tokens": float(sum(tokens for tokens, _ in spent)), "usd": sum(usd for _, usd in spent)}
     there = sum(one.already.conversations for one in each)
     planned = there + sum(one.to_make for one in each)
     found = []
-    for key, cap, charged, out, of in (
-        ("max_cost", job.limits.max_cost, sum(usd for _, usd in spent), out_usd, lambda used: used.usd),
-        ("max_tokens", job.limits.max_tokens, float(sum(tokens for tokens, _ in spent)), out_tokens, _tokens),
-    ):
+    for key, unit in (("max_cost", "usd"), ("max_tokens", "tokens")):
+        cap, of = getattr(job.limits, key), operator.attrgetter(unit)
         if cap is None or not planned:
             continue
-        left = max(cap - charged + out, 0.0)  # `uses` has those that are out, so they do not count twice
+        # `uses` has those that are out, so they do not count twice.
+        left = max(cap - charged[unit] + of(out), 0.0)
         expected = of(uses[0])
         reach = min(left / expected, 1.0) if expected else 1.0
         found.append(
             Budget(
                 key=key,
                 cap=float(cap),
-                charged=charged,
-                out=out,
+                charged=charged[unit],
+                out=of(out),
                 share=(there + reach * (planned - there)) / planned,
                 enough=left >= of(uses[1]),
                 enough_at_most=most is not None and left >= of(most),
@@ -320,10 +307,6 @@ def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: 
             )
         )
     return found
-
-
-def _tokens(used: Used) -> float:
-    return used.prompt + used.completion
 
 
 def prices(estimates: Mapping[str, Estimate]) -> list[tuple[str, str, Price | None]]:

@@ -21,6 +21,10 @@ class Used(NamedTuple):
     completion: float = 0.0
     usd: float = 0.0
 
+    @property
+    def tokens(self) -> float:
+        return self.prompt + self.completion
+
     def plus(self, other: Used) -> Used:
         return Used(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
