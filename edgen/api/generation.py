@@ -21,11 +21,11 @@ from edgen.api.supervision.supervise import explain_os_errors, supervise, used_e
 from edgen.api.supervision.trust import Trust
 from edgen.config import BackendConfig, Job, backend_name, load_job
 from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
-from edgen.execution.completion import ArmRequest, is_finished
-from edgen.execution.progress_counts import ProgressCounts
+from edgen.execution.finish import ArmRequest, is_finished
 from edgen.execution.rework import dropped_arms, find_rework
 from edgen.execution.run import Run, check_part, check_piece
-from edgen.execution.scheduler import SchedulerFactory
+from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
+from edgen.execution.session import Session
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plans_of
 from edgen.planning.plan import Plan
@@ -244,15 +244,15 @@ class _Generation:
     async def _begin(self, arm: _ArmWork, stack: contextlib.AsyncExitStack) -> None:
         # What the arms before it have used of the budget is counted now.
         elsewhere = used_elsewhere(self._folder, arm.folder.ledger)
-        arm.run = Run(
+        session = Session(
             arm.plan,
             arm.backends,
-            arm.folder,
             arm.ledger,
-            elsewhere,
+            roles=arm.plan.roles,
+            elsewhere=elsewhere,
             scheduler=arm.scheduler,
-            part=self._options.part,
         )
+        arm.run = Run(arm.plan, session, arm.folder, self._options.part)
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
         # Its session ends with its own files, so that what it notes is about itself; else with the others.

@@ -1,48 +1,47 @@
-"""From a settled ledger to the files people load: shards, manifest, rejected.jsonl.
+"""From a settled ledger to the files people load: shards, manifest, rejected.jsonl; and whether they stand already.
 
-All of it is streamed, and made again from the ledger whenever it is asked for.
+The files are streamed out of the ledger, and made again from it whenever that is asked for. Whether a run has nothing
+left to do is found out by reading alone, before anything of it is touched.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, resolved_values
+from edgen.config import Job, load_job, resolved_values
 from edgen.core.digest import fingerprint, sha256_of_file
-from edgen.core.errors import DataError
+from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
 from edgen.core.version import __version__
+from edgen.core.yaml_values import read_text
 from edgen.families.base import record_id
+from edgen.planning.allowed_files import Reach
 from edgen.space.splits import HeldOutGroups
-from edgen.store.ledger import Ledger, RunStatus, Scope
+from edgen.store.ledger import OPEN, Ledger, LedgerReader, LedgerSummary, RunPlan, RunStatus, summary_at
 from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import read_test_side
 from edgen.store.shards import MANIFEST, Counts, verify_manifest, write_shards
 
-DIGESTS = "digests"  # the ledger's fact: the sha256 of the files beside the shards
+# Facts in the ledger
+JOB = "job"  # the job as a manifest holds it
+_WRITTEN = "written"  # the mark of the files that were written
+_DIGESTS = "digests"  # the sha256 of those that no manifest tells of
 
 
 class RunSummary(NamedTuple):
-    """What a run has come to, as its files tell it. `facts` are what a manifest has of it besides."""
+    """What a run has come to, as its files tell it. `described`: its job, see `describe_job`."""
 
     job: Job
     status: RunStatus
-    facts: Mapping[str, Any] = {}
-
-    @property
-    def scope(self) -> Scope:
-        """Which outcomes of a ledger it is."""
-        plan = self.status.plan
-        return Scope(plan.fingerprint, plan.scenarios, self.job.replicates, plan.first)
-
-
-def manifest_facts(described: Mapping[str, Any], template_sha256: str, space_sha256: str) -> dict[str, Any]:
-    """What a manifest has of a job as `describe_job` has it, and of its template and space."""
-    return {"job": described, "template_sha256": template_sha256, "space_sha256": space_sha256}
+    described: Mapping[str, Any]
+    template_sha256: str
+    space_sha256: str
 
 
 def describe_job(job: Job) -> dict[str, Any]:
@@ -51,27 +50,43 @@ def describe_job(job: Job) -> dict[str, Any]:
     return {key: value for key, value in resolved_values(job).items() if key not in ("limits", "batch")}
 
 
+def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: int | None = None) -> RunPlan:
+    """What a run of a job is to make under a fingerprint: `part` of its scenarios, None for all. `scenarios`: how many
+    there are with a top-up."""
+    whole = range(job.conversations)
+    wanted = whole if part is None else part
+    return RunPlan(
+        name=job.name,
+        fingerprint=under,
+        scenarios=wanted.stop if scenarios is None else scenarios,
+        replicates=job.replicates,
+        asked=len(wanted) * job.replicates,
+        first=wanted.start,
+        of=None if wanted == whole else job.conversations,
+    )
+
+
 async def write_files(
     made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, anew: bool = True
 ) -> None:
     """Write the files of a run; `side` is the test side of all the job's arms.
     Not `anew`: leave them as they are if they stand, and are those of what was made."""
-    mark = written_mark(made, side)
-    known = ledger.fact("written") == mark, ledger.fact(DIGESTS)
-    if not anew and known[0] and await asyncio.to_thread(files_intact, rundir, known[1]):
+    mark = _written_mark(made.job, made.status, side)
+    known = ledger.fact(_WRITTEN) == mark, ledger.fact(_DIGESTS)
+    if not anew and known[0] and await asyncio.to_thread(_files_intact, rundir, known[1]):
         return
     # Until all of them are there, no mark says that any is.
-    ledger.set_fact("written", "")
+    ledger.set_fact(_WRITTEN, "")
     await ledger.flush()
-    await asyncio.to_thread(_finish, made, rundir, ledger, side)
-    ledger.set_fact(DIGESTS, await asyncio.to_thread(_digests, rundir))
-    ledger.set_fact("written", mark)
+    await asyncio.to_thread(_write, made, rundir, ledger, side)
+    ledger.set_fact(_DIGESTS, await asyncio.to_thread(_digests, rundir))
+    ledger.set_fact(_WRITTEN, mark)
 
 
-def _finish(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups) -> None:
+def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups) -> None:
     """Write what was accepted to shards, and the rest, with reasons, to rejected.jsonl."""
-    counts = {True: 0, False: 0}
-    outcomes = ledger.outcomes(made.scope)
+    outcomes = ledger.outcomes(made.status.plan.scope)
+    counts: Counter[bool] = Counter()
     for group, count in outcomes.groups():
         counts[side.is_test(group)] += count
     with contextlib.closing(outcomes.records()) as records:
@@ -82,18 +97,28 @@ def _finish(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGr
             made.job.shards,
             _describe_run(made, ledger),
         )
-    write_lines(rundir.rejected, _rejected_lines(made, ledger))
+    refused = (
+        {
+            "id": record_id(made.job.name, scenario, replicate),
+            "status": status,
+            "reason": reason,
+            "detail": detail,
+            "reply": None if reply is None else reply.text,
+        }
+        for scenario, replicate, status, reason, detail, reply in outcomes.refused()
+    )
+    write_lines(rundir.rejected, map(msgspec.json.encode, refused))
 
 
 def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     """What a manifest holds beside its files."""
-    status, fingerprint = made.status, made.status.plan.fingerprint
+    status, under = made.status, made.status.plan.fingerprint
     return {
-        "job": made.facts["job"],
-        "fingerprint": fingerprint,
-        "simulated": ledger.fact("simulated") == fingerprint,
-        "template_sha256": made.facts["template_sha256"],
-        "space_sha256": made.facts["space_sha256"],
+        "job": made.described,
+        "fingerprint": under,
+        "simulated": ledger.fact("simulated") == under,
+        "template_sha256": made.template_sha256,
+        "space_sha256": made.space_sha256,
         "planned": status.planned,
         "rejected": dict(sorted(status.rejected.items())),
         "failed": dict(sorted(status.failed.items())),
@@ -101,9 +126,9 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def files_intact(rundir: RunFolder, digests: str | None) -> bool:
+def _files_intact(rundir: RunFolder, digests: str | None) -> bool:
     """Whether the finished files are there, whole: the shards as their manifest has them, the others as `digests`
-    has them, the ledger's fact of that name; None where an earlier edgen kept none."""
+    has them; None where an earlier edgen kept none."""
     try:
         found = _digests(rundir)
         return (digests is None or found == digests) and not verify_manifest(rundir.shards)
@@ -113,28 +138,13 @@ def files_intact(rundir: RunFolder, digests: str | None) -> bool:
 
 def _digests(rundir: RunFolder) -> str:
     """The sha256 of the files that no manifest tells of, as JSON."""
-    digests = {}
-    for path in (rundir.shards / MANIFEST, rundir.rejected):
-        digests[path.name] = sha256_of_file(path)
-    return msgspec.json.encode(digests).decode()
+    files = (rundir.shards / MANIFEST, rundir.rejected)
+    return msgspec.json.encode({path.name: sha256_of_file(path) for path in files}).decode()
 
 
-def _rejected_lines(made: RunSummary, ledger: Ledger) -> Iterator[bytes]:
-    for scenario, replicate, status, reason, detail, reply in ledger.outcomes(made.scope).refused():
-        yield msgspec.json.encode(
-            {
-                "id": record_id(made.job.name, scenario, replicate),
-                "status": status,
-                "reason": reason,
-                "detail": detail,
-                "reply": None if reply is None else reply.text,
-            }
-        )
-
-
-def written_mark(made: RunSummary, side: HeldOutGroups) -> str:
+def _written_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
     """A name for what would be written: equal marks, equal files."""
-    job, status, plan = made.job, made.status, made.status.plan
+    plan = status.plan
     facts = (
         plan.fingerprint,
         job.name,
@@ -148,3 +158,80 @@ def written_mark(made: RunSummary, side: HeldOutGroups) -> str:
         *([plan.first] if plan.first else []),
     )
     return fingerprint(facts)
+
+
+class ArmRequest(NamedTuple):
+    """What is asked for: a job, its fingerprint, and the texts of templates that shape no conversation, by use."""
+
+    job: Job
+    under: str
+    extra: Mapping[str, str]
+
+
+def is_finished(whole: Job, jobs: Mapping[str, ArmRequest], rundir: RunFolder, part: range | None) -> bool:
+    """Whether all that is asked for was made in the folder, under this very form of the job, and its files stand.
+
+    `jobs` are those of the arms, by name; `part` is the piece that is asked for, None for all. What cannot be read, or
+    is being worked on, is not finished.
+    """
+    runs = {arm: rundir.arm(arm) for arm in jobs}
+    if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
+        return False
+    try:
+        if whole.arms and not _same_job(rundir, whole):
+            return False
+        if not all(_same_job(runs[arm], asked.job, asked.extra) for arm, asked in jobs.items()):
+            return False
+        kept = {arm: summary_at(own.ledger) for arm, own in runs.items()}
+        if not all(_is_made(kept[arm], asked, part) for arm, asked in jobs.items()):
+            return False
+        side = read_test_side(runs.values(), whole.split.test)
+        return all(_stands(runs[arm], kept[arm], asked.job, side) for arm, asked in jobs.items())
+    except (EdgenError, OSError):  # the work itself says what is wrong
+        return False
+
+
+def _same_job(run: RunFolder, job: Job, extra: Mapping[str, str] | None = None) -> bool:
+    """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there;
+    those in `extra` with these very texts. (The others are in the fingerprint.)"""
+    there = load_job(run.job)
+    named = (there.space, there.prompt, *there.prompts.values())
+    ours, theirs = resolved_values(job), resolved_values(there)
+    for plain in (ours, theirs):
+        for values in (plain, *plain["arms"].values()):
+            for key in ("space", "prompt", "prompts"):
+                values.pop(key, None)
+    reach = Reach.of(run.job)
+    texts = {
+        use: read_text(reach.file("prompts", there.prompts[use], f"prompts.{use}"), TemplateError)
+        if use in there.prompts
+        else ""
+        for use in extra or ()
+    }
+    return (
+        ours == theirs
+        and ("oracle" in there.prompts) == ("oracle" in job.prompts)
+        and texts == dict(extra or {})
+        and all((run.path / name).is_file() for name in named if name)
+    )
+
+
+def _is_made(kept: LedgerSummary, asked: ArmRequest, part: range | None) -> bool:
+    plan, job = kept.status.plan, asked.job
+    return (
+        plan == plan_of_run(job, asked.under, part, scenarios=plan.scenarios if job.top_up else None)
+        and kept.status.state(held=False) == "complete"
+        and not any(batch.state in OPEN for batch in kept.batches)
+    )
+
+
+def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
+    """Whether the files are there and are those of what was made, and nothing in the ledger that is made of answers is
+    damaged; else it is to be made again."""
+    facts = kept.facts
+    if facts.get(_WRITTEN) != _written_mark(job, kept.status, side):
+        return False
+    if not _files_intact(run, facts.get(_DIGESTS)):
+        return False
+    with LedgerReader(run.ledger) as view:
+        return view.is_sound()

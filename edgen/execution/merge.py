@@ -11,18 +11,17 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, load_job
+from edgen.config import Job
 from edgen.core.errors import JobError, RunError, UsageError
 from edgen.core.files import replacing, sync_folder
 from edgen.core.yaml_values import read_text, read_yaml
-from edgen.execution.finish import RunSummary, describe_job, manifest_facts, write_files
+from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.merge_extras import copy_rest, judge_ledgers
-from edgen.execution.run import EVERYTHING
-from edgen.execution.run_identity import OF_ALL, Part, begun_arms, group_parts, longest_list
+from edgen.execution.run_identity import OF_ALL, Part, begun_arms, compare_runs, longest_list
 from edgen.families.base import record_id
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import OPEN, Drop, Duplicates, Ledger, MergedLedger, RunPlan, RunStatus, SourceLedger
@@ -77,7 +76,7 @@ def merge(
             stack.enter_context(run.lock_for_reading())
             for arm in begun_arms(run):
                 stack.enter_context(run.arm(arm).lock_for_reading())
-        parts, notes = group_parts(runs)
+        job, parts, notes = compare_runs(runs)
         output.parent.mkdir(parents=True, exist_ok=True)
         work = RunFolder(output.with_name(f".{output.name}.merging"))
         _refuse_stranger(work)
@@ -85,7 +84,7 @@ def merge(
         stack.enter_context(work.lock_for_writing())
         _clear(work)
         try:
-            merged = _Merger(runs, parts, work, tell).make(notes)
+            merged = _Merger(runs, job, parts, work, tell).make(notes)
             _publish(work, output)
         except BaseException:
             shutil.rmtree(work.path, ignore_errors=True)
@@ -94,11 +93,11 @@ def merge(
 
 
 def _refuse(paths: Sequence[Path], output: Path) -> None:
-    seen: dict[Path, Path] = {}
+    seen: set[Path] = set()
     for path in paths:
         if (real := path.resolve()) in seen:
             raise UsageError(f"{path}: this run is named twice; name each once.")
-        seen[real] = path
+        seen.add(real)
     if output.exists() or output.is_symlink():
         raise UsageError(f"{output}: something is there already; name a new folder with -o.")
     if (around := run_around(output.parent)) is not None:
@@ -136,30 +135,46 @@ def _publish(work: RunFolder, output: Path) -> None:
     sync_folder(output.parent)
 
 
+class _Merged(NamedTuple):
+    """A part whose ledgers are one, in its new folder."""
+
+    folder: RunFolder
+    summary: RunSummary
+    twice: Duplicates
+    gaps: tuple[tuple[int, int], ...]
+
+
 class _Merger:
-    """The work, in the folder `work`."""
+    """The work, in the folder `work`; `job` is that of the new run."""
 
     def __init__(
-        self, runs: Sequence[RunFolder], parts: Sequence[Part], work: RunFolder, tell: Callable[[str], None]
+        self,
+        runs: Sequence[RunFolder],
+        job: Job,
+        parts: Sequence[Part],
+        work: RunFolder,
+        tell: Callable[[str], None],
     ) -> None:
         self._runs = runs
+        self._job = job
         self._parts = parts
         self._work = work
         self._tell = tell
         self._scratch = work.path / ".copies"
-        self._inputs: list[MergeInput] = []
-        self._several: list[tuple[Part, Duplicates]] = []
-        self._gaps: dict[str, tuple[tuple[int, int], ...]] = {}
-        self._made: dict[str, tuple[RunFolder, RunSummary]] = {}
+        # The folders of which one is made, with that one: the runs' own, and those of each arm.
+        self._folders = [(runs, work), *((part.runs, work.arm(part.arm)) for part in parts if part.arm)]
+        self._made: dict[str, _Merged] = {}
 
     def make(self, notes: Iterable[str]) -> MergeResult:
         self._scratch.mkdir()
         # Everything is looked at before anything is written.
         sources = [(part, self._sources(part)) for part in self._parts]
-        for run, path in judge_ledgers([*self._runs, *(run for part in self._parts for run in part.runs)]):
-            refuse_open(run, SourceLedger(path, str(path), self._scratch))
-        (self._work.path / "merged").mkdir()
-        with replacing(self._work.path / "merged" / _DUPLICATES) as file:
+        for runs, _ in self._folders:
+            for run, path in judge_ledgers(runs):
+                _refuse_open(run, SourceLedger(path, str(path), self._scratch))
+        duplicates = self._work.path / "merged" / _DUPLICATES
+        duplicates.parent.mkdir()
+        with replacing(duplicates) as file:
 
             def drop(facts: dict[str, Any]) -> None:
                 file.write(msgspec.json.encode(facts) + b"\n")
@@ -168,30 +183,29 @@ class _Merger:
                 if (earlier := run.path / "merged" / _DUPLICATES).is_file():
                     file.write(earlier.read_bytes())
             for part, own in sources:
-                self._put_together(part, own, drop)
+                self._made[part.arm] = self._put_together(part, own, drop)
             self._keep_job()
             asyncio.run(self._write_files())
-            copy_rest(self._runs, self._work, self._scratch, drop)
-            for part in self._parts:
-                if part.arm:
-                    copy_rest(part.runs, self._work.arm(part.arm), self._scratch, drop)
+            for runs, to in self._folders:
+                copy_rest(runs, to, self._scratch, drop)
         shutil.rmtree(self._scratch)
-        if not (dropped := self._work.path / "merged" / _DUPLICATES).stat().st_size:
-            shutil.rmtree(dropped.parent)
-        several = [counts for _, counts in self._several]
+        if not duplicates.stat().st_size:
+            shutil.rmtree(duplicates.parent)
+        return self._result(sources, notes)
+
+    def _result(self, sources: list[tuple[Part, list[SourceLedger]]], notes: Iterable[str]) -> MergeResult:
+        made = self._made.values()
         return MergeResult(
-            inputs=tuple(self._inputs),
-            same=sum(counts.same for counts in several),
-            other=sum(counts.other for counts in several),
-            others=tuple(
-                record_id(p.job.name, *unit) for p, counts in self._several for unit in counts.others
-            ),
-            answered_twice=sum(counts.calls for counts in several),
-            answered_otherwise=sum(counts.calls_otherwise for counts in several),
-            gaps=self._gaps,
+            inputs=tuple(_input(part.arm, source) for part, own in sources for source in own),
+            same=sum(one.twice.same for one in made),
+            other=sum(one.twice.other for one in made),
+            others=tuple(record_id(one.summary.job.name, *unit) for one in made for unit in one.twice.others),
+            answered_twice=sum(one.twice.calls for one in made),
+            answered_otherwise=sum(one.twice.calls_otherwise for one in made),
+            gaps={arm: one.gaps for arm, one in self._made.items() if one.gaps},
             notes=tuple(notes),
             complete=self._settled()
-            and all(made.status.accepted >= made.status.plan.asked for _, made in self._made.values()),
+            and all(one.summary.status.accepted >= one.summary.status.plan.asked for one in made),
         )
 
     def _sources(self, part: Part) -> list[SourceLedger]:
@@ -200,7 +214,7 @@ class _Merger:
         for run in part.runs:
             self._tell(f"looking at {run.path}")
             source = SourceLedger(run.ledger, str(run.path), self._scratch)
-            refuse_open(run, source)
+            _refuse_open(run, source)
             expected = part.job.resolved.fingerprint if part.job.resolved is not None else ""
             if source.fingerprint not in ("", expected):
                 raise RunError(
@@ -210,63 +224,57 @@ class _Merger:
             found.append(source)
         return found
 
-    def _put_together(self, part: Part, sources: Sequence[SourceLedger], drop: Drop) -> None:
+    def _put_together(self, part: Part, sources: Sequence[SourceLedger], drop: Drop) -> _Merged:
         own, job, noted = self._work.arm(part.arm), part.job, part.job.resolved
         assert noted is not None
-        fingerprint = noted.fingerprint
         own.path.mkdir(parents=True, exist_ok=True)
-        with MergedLedger(own.ledger, fingerprint, drop, branching=job.branch is not None) as ledger:
+        with MergedLedger(own.ledger, noted.fingerprint, drop, branching=job.branch is not None) as ledger:
             for source in sources:
                 self._tell(f"adding {source.run}")
                 ledger.add(source)
-                self._inputs.append(_input(part.arm, source))
-            plan = _plan(job, fingerprint, sources)
-            gaps = _gaps((source.status.plan for source in sources), plan.scenarios)
-            if gaps:
-                self._gaps[part.arm] = gaps
-            plain = _describe_job(job, sources)
-            facts = {EVERYTHING: msgspec.json.encode(plain).decode()}
-            if any(source.facts.get("simulated") == fingerprint for source in sources):
-                facts["simulated"] = fingerprint
+            plan = _plan(job, noted.fingerprint, sources)
+            described = _describe_job(job, sources)
+            facts = {JOB: msgspec.json.encode(described).decode()}
+            if any(source.facts.get("simulated") == noted.fingerprint for source in sources):
+                facts["simulated"] = noted.fingerprint
             status = ledger.close(plan, facts, _shortage)
-            self._several.append((part, ledger.several()))
-        made = RunSummary(job, status, manifest_facts(plain, noted.template_sha256, noted.space_sha256))
-        self._made[part.arm] = own, made
+            twice = ledger.several()
+        summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
+        gaps = _gaps((source.status.plan for source in sources), plan.scenarios)
+        return _Merged(own, summary, twice, gaps)
 
     def _keep_job(self) -> None:
         """The first run's job, and those of the arms, as large as the largest."""
         for part in self._parts:
             _copy_job(part.runs[0], self._work.arm(part.arm), part.job)
-        if (first := self._runs[0]).arms_folder.exists():
-            jobs = [load_job(run.job) for run in self._runs]
-            sizes = {key: max(getattr(job, key) for job in jobs) for key in OF_ALL}
-            _copy_job(first, self._work, msgspec.structs.replace(jobs[0], **sizes))
+        if self._runs[0].arms_folder.exists():
+            _copy_job(self._runs[0], self._work, self._job)
             self._work.numbered_arms(longest_list(run.numbered_arms() for run in self._runs))
 
     def _settled(self) -> bool:
         """Whether all that is planned is settled, in every arm that the job has."""
-        wanted = load_job(self._runs[0].job).arm_names
-        return all(arm in self._made and not self._made[arm][1].status.pending for arm in wanted)
+        return all(
+            arm in self._made and not self._made[arm].summary.status.pending for arm in self._job.arm_names
+        )
 
     async def _write_files(self) -> None:
         """Write the files, where all is settled: what a run's own end would have written."""
         if not self._settled():
             return
         self._tell("writing files")
-        wanted = load_job(self._runs[0].job).arm_names
+        made = [self._made[arm] for arm in self._made if arm in self._job.arm_names]
         async with contextlib.AsyncExitStack() as stack:
-            each = [
-                (made, own, await stack.enter_async_context(Ledger(own.ledger, create=False)))
-                for arm, (own, made) in self._made.items()
-                if arm in wanted
+            ledgers = [
+                await stack.enter_async_context(Ledger(one.folder.ledger, create=False)) for one in made
             ]
-            groups = [ledger.outcomes(made.scope).groups for made, _, ledger in each]
-            side = choose_common_side(groups, each[0][0].job.split.test)
-            for made, own, ledger in each:
-                await write_files(made, own, ledger, side)
+            each = [(*one[:2], ledger) for one, ledger in zip(made, ledgers, strict=True)]
+            groups = [ledger.outcomes(summary.status.plan.scope).groups for _, summary, ledger in each]
+            side = choose_common_side(groups, made[0].summary.job.split.test)
+            for folder, summary, ledger in each:
+                await write_files(summary, folder, ledger, side)
 
 
-def refuse_open(run: RunFolder, source: SourceLedger) -> None:
+def _refuse_open(run: RunFolder, source: SourceLedger) -> None:
     """Raise RunError where batches of a ledger are open: what they answer would be lost to the new run."""
     if waiting := [batch for batch in source.batches if batch.state in OPEN]:
         which = ", ".join(f"{batch.number} ({batch.state})" for batch in waiting[:5])
@@ -290,18 +298,10 @@ def _input(arm: str, source: SourceLedger) -> MergeInput:
     )
 
 
-def _plan(job: Job, fingerprint: str, sources: Sequence[SourceLedger]) -> RunPlan:
+def _plan(job: Job, under: str, sources: Sequence[SourceLedger]) -> RunPlan:
     """All of the job; with a top-up what was planned, whoever planned the most."""
-    scenarios = job.conversations
-    if job.top_up:
-        scenarios = max(scenarios, *(source.status.plan.scenarios for source in sources))
-    return RunPlan(
-        name=job.name,
-        fingerprint=fingerprint,
-        scenarios=scenarios,
-        replicates=job.replicates,
-        asked=job.conversations * job.replicates,
-    )
+    planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
+    return plan_of_run(job, under, scenarios=max(job.conversations, *planned, 0))
 
 
 def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
@@ -316,11 +316,11 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 
 def _describe_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
     """The job as a manifest holds it: as it was given, and not as the run keeps it."""
-    noted = next((source for source in sources if EVERYTHING in source.facts), None)
-    plain: dict[str, Any] = describe_job(job)
+    noted = next((source for source in sources if JOB in source.facts), None)
+    plain = describe_job(job)
     if noted is not None:
         try:
-            known = msgspec.json.decode(noted.facts[EVERYTHING], type=dict[str, Any])
+            known = msgspec.json.decode(noted.facts[JOB], type=dict[str, Any])
         except (ValueError, RecursionError) as problem:
             raise damaged_error(noted.path, f"the job that it notes is none: {problem}") from None
         plain = {key: value for key, value in known.items() if key in plain}

@@ -6,6 +6,7 @@ What is derived of a run, its pairs, comparisons and report, goes into `previous
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,15 +14,20 @@ import msgspec
 
 from edgen.core.digest import fingerprint
 from edgen.core.pair import HumanVote
-from edgen.store.ledger import Drop, MergedLedger, RunPlan, RunStatus, SourceLedger
+from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.votes import store_votes, stored_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> None:
     """Put into the run `to` what is beside the conversations in `runs`."""
-    _merge_judges([run.judged for run in runs], to.judged, scratch, drop)
-    _merge_judges([run.adherence for run in runs], to.adherence, scratch, drop)
+    those: defaultdict[Path, list[Path]] = defaultdict(
+        list
+    )  # judges' ledgers, by the one that is made of them
+    for run, path in judge_ledgers(runs):
+        those[to.path / path.relative_to(run.path)].append(path)
+    for made in sorted(those, key=lambda path: (path.parent != to.judged, path.name)):
+        _merge_judge(those[made], made, scratch, drop)
     _merge_votes(runs, to, drop)
     number = 0
     for run in runs:
@@ -47,46 +53,37 @@ def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
     ]
 
 
-def _merge_judges(folders: Sequence[Path], to: Path, scratch: Path, drop: Drop) -> None:
-    """One ledger for each judge, of all of its ledgers."""
-    for name in sorted(
-        {path.name for folder in folders for path in folder.glob("*.db") if path.stat().st_size}
-    ):
-        those = [path for folder in folders if (path := folder / name).is_file() and path.stat().st_size]
-        sources = [SourceLedger(path, str(path), scratch) for path in those]
-        to.mkdir(parents=True, exist_ok=True)
-        under = _under(sources)
-        with MergedLedger(to / name, under, drop) as ledger:
-            for source in sources:
-                ledger.add(source)
-            settled = ledger.settled()
-            plan = RunPlan(
-                name=sources[0].status.plan.name,
-                fingerprint=under,
-                scenarios=max(source.status.plan.scenarios for source in sources),
-                replicates=0,
-                asked=settled,
-                planned=settled,
-            )
-            simulated = any(source.facts.get("simulated") == source.fingerprint for source in sources)
-            ledger.close(plan, {"simulated": under} if simulated else {}, _nothing)
-        for path in those:
-            facts = path.with_suffix(".json")
-            if facts.is_file() and not (kept := to / facts.name).exists():
-                shutil.copyfile(facts, kept)
+def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -> None:
+    """Make one ledger of a judge of all that it has."""
+    sources = [SourceLedger(path, str(path), scratch) for path in ledgers]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    under = _under(sources)
+    with MergedLedger(to, under, drop) as ledger:
+        for source in sources:
+            ledger.add(source)
+        settled = ledger.settled()
+        plan = RunPlan(
+            name=sources[0].status.plan.name,
+            fingerprint=under,
+            scenarios=max(source.status.plan.scenarios for source in sources),
+            replicates=0,
+            asked=settled,
+            planned=settled,
+        )
+        simulated = any(source.facts.get("simulated") == source.fingerprint for source in sources)
+        ledger.close(plan, {"simulated": under} if simulated else {}, lambda _status: None)
+    facts = to.with_suffix(".json")
+    if (
+        noted := next((p for path in ledgers if (p := path.with_suffix(".json")).is_file()), None)
+    ) is not None:
+        shutil.copyfile(noted, facts)
 
 
 def _under(sources: Sequence[SourceLedger]) -> str:
     """What the outcomes of a judge's ledgers stand under together: the judge's work on other conversations has
     another fingerprint, and what was judged is known by its texts."""
     prints = sorted({source.fingerprint for source in sources})
-    if len(prints) == 1:
-        return prints[0]
-    return fingerprint(prints)
-
-
-def _nothing(_status: RunStatus) -> str | None:
-    return None
+    return prints[0] if len(prints) == 1 else fingerprint(prints)
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:

@@ -30,22 +30,16 @@ SLACK = 256  # workers beyond the calls in flight: those that wait to try again 
 
 
 class OnlineScheduler:
-    """A Scheduler that asks call by call. `grace`: seconds that calls in flight are given to end in once the run is
-    to stop."""
+    """A Scheduler that asks call by call."""
 
-    def __init__(self, work: Work, *, grace: float = GRACE) -> None:
+    def __init__(self, work: Work) -> None:
+        self.stopped: EdgenError | None = None
         self._work = work
         self._limits = work.tasks.call_settings.limits
-        self._grace = grace
+        self._grace = GRACE
         self._recorder = OutcomeRecorder(work, self.stop)
-        self._reason: EdgenError | None = None
         self._stopping = asyncio.Event()
-        # Shared requests that are being asked now, each with those who wait for the same answer.
-        self._asking: dict[bytes, list[asyncio.Future[Reply]]] = {}
-
-    @property
-    def stopped(self) -> EdgenError | None:
-        return self._reason
+        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # shared requests that are being asked now
 
     @property
     def in_flight(self) -> int:
@@ -63,9 +57,9 @@ class OnlineScheduler:
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
         """Admit nothing more; calls in flight may end, in `grace` seconds (None: the usual). The first reason
         counts."""
-        if self._reason is not None:
+        if self.stopped is not None:
             return
-        self._reason = reason
+        self.stopped = reason
         if grace is not None:
             self._grace = grace
         self._stopping.set()
@@ -87,33 +81,39 @@ class OnlineScheduler:
         self._work.ledger.writer.enough = max(1, in_flight // _SHARE)
         workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
-        stopping = asyncio.create_task(self._stopping.wait())
         listening = asyncio.create_task(self._listen())
         try:
-            either: set[asyncio.Future[Any]] = {everybody, stopping}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not everybody.done():
-                await self._let_end(everybody)
+            await self._until_stopped(everybody)
+            await self._let_end(everybody)
         except asyncio.CancelledError:
             # As with any stop, what is in flight is paid for and is kept; a second cancellation ends the wait.
             self.stop(StoppedError("The task was cancelled."))
             await self._let_end(everybody)
             raise
         finally:
-            for task in (*workers, stopping, listening):
+            for task in (*workers, listening):
                 task.cancel()
-            await asyncio.gather(*workers, stopping, listening, return_exceptions=True)
+            await asyncio.gather(*workers, listening, return_exceptions=True)
         if everybody.done() and not everybody.cancelled():
             everybody.result()  # a worker's bug, if there was one
         self._recorder.end(silent=any(client.begun > 1 for client in self._work.clients.values()))
-        if self._reason is not None:
-            raise self._reason
+        if self.stopped is not None:
+            raise self.stopped
+
+    async def _until_stopped(self, work: asyncio.Future[Any]) -> None:
+        """Wait until the work is done, or the run is to stop."""
+        stopping = asyncio.create_task(self._stopping.wait())
+        either: set[asyncio.Future[Any]] = {work, stopping}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
 
     async def _listen(self) -> None:
         """Stop the run at once where a service answers nothing any more."""
         watchdog = Watchdog(self._work.clients, self._limits)
         clock = asyncio.get_running_loop().time
-        while self._reason is None:
+        while self.stopped is None:
             await asyncio.sleep(watchdog.every)
             if (reason := watchdog.look(clock())) is not None:
                 self.stop(reason, grace=0.0)
@@ -130,14 +130,14 @@ class OnlineScheduler:
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
         ask = self._ask_once if self._work.tasks.sharers > 1 else self._ask
         for unit in units:
-            if self._reason is not None:
+            if self.stopped is not None:
                 return
             try:
                 await run_task(self._work, self._recorder, unit, ask)
             except AdmissionClosed:
                 return
             except asyncio.CancelledError:
-                if self._reason is None:
+                if self.stopped is None:
                     raise
                 return
             except BudgetExhausted as error:
@@ -151,26 +151,20 @@ class OnlineScheduler:
     async def _ask_once(self, rollout: Rollout, request: Request) -> Reply:
         """Ask what several tasks may want to know: whoever comes first asks, the others get the answer."""
         key = rollout.key
-        if (waiting := self._asking.get(key)) is not None:
-            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            waiting.append(answer)
-            return await answer
+        if (asked := self._asking.get(key)) is not None:
+            return await asyncio.shield(asked)  # who stops waiting leaves the others waiting
         if (stored := self._work.ledger.reply(request.address, key)) is not None:
             return stored
-        waiting = self._asking[key] = []
+        asked = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await self._ask(rollout, request)
         except BaseException as problem:
-            passed_on = problem if isinstance(problem, CallError) else AdmissionClosed()
-            for other in waiting:
-                if not other.done():
-                    other.set_exception(passed_on)
+            asked.set_exception(problem if isinstance(problem, CallError) else AdmissionClosed())
+            asked.exception()  # nobody may have waited for it
             raise
         finally:
             del self._asking[key]
-        for other in waiting:
-            if not other.done():
-                other.set_result(reply)
+        asked.set_result(reply)
         return reply
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply:

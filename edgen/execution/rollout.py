@@ -134,8 +134,7 @@ class OutcomeRecorder:
         if failure.kind in FATAL:
             self._work.ledger.out.forgive(FATAL)  # the next start asks again
             role = rollout.request.role if rollout.request is not None else "default"
-            which = "" if role == "default" else f"Backend {role}: "
-            self._stop(ProviderError(f"{which}{advice(failure)} {GO_ON}"))
+            self._stop(ProviderError(f"{backend_prefix(role)}{advice(failure)} {GO_ON}"))
             return
         self._failed_in_a_row.add(unit[0])
         self._last = failure if failure.kind in RETRYABLE else None
@@ -187,6 +186,11 @@ def advice(failure: CallError) -> str:
     """A failure, and what a person can do about it."""
     what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
     return f"The service refused: {describe_failure(failure)}. {what}"
+
+
+def backend_prefix(role: str) -> str:
+    """What a sentence about a role's backend begins with; empty where a job has one backend alone."""
+    return "" if role == "default" else f"Backend {role}: "
 
 
 def describe_failure(failure: CallError) -> str:

@@ -7,7 +7,7 @@ on their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,19 +15,15 @@ import msgspec
 from edgen.config import Job, load_job, resolved_values
 from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.version import __version__
-from edgen.execution.finish import RunSummary, describe_job, manifest_facts, write_files
-from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.scheduler import SchedulerFactory
-from edgen.execution.session import Charged, Session
+from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
+from edgen.execution.session import Session
 from edgen.planning.load import free_file_name
 from edgen.planning.plan import Plan
-from edgen.providers import Backend
 from edgen.space import dump_space
 from edgen.space.splits import HeldOutGroups, choose_common_side
-from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
+from edgen.store.ledger import RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 
-EVERYTHING = "job"  # the ledger's fact: the job as a manifest holds it
 _HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted: no more are planned
 
 
@@ -66,56 +62,39 @@ def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> 
 
 
 class Run:
-    """A plan, its backends (by their names in the job) and its folder. `execute` does it all; `scheduler`
-    is there to be stopped. `elsewhere`, `scheduler`: see Session. `part`: the scenarios to make, None for all.
+    """A plan, the session that works on it, and the run's folder. `part`: the scenarios to make, None for all."""
 
-    Raises UsageError where the folder holds another piece of the job than is asked for here."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        backends: Mapping[str, Backend],
-        rundir: RunFolder,
-        ledger: Ledger,
-        elsewhere: Iterable[Charged] = (),
-        *,
-        scheduler: SchedulerFactory = call_by_call,
-        part: range | None = None,
-    ) -> None:
-        self.plan = plan
-        self.rundir = rundir
-        self.ledger = ledger
-        check_part(plan.job, part)
-        self._part = _piece(plan.job, part)
-        self._known = ledger.plan
-        if self._known is not None:
-            check_piece(rundir.path, self._known, plan.job, part)
-        self.session = Session(
-            plan, backends, ledger, roles=plan.roles, elsewhere=elsewhere, scheduler=scheduler
-        )
-        self.scheduler = self.session.scheduler
-        self.counts = self.session.counts
-        self.counts.planned = self._asked
-        self.fingerprint = self.session.fingerprint
+    def __init__(self, plan: Plan, session: Session, rundir: RunFolder, part: range | None = None) -> None:
+        self.session = session
+        self.counts = session.counts
+        self._plan = plan
+        self._rundir = rundir
+        self._ledger = session.ledger
+        self._part = part
+        self._wanted = self._announced = self._plan_of()
+        self.counts.planned = self._wanted.asked
         self._sated = self._known_sated()
         if self._sated is not None:
-            self.counts.take(self._sated.accepted, self._sated.rejected, self._sated.failed)
-            self.counts.planned = self._sated.planned
+            self.counts.take(self._sated)
         else:
-            self.session.count_kept(self._first, self._end, plan.job.replicates)
-        self._scenarios = 0  # planned, once all was made
+            session.count_kept(self._wanted.first, self._wanted.scenarios, plan.job.replicates)
+
+    def _plan_of(self, scenarios: int | None = None) -> RunPlan:
+        """What is to be made; with a top-up of so many scenarios in all."""
+        return plan_of_run(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
     def adopt(self, note: Callable[[str], None]) -> None:
         """Make the folder this plan's: note the job, and set aside what another form of it finished."""
-        before = self._known.fingerprint if self._known is not None else self.fingerprint
-        if self.fingerprint in (before, self._noted_fingerprint()):
-            self.rundir.end_setting_aside()  # which a start that was killed began
-        elif (aside := self.rundir.set_aside()) is not None:
+        known = self._ledger.plan
+        before = known.fingerprint if known is not None else self.session.fingerprint
+        if self.session.fingerprint in (before, self._noted_fingerprint()):
+            self._rundir.end_setting_aside()  # which a start that was killed began
+        elif (aside := self._rundir.set_aside()) is not None:
             note(
                 "The job, its template or space, or edgen itself has changed since this run was last worked on: "
                 f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
             )
-        plan, job = self.plan, self.plan.job
+        plan, job = self._plan, self._plan.job
         prompts = {**plan.prompts, **plan.extra_prompts}
         texts = {"space.yaml": dump_space(plan.space)}
         paths: dict[str, str] = {}
@@ -133,105 +112,73 @@ class Run:
                 "space_sha256": plan.space_sha256,
                 "prompts": {use: prompt.source for use, prompt in prompts.items()},
                 "template_sha256": plan.template_sha256,
-                "fingerprint": self.fingerprint,
+                "fingerprint": self.session.fingerprint,
             },
         }
-        self.rundir.write_job(facts, texts)
-        self.ledger.set_fact(EVERYTHING, msgspec.json.encode(describe_job(job)).decode())
+        self._rundir.write_job(facts, texts)
+        self._ledger.set_fact(JOB, msgspec.json.encode(describe_job(job)).decode())
 
     def _noted_fingerprint(self) -> str | None:
         """The fingerprint of the job that is noted in the folder: this plan's, if a kill came before any work."""
         try:
-            noted = load_job(self.rundir.job).resolved
+            noted = load_job(self._rundir.job).resolved
         except EdgenError:
             return None
         return None if noted is None else noted.fingerprint
 
-    async def execute(self, on_finish: Callable[[], None] = lambda: None) -> None:
-        """Make everything, then write the files.
-
-        Raises ShortError if less was accepted than asked for, and whatever stopped the run.
-        """
-        async with self.session.record():
-            await self.drive()
-            on_finish()
-            await self.write()
-
     async def drive(self) -> None:
         """Make everything. Raises whatever stopped the run."""
-        self._scenarios = await self._rounds()
-        await self.ledger.flush()
+        await self._rounds()
+        await self._ledger.flush()
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted conversations) of what was made, by ascending hash."""
-        scope = Scope(self.fingerprint, self._scenarios, self.plan.job.replicates, self._first)
-        return self.ledger.outcomes(scope).groups()
+        return self._ledger.outcomes(self._announced.scope).groups()
 
     async def write(self, side: HeldOutGroups | None = None) -> None:
         """Write the files of what was made, unless they stand; `side` is the test side, where it is chosen
         for several runs together. Raises ShortError if less was accepted than asked for."""
-        counts, job = self.counts, self.plan.job
-        facts = manifest_facts(describe_job(job), self.plan.template_sha256, self.plan.space_sha256)
-        made = RunSummary(job, self.ledger.status(), facts)
-        own = choose_common_side([self.groups], job.split.test) if side is None else side
-        await write_files(made, self.rundir, self.ledger, own, anew=counts.kept != counts.planned)
-        if counts.accepted < self._asked:
+        counts, plan = self.counts, self._plan
+        described = describe_job(plan.job)
+        made = RunSummary(plan.job, self._ledger.status(), described, plan.template_sha256, plan.space_sha256)
+        own = choose_common_side([self.groups], plan.job.split.test) if side is None else side
+        await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)
+        if counts.accepted < self._wanted.asked:
             raise ShortError(self._shortage(of_arms=side is not None))
 
-    @property
-    def _first(self) -> int:
-        return 0 if self._part is None else self._part.start
-
-    @property
-    def _end(self) -> int:
-        """Of the first round."""
-        return self.plan.job.conversations if self._part is None else self._part.stop
-
-    @property
-    def _asked(self) -> int:
-        job = self.plan.job
-        return (job.conversations if self._part is None else len(self._part)) * job.replicates
-
-    async def _rounds(self) -> int:
-        """Work until enough is accepted or nothing more is planned; returns the scenarios planned."""
-        job = self.plan.job
+    async def _rounds(self) -> None:
+        """Work until enough is accepted or nothing more is planned."""
+        job = self._plan.job
         if self._sated is not None:
             self._announce(self._sated.plan.scenarios)
-            return self._sated.plan.scenarios
-        first, end, barren, before = self._first, self._end, 0, 0
+            return
+        first, end, barren, before = self._wanted.first, self._wanted.scenarios, 0, 0
         while True:
             self._announce(end)
             # Not itertools.product, which would hold all the numbers at once.
             units = (
                 (scenario, replicate) for scenario in range(first, end) for replicate in range(job.replicates)
             )
-            await self.scheduler.run(self.session.pending(units, first, end, counted=True))
-            missing = self._asked - self.counts.accepted
+            await self.session.scheduler.run(self.session.pending(units, first, end, counted=True))
+            missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:
-                return end
+                return
             first, end, before = end, end + -(-missing // job.replicates), self.counts.accepted
             self.session.count_kept(first, end, job.replicates)
 
     def _known_sated(self) -> RunStatus | None:
         """The status of a top-up that already has all it wants: nothing of it is tried again."""
-        if not self.plan.job.top_up:
+        if not self._plan.job.top_up:
             return None
-        status = self.ledger.status()
-        same = (status.plan.fingerprint, status.plan.asked, status.plan.replicates) == (
-            self.fingerprint,
-            self._asked,
-            self.plan.job.replicates,
-        )
-        return status if same and status.accepted >= self._asked and not status.pending else None
+        status = self._ledger.status()
+        same = status.plan == self._plan_of(status.plan.scenarios)
+        return status if same and status.accepted >= self._wanted.asked and not status.pending else None
 
     def _announce(self, scenarios: int) -> None:
-        job = self.plan.job
-        planned = (scenarios - self._first) * job.replicates
-        of = None if self._part is None else job.conversations
-        self.session.announce(
-            job.name, scenarios, job.replicates, self._asked, planned, first=self._first, of=of
-        )
+        self.counts.planned = (scenarios - self._wanted.first) * self._wanted.replicates
+        self._announced = self._plan_of(scenarios)
+        self.session.announce(self._announced)
 
     def _shortage(self, *, of_arms: bool) -> str:
         counts = self.counts
@@ -243,11 +190,8 @@ class Run:
         more = ""
         if "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
-        elif not (self.plan.job.top_up or of_arms or self._part is not None):
+        elif not (self._plan.job.top_up or of_arms or self._wanted.of is not None):
             more = " `top_up: true` plans more until enough are accepted."
-        return f"{counts.accepted} of {self._asked} conversations were accepted ({reasons}).{again}{more}"
-
-
-def _piece(job: Job, part: range | None) -> range | None:
-    """The part that is asked for; None where it is all of the job."""
-    return None if part is None or part == range(job.conversations) else part
+        return (
+            f"{counts.accepted} of {self._wanted.asked} conversations were accepted ({reasons}).{again}{more}"
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from edgen.config import Job, load_job, shaping_values
 from edgen.core.errors import RunError
+from edgen.planning.job_differences import flat_values
 from edgen.store.run_folder import RunFolder
 
 OF_ALL = ("conversations", "replicates")  # of these the job that is kept has the largest
@@ -16,39 +16,43 @@ _OF_FIRST = ("split", "shards", "limits", "top_up")  # and these are the first r
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One run, or one arm of it, in every input that has it."""
+    """One run, or one arm of it, in every input that has it. `job` is as large as the largest."""
 
     arm: str
     runs: tuple[RunFolder, ...]
     job: Job
 
 
-def group_parts(runs: Sequence[RunFolder]) -> tuple[list[Part], list[str]]:
-    """What is to be merged with what, and sentences about what differs all the same. Raises RunError."""
+def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[Part], list[str]]:
+    """The job of the merged run, what is to be merged with what, and sentences about what differs all the same.
+    Raises RunError."""
     jobs = [load_job(run.job) for run in runs]
     first = jobs[0]
     for run, job in zip(runs[1:], jobs[1:], strict=True):
-        if set(job.arms) != set(first.arms):
-            odd = sorted(set(job.arms) ^ set(first.arms))
+        if odd := sorted({*job.arms} ^ {*first.arms}):
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in arms ({odd[0]})."
             )
     parts = []
     for arm in _all_arms(runs) if first.arms else [""]:
         those = tuple(run.arm(arm) for run in runs if not arm or run.arm(arm).ledger.exists())
-        parts.append(Part(arm, those, _same_job(those, [load_job(own.job) for own in those])))
+        parts.append(Part(arm, those, _same_job(those)))
     notes = [
         f"{key} differs: that of {runs[0].path} is kept."
         for key in _OF_FIRST
         if len({msgspec.json.encode(getattr(job, key)) for job in jobs}) > 1
     ]
-    sizes = {key: sorted({getattr(job, key) for job in jobs}) for key in OF_ALL}
     notes += [
-        f"{key} differs ({', '.join(map(str, values))}): the largest is kept."
-        for key, values in sizes.items()
-        if len(values) > 1
+        f"{key} differs ({', '.join(map(str, sizes))}): the largest is kept."
+        for key in OF_ALL
+        if len(sizes := sorted({getattr(job, key) for job in jobs})) > 1
     ]
-    return parts, notes
+    return _largest(jobs), parts, notes
+
+
+def _largest(jobs: Sequence[Job]) -> Job:
+    """The first of these jobs, as large as the largest."""
+    return msgspec.structs.replace(jobs[0], **{key: max(getattr(job, key) for job in jobs) for key in OF_ALL})
 
 
 def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
@@ -71,8 +75,9 @@ def longest_list(lists: Iterable[list[str]]) -> list[str]:
     return max(lists, key=lambda each: len(each))
 
 
-def _same_job(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> Job:
+def _same_job(runs: Sequence[RunFolder]) -> Job:
     """The job that all of these runs are of, as large as the largest. Raises RunError if there is none."""
+    jobs = [load_job(run.job) for run in runs]
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
     for run, job, made_under in zip(runs, jobs, prints, strict=True):
         if made_under is None:
@@ -84,7 +89,7 @@ def _same_job(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> Job:
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
                 f"{', '.join(differ) or 'what they were made under'}. Only pieces and runs of one job become one."
             )
-    return msgspec.structs.replace(jobs[0], **{key: max(getattr(job, key) for job in jobs) for key in OF_ALL})
+    return _largest(jobs)
 
 
 def _shaping_values(job: Job) -> dict[str, str]:
@@ -92,19 +97,11 @@ def _shaping_values(job: Job) -> dict[str, str]:
     plain = shaping_values(job)
     for key in ("space", "prompt", "prompts"):
         plain.pop(key, None)
-    found = dict(_flat({**plain, "name": job.name, "split": {"by": job.split.by}}))
+    found = dict(flat_values({**plain, "name": job.name, "split": {"by": job.split.by}}))
     if job.resolved is not None:
         space, template = job.resolved.space_sha256, job.resolved.template_sha256
         found |= {"space": space, "prompt": template, "edgen": job.resolved.edgen}
     return found
-
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
-    else:
-        yield path, msgspec.json.encode(value).decode()
 
 
 def begun_arms(run: RunFolder) -> list[str]:

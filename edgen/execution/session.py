@@ -22,8 +22,7 @@ from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import budget_of, make_clients
 from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.progress_counts import ProgressCounts
-from edgen.execution.scheduler import SchedulerFactory, Work
+from edgen.execution.scheduler import ProgressCounts, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.ledger import OPEN, Ledger, RunPlan
@@ -90,29 +89,8 @@ class Session:
         """The most that an answer stored without a cost can have cost, whichever backend gave it."""
         return max(client.price_of(prompt_tokens, completion_tokens) for client in self._clients.values())
 
-    def announce(
-        self,
-        name: str,
-        scenarios: int,
-        replicates: int,
-        asked: int,
-        planned: int,
-        *,
-        first: int = 0,
-        of: int | None = None,
-    ) -> None:
-        """Note what is planned, as RunPlan has it: `asked` of them are wanted."""
-        self.counts.planned = planned
-        plan = RunPlan(
-            name=name,
-            fingerprint=self.fingerprint,
-            scenarios=scenarios,
-            replicates=replicates,
-            asked=asked,
-            planned=None if planned == (scenarios - first) * replicates else planned,
-            first=first,
-            of=of,
-        )
+    def announce(self, plan: RunPlan) -> None:
+        """Note what is planned."""
         self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
 
     def count_kept(self, first: int, end: int, replicates: int) -> None:

@@ -14,14 +14,12 @@ from typing import Any
 import msgspec
 
 from edgen.config import CallSettings, Job
-from edgen.core import resources
 from edgen.core.digest import fingerprint
 from edgen.core.errors import CallError, ProviderError, TemplateError
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
-from edgen.core.yaml_values import nearest
-from edgen.execution.progress_counts import ProgressCounts
 from edgen.execution.rollout import advice
+from edgen.execution.scheduler import ProgressCounts
 from edgen.execution.session import Session
 from edgen.planning.allowed_files import unlimited
 from edgen.prompting import Prompt, load_prompt
@@ -29,6 +27,7 @@ from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.space import Entry, Space, content_sha256
 from edgen.space.text_rules import is_forbidden
+from edgen.store.ledger import RunPlan
 
 _encode = msgspec.json.Encoder().encode
 
@@ -95,7 +94,7 @@ async def grow_space(expanding: SpaceGrowth, session: Session) -> None:
     """Ask until there is enough, or nothing new comes. Raises what stopped it, ProviderError where a
     request got no answer. Answers that the ledger has are not asked for again."""
     async with session.record():
-        session.announce(expanding.job.name, 1, 1, asked=1, planned=1)
+        session.announce(RunPlan(expanding.job.name, session.fingerprint, scenarios=1, replicates=1, asked=1))
         # The ledger counts the one unit of work; what people see counts values.
         expanding.counts = session.counts
         session.counts.planned = expanding.wanted
@@ -148,13 +147,7 @@ def _provenance(expanding: SpaceGrowth, expanded: Expanded, read_from: str) -> s
 def load_growth_prompt(name: str) -> Prompt:
     """The template that asks for new values, shipped or a file. Raises TemplateError, as where it does not
     show what is there already."""
-    path = unlimited().file("prompts", name, "prompt")
-    if not path.exists() and "/" not in name:
-        raise TemplateError(
-            name,
-            f"no such template{nearest(name, resources.shipped('prompts'))}; "
-            "a file of your own is named by its path, as in ./my_prompt.j2.",
-        )
+    path = unlimited().require("prompts", name, "prompt")
     prompt = load_prompt(path, VARIABLES, expects="values")
     if "values" not in prompt.variables_used:
         raise TemplateError(

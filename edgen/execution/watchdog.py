@@ -8,7 +8,7 @@ from edgen.config import Limits
 from edgen.core.errors import ProviderError
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.rollout import GO_ON, describe_failure
+from edgen.execution.rollout import GO_ON, backend_prefix, describe_failure
 
 _LOOKS = 40  # in the time after which to give up
 _OFTEN = 1.0  # seconds between two looks at most
@@ -92,7 +92,7 @@ class _ClientSilence:
 def _silent_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     waiting = client.out + client.admission.waiting if client.admission.away else client.out
     return ProviderError(
-        f"{_which(role)}The service has answered nothing for {seconds:g} s, with "
+        f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
         f"{_last(client)} The run stopped rather than wait for ever. If the service is only slow, raise "
         f"limits.give_up_after. {GO_ON}"
@@ -101,27 +101,20 @@ def _silent_error(role: str, client: ModelClient, seconds: float) -> ProviderErr
 
 def _unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     return ProviderError(
-        f"{_which(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_last(client)} "
+        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_last(client)} "
         f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
     )
 
 
-def _which(role: str) -> str:
-    return "" if role == "default" else f"Backend {role}: "
-
-
 def _last(client: ModelClient) -> str:
-    return (
-        f" What came last was {describe_failure(client.last_failure)}."
-        if client.last_failure is not None
-        else ""
-    )
+    failure = client.last_failure
+    return "" if failure is None else f" What came last was {describe_failure(failure)}."
 
 
 def _away_note(role: str, client: ModelClient, seconds: float) -> str:
     """What is said when a service goes away."""
     said = describe_failure(client.last_failure) if client.last_failure is not None else "no connection"
     return (
-        f"{_which(role)}The service is away ({said}). It is looked for again until it answers, for "
+        f"{backend_prefix(role)}The service is away ({said}). It is looked for again until it answers, for "
         f"{seconds:g} s at most."
     )

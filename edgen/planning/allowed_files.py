@@ -14,30 +14,27 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from edgen.config import texts_of
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
+from edgen.core.yaml_values import nearest
 
 Kind = Literal["prompts", "preference_space", "tokenizer"]
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
 MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
 
 
-class _Traits(NamedTuple):
-    suffixes: tuple[str, ...]
-    error: type[FileError]
-
-
 class _TokenizerError(FileError):
     what = "tokenizer"
 
 
-_KINDS: dict[Kind, _Traits] = {
-    "prompts": _Traits((".j2",), TemplateError),
-    "preference_space": _Traits((".yaml", ".yml"), SpaceError),
-    "tokenizer": _Traits((".json",), _TokenizerError),
+# The suffixes of a kind, and the error for a file of it.
+_KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError]]] = {
+    "prompts": ((".j2",), TemplateError),
+    "preference_space": ((".yaml", ".yml"), SpaceError),
+    "tokenizer": ((".json",), _TokenizerError),
 }
 
 
@@ -60,27 +57,11 @@ class Reach:
 
         Raises TemplateError, SpaceError or a tokenizer's error for one that the job may not have read.
         """
-        path = self._find(kind, name)
-        suffixes, error = _KINDS[kind]
-        own = self.root is None or name in self.typed or _is_shipped(kind, name)
+        path, (_, error) = self._find(kind, name), _KINDS[kind]
         try:
             real = Path(os.path.realpath(path))
-            if not own and self.root is not None and not real.is_relative_to(self.root):
-                raise error(
-                    name, f"this leads to {real}, outside of the job's project {self.root}{_ways(key, name)}"
-                )
-            if not own and not path.name.endswith(suffixes):
-                raise error(
-                    name, f"what `{key}` names has to end in {' or '.join(suffixes)}{_ways(key, name)}"
-                )
-            # A link in a cloned repository could lead to the .env that its user is told to write. What a tokenizer
-            # holds is sent nowhere, and the hub's own tool keeps those as links to names without a suffix.
-            if not own and kind != "tokenizer" and not real.name.endswith(suffixes):
-                raise error(
-                    name,
-                    f"this leads to {real}, and what `{key}` names has to end in {' or '.join(suffixes)} there, too"
-                    f"{_ways(key, name)}",
-                )
+            if wrong := self._why_not(kind, name, key, path, real):
+                raise error(name, f"{wrong}{_ways(key, name)}")
             found = real.stat()
         except (FileNotFoundError, NotADirectoryError):
             return path  # who reads it says so
@@ -92,6 +73,35 @@ class Reach:
             raise error(name, "it is a pipe or a device, and only files are read.")
         if kind == "tokenizer" and found.st_size > MAX_TOKENIZER:
             raise error(name, f"it is larger than {MAX_TOKENIZER >> 20} MiB, the most that is read.")
+        return path
+
+    def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
+        """Why the job may not name this file, `real` once links are followed; empty if it may."""
+        if self.root is None or name in self.typed or _is_shipped(kind, name):
+            return ""
+        if not real.is_relative_to(self.root):
+            return f"this leads to {real}, outside of the job's project {self.root}"
+        suffixes, _ = _KINDS[kind]
+        ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
+        if not path.name.endswith(suffixes):
+            return ends
+        # A link in a cloned repository could lead to the .env that its user is told to write. What a tokenizer
+        # holds is sent nowhere, and the hub's own tool keeps those as links to names without a suffix.
+        if kind != "tokenizer" and not real.name.endswith(suffixes):
+            return f"this leads to {real}, and {ends} there, too"
+        return ""
+
+    def require(self, kind: Literal["prompts", "preference_space"], name: str, key: str) -> Path:
+        """The same, of a shipped file's name or a path. Raises the error also for a name that nothing has; whoever
+        reads the file raises it for a path."""
+        path, (suffixes, error) = self.file(kind, name, key), _KINDS[kind]
+        if not path.exists() and "/" not in name:
+            own = f"./my_{'prompt' if kind == 'prompts' else 'space'}{suffixes[0]}"
+            raise error(
+                name,
+                f"no such {error.what}{nearest(name, resources.shipped(kind))}; "
+                f"a file of your own is named by its path, as in {own}.",
+            )
         return path
 
     def _find(self, kind: Kind, name: str) -> Path:

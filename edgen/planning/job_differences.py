@@ -33,7 +33,7 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
         values["price"] = msgspec.to_builtins(backend.price)
         # Its values may be meant for the service alone: that they differ can be told without them.
         values["extra_body"] = {key: _digest(value) for key, value in values.get("extra_body", {}).items()}
-    found = dict(_flat(plain))
+    found = dict(flat_values(plain))
     for template in protocol_of(job).templates(job, space).values():
         key = template.key
         path = find_template(template, reach)
@@ -46,7 +46,9 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
 def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Theirs and ours of each setting that differs; what only one has, and has at its default, is left out."""
     protocols = {side["protocol"] for side in (theirs, ours) if "protocol" in side}
-    defaults = dict(_flat({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols}))
+    defaults = dict(
+        flat_values({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols})
+    )
     found = {}
     for key in {**theirs, **ours}:
         pair = theirs.get(key, _NOT_SET), ours.get(key, _NOT_SET)
@@ -60,10 +62,11 @@ def _digest(value: Any) -> str:
     return fingerprint(value, 8)
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each plain value by its dotted key."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+            yield from flat_values(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, str):
         yield path, value or "empty"
     else:

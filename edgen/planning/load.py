@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values, with_speakers
-from edgen.core import resources
-from edgen.core.errors import FileError, JobError, Problem, SpaceError, TemplateError
-from edgen.core.values import Scenario
-from edgen.core.yaml_values import nearest, read_text
+from edgen.core.errors import FileError, JobError, Problem, TemplateError
+from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
@@ -23,41 +21,35 @@ from edgen.space.education import template_fields
 from edgen.space.splits import by_problem
 
 
-def load_plan(path: Path, overrides: list[str] | None, reach: Reach | None = None) -> Plan:
+def load_plan(path: Path, overrides: Sequence[str], reach: Reach | None = None) -> Plan:
     """The plan of a job file. `reach`: which files it may name, None for those of its project."""
-
-    job = load_job(path, overrides or [])
-    return plan_of(job, reach or Reach.of(path, overrides or ()))
+    return plan_of(load_job(path, overrides), reach or Reach.of(path, overrides))
 
 
 def load_plans(
-    path: Path, overrides: list[str] | None, reach: Reach | None = None
+    path: Path, overrides: Sequence[str], reach: Reach | None = None
 ) -> tuple[Job, dict[str, Plan]]:
     """A job file's job, and the plan of each of its arms by name."""
-
-    job = load_job(path, overrides or [])
-    return job, plans_of(job, str(path), reach or Reach.of(path, overrides or ()))
+    job = load_job(path, overrides)
+    return job, plans_of(job, str(path), reach or Reach.of(path, overrides))
 
 
 def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
     """The plan of each arm of a job, by the arm's name. `source` is what error messages call the job."""
     jobs = arm_jobs(job, source)
-    plans = {arm: _plan_of_arm(arm, arm_job, reach) for arm, arm_job in jobs.items()}
+    plans = {}
+    for arm, arm_job in jobs.items():
+        try:
+            plans[arm] = plan_of(arm_job, reach)
+        except FileError as error:
+            if not arm:
+                raise
+            needed = Problem("needed by", f"arm {arm}")
+            raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
     if problems := _other_values(plans, own, space_of(job, reach)) if own else []:
         raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return plans
-
-
-def _plan_of_arm(arm: str, job: Job, reach: Reach) -> Plan:
-    """The plan of an arm's job; what is wrong with its files is said with the arm that needs them."""
-    if not arm:
-        return plan_of(job, reach)
-    try:
-        return plan_of(job, reach)
-    except FileError as error:
-        needed = Problem("needed by", f"arm {arm}")
-        raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
 
 
 def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
@@ -93,7 +85,6 @@ def _identity(entry: Entry) -> tuple[str, bytes]:
 
 def plan_of(job: Job, reach: Reach) -> Plan:
     """The plan of a job that may name what `reach` lets it."""
-
     space = space_of(job, reach)
     if wrong := by_problem(job.split.by, space):
         raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
@@ -101,13 +92,13 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     templates = protocol_of(job).templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
-    if "oracle" in job.prompts:
+    if "oracle" in job.prompts:  # it shapes no conversation, and is wanted for pairs later
         from edgen.protocols.oracle import ORACLE
 
-        template = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
-        extra["oracle"] = load_template(template, reach, space)
+        templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
+        extra["oracle"] = load_template(templates["oracle"], reach, space)
     plan = Plan(job, space, prompts, extra)
-    _try_out(plan)
+    _try_out(plan, templates)
     return plan
 
 
@@ -119,35 +110,19 @@ def space_of(job: Job, reach: Reach) -> Space:
 def find_space(name: str, reach: Reach) -> Path:
     """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has, and for a
     file out of reach."""
-
-    path = reach.file("preference_space", name, "space")
-    if not path.exists() and "/" not in name:
-        raise SpaceError(
-            name,
-            f"no such space{nearest(name, resources.shipped('preference_space'))}; "
-            "a file of your own is named by its path, as in ./my_space.yaml.",
-        )
-    return path
+    return reach.require("preference_space", name, "space")
 
 
 def find_template(template: Template, reach: Reach) -> Path:
     """The file that the job names for a use, or the one that the protocol's package brings."""
     if template.name is None and template.file is not None:
         return template.file
-    return reach.file("prompts", template.name or "", template.key)
+    return reach.require("prompts", template.name or "", template.key)
 
 
 def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
     """The template that a job names for a use, checked against what it may say there."""
-
-    name = template.name or ""
     path = find_template(template, reach)
-    if not path.exists() and "/" not in name:
-        raise TemplateError(
-            name,
-            f"no such template{nearest(name, resources.shipped('prompts'))}; "
-            "a file of your own is named by its path, as in ./my_prompt.j2.",
-        )
     prompt = load_prompt(path, template.variables, expects=template.expects, fields=template_fields(space))
     missing = [[name for name in way if name not in prompt.variables_used] for way in template.shows]
     if fewest := min(missing, key=len, default=[]):
@@ -193,15 +168,16 @@ def free_file_name(texts: Mapping[str, str], stem: str, text: str) -> str:
     return next(name for name in names if texts.get(name, text) == text)
 
 
-def _try_out(plan: Plan) -> None:
+def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
     """Render every template with every value that a scenario can hold, before anything is paid for.
 
     Raises TemplateError, with the line and the scenario's values."""
     for positions in _positions_to_try(plan):
         tried = plan.sampler.scenario_at(0, positions)
+        known = scenario_variables(tried)
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
             try:
-                prompt.messages(sample_variables(plan, use, tried))
+                prompt.messages({name: known.get(name, _SAID) for name in templates[use].variables})
             except TemplateError as error:
                 told = Problem("with", ", ".join(f"{k}={v!r}" for k, v in tried.values.items()))
                 raise TemplateError(error.source, error.summary, (*error.problems, told)) from None
@@ -216,7 +192,7 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         return
     if (
         cells.count is None
-    ):  # nobody knows which entries go together; scenarios are tried as they are rendered
+    ):  # nobody knows which entries go together; each scenario is tried when it is rendered
         return
     missed = {(place, at) for place, size in enumerate(sizes) for at in range(size)}
     while missed:
@@ -224,20 +200,6 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         positions = cells.example({place: at})
         missed -= {*enumerate(positions)}
         yield positions
-
-
-def sample_variables(plan: Plan, use: str, scenario: Scenario) -> dict[str, Any]:
-    """What a template is rendered with to be tried: what is said later stands for itself."""
-    known = scenario_variables(scenario)
-    return {name: known.get(name, _SAID) for name in _variables(plan, use)}
-
-
-def _variables(plan: Plan, use: str) -> tuple[str, ...]:
-    if (template := plan.templates.get(use)) is not None:
-        return template.variables
-    from edgen.protocols.oracle import ORACLE
-
-    return ORACLE.template(use, plan.job.pairs.compare, plan.space).variables
 
 
 _SAID = "Teacher: Good morning.\nStudent: Good morning."  # stands for what is not known yet

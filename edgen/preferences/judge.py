@@ -21,6 +21,7 @@ from edgen.protocols.base import Rules
 from edgen.protocols.task import Task
 from edgen.providers import Backend
 from edgen.space.splits import group_hash
+from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
 
@@ -103,6 +104,14 @@ class JudgeTasks:
     async def work_through(self, session: Session) -> None:
         """Ask about what has no answer yet. Raises what stopped it."""
         async with session.record():
-            session.announce(self.job.name, self.scenarios, 0, asked=self.planned, planned=self.planned)
+            plan = RunPlan(
+                name=self.job.name,
+                fingerprint=session.fingerprint,
+                scenarios=self.scenarios,
+                replicates=0,
+                asked=self.planned,
+                planned=self.planned or None,
+            )
+            session.announce(plan)
             await session.scheduler.run(session.pending(self.units(), 0, self.scenarios))
             await session.ledger.flush()

@@ -19,6 +19,7 @@ from edgen.cli.listeners.metrics import Families
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command, Ended
 from tests.cli.test_generate import job
+from tests.execution.making import begin, execute
 from tests.execution.service import Service, edgen, end, error, job_text, serve, start, write
 
 KEY = "sk-secret-0123456789"
@@ -393,7 +394,6 @@ async def _answer_all(path: Path, folder: Path) -> None:
     from edgen.api.generation import configs_of
     from edgen.api.supervision.backends import open_backends
     from edgen.api.supervision.trust import Trust
-    from edgen.execution.run import Run
     from edgen.planning.load import load_plans
     from edgen.simulator.text import respond
     from edgen.store.ledger import Ledger
@@ -414,9 +414,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
         Ledger(rundir.ledger) as ledger,
     ):
         backends: Any = {name: Answering(backend) for name, backend in made.items()}
-        run = Run(plans[""], backends, rundir, ledger)
-        run.adopt(lambda _text: None)
-        await run.execute()
+        await execute(begin(plan, backends, rundir, ledger))
 
 
 @pytest.mark.crash

@@ -16,13 +16,13 @@ import pytest
 from edgen.config import parse_job
 from edgen.core.errors import LockedError, ProviderError, UsageError
 from edgen.core.values import Request
-from edgen.execution.run import Run
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.providers.function import AnswerFunction, FunctionBackend, config_of
 from edgen.simulator.text import respond
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
+from tests.execution.making import begin, execute
 
 pytestmark = pytest.mark.unit
 
@@ -59,9 +59,7 @@ async def make(
     with run_folder.lock_for_writing():
         async with Ledger(run_folder.ledger) as ledger:
             backend = FunctionBackend(function, config, 5.0)
-            run = Run(plan, {"default": backend}, run_folder, ledger)
-            run.adopt(lambda _: None)
-            await run.execute()
+            await execute(begin(plan, {"default": backend}, run_folder, ledger))
 
 
 async def test_a_function_makes_a_run(tmp_path: Path) -> None:

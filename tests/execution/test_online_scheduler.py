@@ -15,7 +15,6 @@ from edgen.config import Job
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
-from edgen.execution.run import Run
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
 from edgen.simulator.provider import SimulatorConfig
@@ -24,6 +23,8 @@ from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
+from tests.execution.making import begin
+from tests.execution.making import execute as run_to_its_end
 
 pytestmark = pytest.mark.unit
 
@@ -80,9 +81,7 @@ async def execute(folder: Path, backend: Scripted, **changes: Any) -> None:
     rundir = RunFolder(folder)
     rundir.prepare()
     async with Ledger(rundir.ledger) as ledger:
-        run = Run(plan(**changes), {"default": backend}, rundir, ledger)
-        run.adopt(lambda _: None)
-        await run.execute()
+        await run_to_its_end(begin(plan(**changes), {"default": backend}, rundir, ledger))
 
 
 async def test_a_bug_in_an_adapter_surfaces_and_what_was_answered_is_kept(tmp_path: Path) -> None:

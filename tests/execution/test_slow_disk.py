@@ -34,6 +34,7 @@ from pathlib import Path
 from edgen.providers import make
 from edgen.planning.load import load_plans
 from edgen.execution.run import Run
+from edgen.execution.session import Session
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
 
@@ -47,9 +48,12 @@ async def main(job, folder, seconds):
     rundir.prepare()
     with rundir.lock_for_writing():
         async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
-            run = Run(plan, backends, rundir, ledger)
+            session = Session(plan, backends, ledger, roles=plan.roles)
+            run = Run(plan, session, rundir)
             run.adopt(print)
-            await run.execute()
+            async with session.record():
+                await run.drive()
+                await run.write()
 
 asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))
 """

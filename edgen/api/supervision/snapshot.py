@@ -9,7 +9,7 @@ import msgspec
 from edgen.core.durations import span
 from edgen.core.events import Event
 from edgen.core.figures import format_money, format_short
-from edgen.execution.progress_counts import ProgressCounts
+from edgen.execution.scheduler import ProgressCounts
 from edgen.store.ledger import RunStatus
 
 

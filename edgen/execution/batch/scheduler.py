@@ -104,16 +104,13 @@ class BatchScheduler(OnlineScheduler):
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         working = asyncio.create_task(work)
-        stopping = asyncio.create_task(self._stopping.wait())
         try:
-            either: set[asyncio.Future[Any]] = {working, stopping}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await self._until_stopped(working)
         finally:
-            for task in (working, stopping):
-                task.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
-        if self._reason is not None:
-            raise self._reason
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        if self.stopped is not None:
+            raise self.stopped
         working.result()
 
     async def _rounds(self, pending: WaitingTasks) -> None:
@@ -201,8 +198,8 @@ class BatchScheduler(OnlineScheduler):
         for batch in batches:
             if self._work.budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
                 self._work.budget.settle(held, 0, 0.0)
-        if self._reason is not None:
-            raise self._reason
+        if self.stopped is not None:
+            raise self.stopped
 
     def _count_results(self, batch: Batch, path: Path, reading: ResultCounts) -> None:
         """Count what one result file came to, in the run's counts and in its budget."""

@@ -31,6 +31,8 @@ from edgen.planning.load import plan_of
 from edgen.store.ledger import OPEN, Ledger, batches_at, run_status, summary_at
 from edgen.store.run_folder import RunFolder
 from tests.execution.batch.desk import Desk, Line, read_line
+from tests.execution.making import begin
+from tests.execution.making import execute as run_to_its_end
 from tests.execution.service import files
 from tests.execution.test_online_scheduler import Scripted
 
@@ -64,9 +66,8 @@ async def execute(folder: Path, desk: Desk | None, write_only: Path | None = Non
         else partial(BatchScheduler, options=BatchOptions({"default": desk}, write_only))
     )
     async with Ledger(rundir.ledger) as ledger:
-        run = Run(plan, {"default": Scripted()}, rundir, ledger, scheduler=scheduler)
-        run.adopt(lambda _: None)
-        await run.execute()
+        run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
+        await run_to_its_end(run)
     return run
 
 
@@ -343,18 +344,12 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
     rundir.prepare()
     plan = plan_of(parse_job(job(), "job.yaml"), Reach.of(Path("job.yaml")))
     async with Ledger(rundir.ledger) as ledger:
-        run = Run(
-            plan,
-            {"default": Scripted()},
-            rundir,
-            ledger,
-            scheduler=partial(BatchScheduler, options=BatchOptions({"default": desk})),
-        )
-        run.adopt(lambda _: None)
-        asyncio.get_running_loop().call_later(0.2, run.scheduler.stop, StoppedError("time is up"))
+        scheduler = partial(BatchScheduler, options=BatchOptions({"default": desk}))
+        run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
+        asyncio.get_running_loop().call_later(0.2, run.session.scheduler.stop, StoppedError("time is up"))
         with pytest.raises(StoppedError, match="time is up"):
-            await run.execute()
-        assert run.scheduler.in_flight == 30
+            await run_to_its_end(run)
+        assert run.session.scheduler.in_flight == 30
     assert [batch.state for batch in batches_at(rundir.ledger)] == ["sent"]
 
 
