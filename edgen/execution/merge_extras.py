@@ -57,7 +57,9 @@ def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -
     """Make one ledger of a judge of all that it has."""
     sources = [SourceLedger(path, str(path), scratch) for path in ledgers]
     to.parent.mkdir(parents=True, exist_ok=True)
-    under = _under(sources)
+    # The judge's work on other conversations has another fingerprint; what was judged is known by its texts.
+    prints = sorted({source.fingerprint for source in sources})
+    under = prints[0] if len(prints) == 1 else fingerprint(prints)
     with MergedLedger(to, under, drop) as ledger:
         for source in sources:
             ledger.add(source)
@@ -77,13 +79,6 @@ def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -
         noted := next((p for path in ledgers if (p := path.with_suffix(".json")).is_file()), None)
     ) is not None:
         shutil.copyfile(noted, facts)
-
-
-def _under(sources: Sequence[SourceLedger]) -> str:
-    """What the outcomes of a judge's ledgers stand under together: the judge's work on other conversations has
-    another fingerprint, and what was judged is known by its texts."""
-    prints = sorted({source.fingerprint for source in sources})
-    return prints[0] if len(prints) == 1 else fingerprint(prints)
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:

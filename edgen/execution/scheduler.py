@@ -19,24 +19,18 @@ from edgen.core.values import Status, TaskId, Usage
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.protocols.task import Tasks
-from edgen.store.ledger import Ledger, RunStatus
+from edgen.store.ledger import Counts, Ledger, RunStatus
 
 
-class ProgressCounts(msgspec.Struct):
-    """The running count of a run. At every moment planned = accepted + rejected + failed + pending. Tokens and cost are this
-    session's; `cost_usd` is None while no backend has a price."""
+class ProgressCounts(Counts):
+    """The running count of a run. At every moment planned = accepted + rejected + failed + pending. Calls, tokens and
+    cost are this session's; `cost_usd` is None while no backend has a price."""
 
     planned: int = 0
     accepted: int = 0
     rejected: Counter[str] = msgspec.field(default_factory=Counter)
     failed: Counter[str] = msgspec.field(default_factory=Counter)
-    made: int = 0
-    replayed: int = 0
-    retried: int = 0
     retried_by: Counter[str] = msgspec.field(default_factory=Counter)  # the same, by what went wrong
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = None
     kept: int = 0  # outcomes that an earlier session settled
 
     def settle(self, status: Status, reason: str | None, count: int = 1) -> None:

@@ -68,8 +68,13 @@ class Session:
 
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
         """Count what was used of the budget before: what the ledger's batches have out is set aside, not spent."""
+
+        def dearest(prompt_tokens: int, completion_tokens: int) -> float:
+            """The most that an answer stored without a cost can have cost, whichever backend gave it."""
+            return max(client.price_of(prompt_tokens, completion_tokens) for client in self._clients.values())
+
         out = self.ledger.out
-        used = [charged(self._dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
+        used = [charged(dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
         held = [out.sums(batch.number)[1:] for batch in out.batches(*OPEN)]
         budget.restore(
             sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
@@ -84,10 +89,6 @@ class Session:
             if client.admission not in found.values():
                 found[role] = client.admission
         return found
-
-    def _dearest(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The most that an answer stored without a cost can have cost, whichever backend gave it."""
-        return max(client.price_of(prompt_tokens, completion_tokens) for client in self._clients.values())
 
     def announce(self, plan: RunPlan) -> None:
         """Note what is planned."""

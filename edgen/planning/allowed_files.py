@@ -61,7 +61,11 @@ class Reach:
         try:
             real = Path(os.path.realpath(path))
             if wrong := self._why_not(kind, name, key, path, real):
-                raise error(name, f"{wrong}{_ways(key, name)}")
+                raise error(
+                    name,
+                    f"{wrong}; a job may name its project's own files alone. To have it read all the same, "
+                    f"add --allow-outside, or type its path yourself: --set {key}={name}",
+                )
             found = real.stat()
         except (FileNotFoundError, NotADirectoryError):
             return path  # who reads it says so
@@ -77,7 +81,9 @@ class Reach:
 
     def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
         """Why the job may not name this file, `real` once links are followed; empty if it may."""
-        if self.root is None or name in self.typed or _is_shipped(kind, name):
+        if self.root is None or name in self.typed:
+            return ""
+        if kind != "tokenizer" and resources.find(kind, name, Path()).parent == resources.folder(kind):
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
@@ -129,14 +135,3 @@ def _there(path: Path) -> bool:
         return path.exists()
     except OSError:  # a folder that may not be looked into
         return False
-
-
-def _is_shipped(kind: Kind, name: str) -> bool:
-    return kind != "tokenizer" and resources.find(kind, name, Path()).parent == resources.folder(kind)
-
-
-def _ways(key: str, name: str) -> str:
-    return (
-        "; a job may name its project's own files alone. To have it read all the same, "
-        f"add --allow-outside, or type its path yourself: --set {key}={name}"
-    )

@@ -40,11 +40,6 @@ _NOT_READ = (
 _ANY = tuple(dict.fromkeys(name for names in USABLE.values() for name in names))
 
 
-def _place(variable: str) -> tuple[int, str]:
-    """Education Dialogue's variables in their order, then the others."""
-    return (_ANY.index(variable) if variable in _ANY else len(_ANY)), variable
-
-
 class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A template as it is listed. `name` is what a job calls it: a shipped one's name, else the path.
     `error` is why it cannot be used; what is known of it all the same is there. `remark` is what is odd about one
@@ -76,7 +71,9 @@ def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
     for path in (*_in(Path()), *_in(Path("prompts")), *_named(paths)):
         if path.resolve() not in seen:
             seen.add(path.resolve())
-            entries.append(describe_template(path, _path_name(path), shipped=False))
+            # The path as a job has to write it: one that begins with a name of its own needs the dot.
+            name = str(path) if path.is_absolute() or str(path).startswith(".") else f"./{path}"
+            entries.append(describe_template(path, name, shipped=False))
     return entries
 
 
@@ -91,6 +88,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         )
     front: FrontMatter = prompt.front
     line = find_stray(prompt.text)
+    known = [name for name in _ANY if name in prompt.variables_used]
     return TemplateInfo(
         name=name,
         file=str(path),
@@ -98,7 +96,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         title=front.name,
         version=front.version,
         expects=front.expects,
-        uses=tuple(sorted(prompt.variables_used, key=_place)),
+        uses=(*known, *sorted(prompt.variables_used - {*known})),
         source=front.source,
         licence=front.licence,
         notes=front.notes,
@@ -140,9 +138,3 @@ def _named(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
         else:
             raise UsageError(f"{path}: there is no such file or folder.")
-
-
-def _path_name(path: Path) -> str:
-    """The path as a job has to write it: one that begins with a name of its own needs the dot."""
-    text = str(path)
-    return text if path.is_absolute() or text.startswith(".") else f"./{text}"

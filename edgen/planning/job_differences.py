@@ -32,7 +32,9 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
         values = plain["backends"][role]
         values["price"] = msgspec.to_builtins(backend.price)
         # Its values may be meant for the service alone: that they differ can be told without them.
-        values["extra_body"] = {key: _digest(value) for key, value in values.get("extra_body", {}).items()}
+        values["extra_body"] = {
+            key: fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
+        }
     found = dict(flat_values(plain))
     for template in protocol_of(job).templates(job, space).values():
         key = template.key
@@ -56,10 +58,6 @@ def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict
         if pair[0] != pair[1] and (alone is None or alone not in (defaults.get(key), "null", "{}")):
             found[key] = pair
     return found
-
-
-def _digest(value: Any) -> str:
-    return fingerprint(value, 8)
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -143,7 +143,5 @@ class Plan:
 
 def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
     """The digest of one template, or one over the digests of several."""
-    if list(prompts) == ["default"]:
-        return prompts["default"].sha256
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
-    return fingerprint(parts, 64)
+    return parts["default"] if list(parts) == ["default"] else fingerprint(parts, 64)

@@ -86,10 +86,10 @@ async def open_scheduler(
     if via == "online":
         yield call_by_call
         return
-    from edgen.execution.batch.scheduler import BatchOptions, BatchScheduler
+    from edgen.execution.batch.scheduler import BatchScheduler
 
     async with open_batches(job, backends, offline=write_only is not None) as services:
-        yield partial(BatchScheduler, options=BatchOptions(services, write_only))
+        yield partial(BatchScheduler, services=services, write_only=write_only)
 
 
 _ROOM = 64  # files beside connections that are comfortable

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,24 +41,21 @@ from edgen.store.ledger import OPEN, Batch
 _WORTH = 4  # a round that a budget cuts to less than one part in so many of the largest such one is not sent
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """The batch service of each backend, by its name in the job. `write_only`: the folder that request files are
-    written to, where nothing is to be sent."""
-
-    services: Mapping[str, BatchService]
-    write_only: Path | None = None
-
-
 class BatchScheduler(OnlineScheduler):
     """A Scheduler that asks in batches, and call by call once batch.online_after has passed. Stopped, it sends nothing
-    more and waits no longer; batches that are out stay known."""
+    more and waits no longer; batches that are out stay known.
 
-    def __init__(self, work: Work, options: BatchOptions) -> None:
+    `services`: the batch service of each backend, by its name in the job. `write_only`: the folder that request files
+    are written to, where nothing is to be sent."""
+
+    def __init__(
+        self, work: Work, services: Mapping[str, BatchService], write_only: Path | None = None
+    ) -> None:
         super().__init__(work)
         settings = work.tasks.call_settings
         self._settings = settings
-        self._options = options
+        self._services = services
+        self._write_only = write_only
         self._after = seconds(after) if (after := settings.batch.online_after) is not None else None
         self._is_online = False
         self._out = 0  # requests that are out
@@ -72,7 +68,7 @@ class BatchScheduler(OnlineScheduler):
 
     def _check(self, out: Sequence[Batch]) -> None:
         """Take over what is out; refuse what cannot be gone on with."""
-        require_own(self._work.ledger.path, out, self._options.services)
+        require_own(self._work.ledger.path, out, self._services)
         written = [batch for batch in out if batch.state == "written"]
         sent = [batch for batch in out if batch.state not in ("written", "ready")]
         if foreign := [batch for batch in out if batch.fingerprint != self._work.fingerprint]:
@@ -82,8 +78,8 @@ class BatchScheduler(OnlineScheduler):
                 "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what they have "
                 "answered."
             )
-        if (written and self._options.write_only is None) or (sent and self._options.write_only is not None):
-            raise open_batches_error(written if self._options.write_only is None else sent)
+        if (written and self._write_only is None) or (sent and self._write_only is not None):
+            raise open_batches_error(written if self._write_only is None else sent)
         for batch in out:
             count, tokens, usd = self._work.ledger.out.sums(batch.number)
             self._out += count
@@ -117,15 +113,15 @@ class BatchScheduler(OnlineScheduler):
         """Round after round, until nothing is pending or the rest is to be asked online."""
         await begin_batch_period(self._work.ledger)
         number = 1 + max((batch.round for batch in self._work.ledger.out.batches()), default=0)
-        if self._options.write_only is None:
+        if self._write_only is None:
             await self._carry(self._work.ledger.out.batches(*OPEN))
         for batch in self._work.ledger.out.batches("ready"):  # made to be sent, and never sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
-        while self._options.write_only is not None or not self._late():
+        while self._write_only is not None or not self._late():
             made = await self._plan(pending, number, first=first)
             first = False
-            if self._options.write_only is not None:
+            if self._write_only is not None:
                 self._hand_over(made)
             if not made and not pending:
                 return
@@ -151,7 +147,7 @@ class BatchScheduler(OnlineScheduler):
         self._short = planner.short
         if planner.short is not None and not made:
             raise planner.short
-        if planner.short is not None and self._options.write_only is None:
+        if planner.short is not None and self._write_only is None:
             self._largest = max(self._largest, planner.asked)
             if planner.asked * _WORTH < self._largest:
                 await self._leave(made, planner.short)
@@ -168,8 +164,8 @@ class BatchScheduler(OnlineScheduler):
         )
 
     def _writer(self, number: int, client: ModelClient) -> RequestWriter:
-        service = self._options.services[client.name]
-        return RequestWriter(self._work, service, client, number, self._options.write_only, self._holds)
+        service = self._services[client.name]
+        return RequestWriter(self._work, service, client, number, self._write_only, self._holds)
 
     # -- what is out
 
@@ -180,7 +176,7 @@ class BatchScheduler(OnlineScheduler):
             return
         await note_first_sent(self._work.ledger)
         lifecycle = BatchLifecycle(
-            self._settings, self._work.ledger, self._options.services, self._work.events, self._count_results
+            self._settings, self._work.ledger, self._services, self._work.events, self._count_results
         )
         carrying = [asyncio.create_task(lifecycle.carry(batch)) for batch in batches]
         ending = asyncio.create_task(self._end_when_late(lifecycle))
@@ -248,7 +244,7 @@ class BatchScheduler(OnlineScheduler):
         told = []
         if made:
             requests = sum(batch.requests for batch in made)
-            told.append(f"{requests:,} requests are written to {self._options.write_only}: {_files(made)}.")
+            told.append(f"{requests:,} requests are written to {self._write_only}: {_files(made)}.")
         if earlier:
             out = sum(self._work.ledger.out.sums(batch.number)[0] for batch in earlier)
             places = ", ".join(sorted({str(Path(batch.file).parent) for batch in earlier}))

@@ -13,7 +13,7 @@ import msgspec
 from edgen.core.files import Part
 from edgen.core.values import Request
 from edgen.execution.batch.ownership import folder_of, own_file
-from edgen.execution.client.budget import Budget, BudgetExhausted, Reservation
+from edgen.execution.client.budget import BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService, custom_id
@@ -24,7 +24,7 @@ _PACE = 500  # requests that may be on their way to the ledger before it is wait
 
 class RequestWriter:
     """Writes one backend's requests of the round with this number. `folder` is a person's, None for the run's own;
-    `holds` takes what each batch has set aside of the budget, by its number."""
+    `holds` takes what is set aside of the budget for each batch, by its number."""
 
     def __init__(
         self,
@@ -51,7 +51,6 @@ class RequestWriter:
         self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
-        self._held = (0, 0.0)
 
     async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
         """Write a request to the present file; what the budget says where it does not cover it. Raises CallError
@@ -59,16 +58,13 @@ class RequestWriter:
         line = self._service.line(custom_id(request.address, key), request) + b"\n"
         most = self._client.most(request)
         tokens, usd = sum(most), self._client.price_of(*most, batch=True)
-        if self._full(len(line)):
+        if self._requests >= self._room or self._bytes + len(line) > self._service.limits.bytes:
             await self.close()
-        if self._budget is not None:
-            reservation = self._budget.try_reserve(tokens, usd)
-            if reservation is None:
-                return self._budget.exhausted(tokens, usd)
-            self._budget.settle(reservation, 0, 0.0)
+        if self._budget is not None and not self._budget.has_room(tokens, usd):
+            return self._budget.exhausted(tokens, usd)
         batch, file = await self._open()
         if self._budget is not None:
-            self._hold(self._budget, batch.number, tokens, usd)
+            self._holds[batch.number] = self._budget.take(tokens, usd, self._holds.get(batch.number))
         with _naming(self._path(batch)):
             file.write(line)
         self._ledger.out.put(batch.number, request.address, key, tokens, usd)
@@ -101,9 +97,6 @@ class RequestWriter:
             self._file.discard()
             self._file = None
 
-    def _full(self, more: int) -> bool:
-        return self._requests >= self._room or self._bytes + more > self._service.limits.bytes
-
     async def _open(self) -> tuple[Batch, Part]:
         if self._batch is None or self._file is None:
             with _naming(self._folder):
@@ -119,20 +112,12 @@ class RequestWriter:
                 own_file(self._ledger.path, f"{self._folder.name}/{path.name}")
             with _naming(path):
                 self._file = Part(path)
-            self._held = (0, 0.0)
         return self._batch, self._file
 
     def _path(self, batch: Batch) -> Path:
         """Below the run's folder its number is name enough; a person's folder may hold files of other runs."""
         name = f"{batch.number:05d}" if self._own else batch.token
         return self._folder / f"{name}.{self._client.name}.jsonl"
-
-    def _hold(self, budget: Budget, batch: int, tokens: int, usd: float) -> None:
-        """Set aside that much more for a batch: one reservation for all its requests."""
-        self._held = (self._held[0] + tokens, self._held[1] + usd)
-        if (before := self._holds.pop(batch, None)) is not None:
-            budget.settle(before, 0, 0.0)
-        self._holds[batch] = budget.take(*self._held)
 
 
 def new_token(name: str) -> str:

@@ -89,8 +89,8 @@ class Budget:
         BudgetExhausted when even the whole of what they hold would not do.
         """
         amount = _Amount(tokens, _pico(cost))
-        if (reservation := self.try_reserve(tokens, cost)) is not None:
-            return reservation
+        if self.has_room(tokens, cost):
+            return self._set_aside(amount)
         if not self._fits(self._spent + amount):
             raise self._exhausted(amount)
         waiter: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
@@ -104,16 +104,17 @@ class Budget:
                 self._serve_ready()  # the next in line may fit where this one did not
             raise
 
-    def try_reserve(self, tokens: int, cost: float) -> Reservation | None:
-        """Set aside, if it fits now and nobody waits; None otherwise."""
-        amount = _Amount(tokens, _pico(cost))
-        if not self._waiters and self._fits(self._spent + self._reserved + amount):
-            return self._set_aside(amount)
-        return None
+    def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
+        """Set aside whether or not it fits: what is under way already. `onto`: a reservation that becomes larger."""
+        more = self._set_aside(_Amount(tokens, _pico(cost)))
+        if onto is None:
+            return more
+        onto.amount += more.amount
+        return onto
 
-    def take(self, tokens: int, cost: float) -> Reservation:
-        """Set aside whether or not it fits: what is under way already."""
-        return self._set_aside(_Amount(tokens, _pico(cost)))
+    def has_room(self, tokens: int, cost: float) -> bool:
+        """Whether that much fits now, and nobody waits."""
+        return not self._waiters and self._fits(self._spent + self._reserved + _Amount(tokens, _pico(cost)))
 
     def exhausted(self, tokens: int, cost: float) -> BudgetExhausted:
         """Why a call that can use that much is not made: the reason to stop with."""

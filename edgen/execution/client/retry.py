@@ -115,15 +115,11 @@ async def _go_on(
         sleep=asyncio.sleep,
         wait=wait,
         stop=stop,
-        retry=retry_if_exception(_mendable),
+        retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.kind in RETRYABLE),
         before_sleep=lambda state: on_retry(_failure(state), state.upcoming_sleep),
         reraise=True,
     )
     return await retrying(first_failure_then_attempt)
-
-
-def _mendable(error: BaseException) -> bool:
-    return isinstance(error, CallError) and error.kind in RETRYABLE
 
 
 def _failure(state: RetryCallState) -> CallError:

@@ -23,7 +23,7 @@ from edgen.core.errors import (
     UsageError,
 )
 from edgen.execution.batch.results import read_results
-from edgen.execution.batch.scheduler import BatchOptions, BatchScheduler
+from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.run import Run
 from edgen.planning.allowed_files import Reach
@@ -63,7 +63,7 @@ async def execute(folder: Path, desk: Desk | None, write_only: Path | None = Non
     scheduler = (
         call_by_call
         if desk is None
-        else partial(BatchScheduler, options=BatchOptions({"default": desk}, write_only))
+        else partial(BatchScheduler, services={"default": desk}, write_only=write_only)
     )
     async with Ledger(rundir.ledger) as ledger:
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
@@ -344,7 +344,7 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
     rundir.prepare()
     plan = plan_of(parse_job(job(), "job.yaml"), Reach.of(Path("job.yaml")))
     async with Ledger(rundir.ledger) as ledger:
-        scheduler = partial(BatchScheduler, options=BatchOptions({"default": desk}))
+        scheduler = partial(BatchScheduler, services={"default": desk})
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
         asyncio.get_running_loop().call_later(0.2, run.session.scheduler.stop, StoppedError("time is up"))
         with pytest.raises(StoppedError, match="time is up"):

@@ -188,24 +188,25 @@ def test_never_above_its_caps_whoever_is_cancelled(seed: int) -> None:
     run_virtual(main())
 
 
-async def test_who_does_not_wait_gets_what_fits_or_nothing() -> None:
+async def test_who_does_not_wait_has_room_for_what_fits_or_none() -> None:
     budget = Budget(100, None)
-    first = budget.try_reserve(60, 0)
-    assert first is not None
-    assert budget.try_reserve(41, 0) is None
+    first = await budget.reserve(60, 0)
+    assert budget.has_room(40, 0)
+    assert not budget.has_room(41, 0)
     waiting = asyncio.create_task(budget.reserve(70, 0))
     await asyncio.sleep(0)
-    assert budget.try_reserve(1, 0) is None, "somebody waits already"
+    assert not budget.has_room(1, 0), "somebody waits already"
     budget.settle(first, 10, 0)
     budget.settle(await waiting, 0, 0)
-    assert budget.try_reserve(90, 0) is not None
+    assert budget.has_room(90, 0)
 
 
 async def test_what_is_under_way_already_is_set_aside_whatever_is_left() -> None:
     budget = Budget(100, None)
-    taken = budget.take(150, 0)
+    taken = budget.take(100, 0)
+    assert budget.take(50, 0, taken) is taken
     assert budget.reserved.tokens == 150
-    assert budget.try_reserve(1, 0) is None
+    assert not budget.has_room(1, 0)
     budget.settle(taken, 20, 0)
     assert budget.spent.tokens == 20
     assert "may take 81" in str(budget.exhausted(81, 0))
