@@ -27,8 +27,8 @@ from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, 
 from edgen.core.events import Events
 from edgen.execution.batch.ownership import own_file
 from edgen.execution.batch.results import ResultCounts, read_results
+from edgen.execution.batch.round import new_token
 from edgen.execution.batch.service_calls import TRANSFER, GoneError, ServiceCalls, service_error
-from edgen.execution.batch.writer import new_token
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import BatchService, OversizedError, RemoteBatch, is_id

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,9 @@ from edgen.execution.batch.open_batches import (
     open_batches_error,
 )
 from edgen.execution.batch.ownership import require_own
-from edgen.execution.batch.planner import RoundPlanner, WaitingTasks
 from edgen.execution.batch.results import ResultCounts
-from edgen.execution.batch.writer import RequestWriter
+from edgen.execution.batch.round import RoundPlanner, WaitingTasks
 from edgen.execution.client.budget import BudgetExhausted, Reservation
-from edgen.execution.client.model_client import ModelClient
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
@@ -139,7 +136,9 @@ class BatchScheduler(OnlineScheduler):
         """One round's requests, written to files; `pending` keeps what waits for them."""
         counts = self._work.counts
         replayed, self._recorder.lenient = counts.replayed, not self._fruitless
-        planner = RoundPlanner(self._work, self._recorder, partial(self._writer, number))
+        planner = RoundPlanner(
+            self._work, self._recorder, number, self._services, self._write_only, self._holds
+        )
         made = await planner.run(pending)
         self._out += planner.asked
         # What this start fetched is no replay.
@@ -162,10 +161,6 @@ class BatchScheduler(OnlineScheduler):
             f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
             "--via batch they can be asked call by call."
         )
-
-    def _writer(self, number: int, client: ModelClient) -> RequestWriter:
-        service = self._services[client.name]
-        return RequestWriter(self._work, service, client, number, self._write_only, self._holds)
 
     # -- what is out
 
