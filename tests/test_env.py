@@ -69,7 +69,7 @@ async def test_scenarios_are_those_of_the_data(tmp_path: Path) -> None:
 
     path = job(tmp_path)
     async with EducationEnv.from_job(path) as env:
-        assert [env.scenario(i) for i in range(50)] == [load_plan(path, None).scenario(i) for i in range(50)]
+        assert [env.scenario(i) for i in range(50)] == [load_plan(path).scenario(i) for i in range(50)]
         assert len(env) == 20
 
 

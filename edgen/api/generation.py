@@ -21,7 +21,7 @@ from edgen.api.supervision.supervise import explain_os_errors, supervise, used_e
 from edgen.api.supervision.trust import Trust
 from edgen.config import BackendConfig, Job, backend_name, load_job
 from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
-from edgen.execution.finish import ArmRequest, is_finished
+from edgen.execution.finish import is_finished
 from edgen.execution.rework import dropped_arms, find_rework
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
@@ -187,15 +187,14 @@ class _Generation:
         """Whether nothing is left to do there: then no key is needed, and nothing is written."""
         if not all(self._folder.arm(arm).ledger.exists() for arm in self._plans):
             return False
-        jobs, functions = {}, self._control.functions
+        prints, functions = {}, self._control.functions
         for arm, plan in self._plans.items():
             async with open_backends(
                 configs_of(plan), plan.job.limits, None, functions=functions
             ) as backends:
                 identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
-            extra = {use: prompt.text for use, prompt in plan.extra_prompts.items()}
-            jobs[arm] = ArmRequest(plan.job, plan.fingerprint(identities), extra)
-        return is_finished(self._whole, jobs, self._folder, self._options.part)
+            prints[arm] = plan.fingerprint(identities)
+        return is_finished(self._whole, self._plans, prints, self._folder, self._options.part)
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
         """An arm with its backends. Who only writes request files needs no key."""

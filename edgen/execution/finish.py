@@ -22,6 +22,8 @@ from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text
 from edgen.families.base import record_id
 from edgen.planning.allowed_files import Reach
+from edgen.planning.plan import Plan
+from edgen.prompting import Prompt
 from edgen.space.splits import HeldOutGroups
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, LedgerSummary, RunPlan, RunStatus, summary_at
 from edgen.store.run_folder import RunFolder
@@ -160,40 +162,34 @@ def _written_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
     return fingerprint(facts)
 
 
-class ArmRequest(NamedTuple):
-    """What is asked for: a job, its fingerprint, and the texts of templates that shape no conversation, by use."""
-
-    job: Job
-    under: str
-    extra: Mapping[str, str]
-
-
-def is_finished(whole: Job, jobs: Mapping[str, ArmRequest], rundir: RunFolder, part: range | None) -> bool:
+def is_finished(
+    whole: Job, plans: Mapping[str, Plan], prints: Mapping[str, str], rundir: RunFolder, part: range | None
+) -> bool:
     """Whether all that is asked for was made in the folder, under this very form of the job, and its files stand.
 
-    `jobs` are those of the arms, by name; `part` is the piece that is asked for, None for all. What cannot be read, or
-    is being worked on, is not finished.
+    `plans` and their fingerprints are by arm; `part` is the piece that is asked for, None for all. What cannot be read,
+    or is being worked on, is not finished.
     """
-    runs = {arm: rundir.arm(arm) for arm in jobs}
+    runs = {arm: rundir.arm(arm) for arm in plans}
     if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
         return False
     try:
-        if whole.arms and not _same_job(rundir, whole):
+        if whole.arms and not _same_job(rundir, whole, {}):
             return False
-        if not all(_same_job(runs[arm], asked.job, asked.extra) for arm, asked in jobs.items()):
+        if not all(_same_job(runs[arm], plan.job, plan.extra_prompts) for arm, plan in plans.items()):
             return False
         kept = {arm: summary_at(own.ledger) for arm, own in runs.items()}
-        if not all(_is_made(kept[arm], asked, part) for arm, asked in jobs.items()):
+        if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
         side = read_test_side(runs.values(), whole.split.test)
-        return all(_stands(runs[arm], kept[arm], asked.job, side) for arm, asked in jobs.items())
+        return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
     except (EdgenError, OSError):  # the work itself says what is wrong
         return False
 
 
-def _same_job(run: RunFolder, job: Job, extra: Mapping[str, str] | None = None) -> bool:
-    """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there;
-    those in `extra` with these very texts. (The others are in the fingerprint.)"""
+def _same_job(run: RunFolder, job: Job, extra: Mapping[str, Prompt]) -> bool:
+    """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there; the
+    templates in `extra`, which are in no fingerprint, to the letter."""
     there = load_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
     ours, theirs = resolved_values(job), resolved_values(there)
@@ -206,20 +202,20 @@ def _same_job(run: RunFolder, job: Job, extra: Mapping[str, str] | None = None) 
         use: read_text(reach.file("prompts", there.prompts[use], f"prompts.{use}"), TemplateError)
         if use in there.prompts
         else ""
-        for use in extra or ()
+        for use in extra
     }
     return (
         ours == theirs
         and ("oracle" in there.prompts) == ("oracle" in job.prompts)
-        and texts == dict(extra or {})
+        and texts == {use: prompt.text for use, prompt in extra.items()}
         and all((run.path / name).is_file() for name in named if name)
     )
 
 
-def _is_made(kept: LedgerSummary, asked: ArmRequest, part: range | None) -> bool:
-    plan, job = kept.status.plan, asked.job
+def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> bool:
+    plan = kept.status.plan
     return (
-        plan == plan_of_run(job, asked.under, part, scenarios=plan.scenarios if job.top_up else None)
+        plan == plan_of_run(job, under, part, scenarios=plan.scenarios if job.top_up else None)
         and kept.status.state(held=False) == "complete"
         and not any(batch.state in OPEN for batch in kept.batches)
     )

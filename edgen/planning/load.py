@@ -21,13 +21,13 @@ from edgen.space.education import template_fields
 from edgen.space.splits import by_problem
 
 
-def load_plan(path: Path, overrides: Sequence[str], reach: Reach | None = None) -> Plan:
+def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
     """The plan of a job file. `reach`: which files it may name, None for those of its project."""
     return plan_of(load_job(path, overrides), reach or Reach.of(path, overrides))
 
 
 def load_plans(
-    path: Path, overrides: Sequence[str], reach: Reach | None = None
+    path: Path, overrides: Sequence[str] = (), reach: Reach | None = None
 ) -> tuple[Job, dict[str, Plan]]:
     """A job file's job, and the plan of each of its arms by name."""
     job = load_job(path, overrides)

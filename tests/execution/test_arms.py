@@ -95,13 +95,13 @@ class TestOnlyWhatIsNewIsAsked:
 class TestWhatAnArmMayChange:
     def test_another_protocol_leaves_behind_what_only_the_jobs_has(self, tmp_path: Path) -> None:
         arms = {"one": {}, "talk": {"protocol": "selfplay"}, "again": {"protocol": "oneshot"}}
-        _, plans = load_plans(job(tmp_path, arms=arms), None)
+        _, plans = load_plans(job(tmp_path, arms=arms))
         assert {arm: set(plan.prompts) for arm, plan in plans.items()} == {
             "one": {"default"}, "talk": {"teacher", "student"}, "again": {"default"},
         }  # fmt: skip
         branching = {"protocol": "selfplay", "prompt": None, "branch": {}, "replicates": 2}
         back = {"talk": {}, "one": {"protocol": "oneshot", "prompt": "education_dialogue"}}
-        _, plans = load_plans(job(tmp_path, **branching, arms=back), None)
+        _, plans = load_plans(job(tmp_path, **branching, arms=back))
         assert plans["one"].job.branch is None
 
     @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ class TestWhatAnArmMayChange:
 class TestOtherWeights:
     def test_the_arm_draws_by_them(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, arms=WEIGHED, conversations=200)
-        _, plans = load_plans(path, None)
+        _, plans = load_plans(path)
         rivers = {
             arm: sum(plan.scenario(i)["topic"] == "rivers" for i in range(200)) for arm, plan in plans.items()
         }

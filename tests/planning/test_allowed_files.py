@@ -174,16 +174,16 @@ def test_every_key_of_a_job_that_names_a_file_is_held_to_it(
     here: Path, changes: dict[str, object], error: type[FileError], key: str
 ) -> None:
     with pytest.raises(error, match="outside of the job's project") as caught:
-        load_plans(write(here, **changes), None)
+        load_plans(write(here, **changes))
     assert f"--set {key}=" in str(caught.value)
 
 
 def test_what_is_typed_is_read_by_the_whole_way(here: Path) -> None:
     path = write(here, prompt="../../../outside.j2")
     with pytest.raises(TemplateError):
-        load_plan(path, None)
+        load_plan(path)
     assert load_plan(path, ["prompt=../../../outside.j2"]).prompts["default"].name == "outside"
-    assert load_plan(path, None, Reach.of(path, outside=True)).prompts["default"].name == "outside"
+    assert load_plan(path, (), Reach.of(path, outside=True)).prompts["default"].name == "outside"
 
 
 def test_a_job_is_still_refused_for_what_it_is(here: Path) -> None:

@@ -39,7 +39,7 @@ def plan_of(folder: Path, template: str = "{{ topic }}", job: str = "", **files:
     for name, text in files.items():
         (folder / f"{name}.j2").write_text(text)
     (folder / "job.yaml").write_text(JOB + job)
-    return load_plan(folder / "job.yaml", None)
+    return load_plan(folder / "job.yaml")
 
 
 def refused(folder: Path, template: str = "{{ topic }}", job: str = "") -> str:
@@ -99,14 +99,14 @@ def test_a_dimension_that_no_role_sees_is_reported(tmp_path: Path) -> None:
     for name, text in {"tutor": "{{ topic }}", "learner": "{{ topic }}"}.items():
         (tmp_path / f"{name}.j2").write_text(text)
     (tmp_path / "job.yaml").write_text(JOB.replace("prompt: ./prompt.j2\n", "") + job)
-    said = [describe_unused(one) for one in find_unused(load_plan(tmp_path / "job.yaml", None))]
+    said = [describe_unused(one) for one in find_unused(load_plan(tmp_path / "job.yaml"))]
     assert said == [
         f"`mood` is never used by {tmp_path / 'learner.j2'} (the learner's side)",
         "`age` is seen by no role, so no template can use it",
     ]
     (tmp_path / "tutor.j2").write_text("{{ mood }}")
     with pytest.raises(FileError, match="there is no variable 'mood'"):
-        load_plan(tmp_path / "job.yaml", None)
+        load_plan(tmp_path / "job.yaml")
 
 
 @pytest.mark.parametrize(
