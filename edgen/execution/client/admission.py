@@ -15,6 +15,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from edgen.config import Limits
 from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.token_bucket import Bucket
 from edgen.execution.client.window import Verdict, Window
@@ -37,25 +38,21 @@ class Ticket:
 
 
 class Admission:
-    """The gate before one backend. It belongs to one event loop.
-
-    `in_flight` is the most calls at once, whatever the server could take. The rates are kept over
-    every 60 seconds, see `token_bucket`; None is no limit.
+    """The gate before one backend. It belongs to one event loop. Of the limits, `in_flight` is the most calls at once,
+    whatever the server could take; the rates are kept over every 60 seconds, see `token_bucket`.
 
     To be read: `running` calls are admitted and not yet settled, `unstored` answers are there and not yet stored,
     `answered` says whether the service has ever answered.
     """
 
-    def __init__(
-        self, *, in_flight: int, requests_per_minute: float | None, tokens_per_minute: float | None
-    ) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.running = 0
         self.unstored = 0
         self.answered = False
-        self._window = Window(in_flight)
-        self._most = in_flight
-        self._requests = _bucket(requests_per_minute, unit=1.0)
-        self._tokens = _bucket(tokens_per_minute)
+        self._window = Window(limits.in_flight)
+        self._most = limits.in_flight
+        self._requests = _bucket(limits.requests_per_minute, unit=1.0)
+        self._tokens = _bucket(limits.tokens_per_minute)
         self._admitted = 0
         self._circuit = Circuit()
         self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for

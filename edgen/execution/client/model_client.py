@@ -77,15 +77,9 @@ def make_clients(
         if name not in made:
             identity = backends[name].identity
             service = (identity["type"], identity.get("base_url"))
-            if service not in admissions:
-                admissions[service] = Admission(
-                    in_flight=limits.in_flight,
-                    requests_per_minute=limits.requests_per_minute,
-                    tokens_per_minute=limits.tokens_per_minute,
-                )
-            made[name] = ModelClient(
-                name, settings.backends[name], backends[name], admissions[service], limits, budget, out
-            )
+            admission = admissions.setdefault(service, Admission(limits))
+            config = settings.backends[name]
+            made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
     return {role: made[settings.backend_name(role)] for role in roles}
 
 

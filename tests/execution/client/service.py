@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from edgen.config import Limits
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.window import Verdict
 from tests.clock import run_virtual
@@ -89,7 +90,7 @@ def busy(
                 await asyncio.sleep(retry_after + service.rng.random() / 2)
 
     async def main() -> None:
-        admission = Admission(in_flight=in_flight, requests_per_minute=None, tokens_per_minute=None)
+        admission = Admission(Limits(in_flight=in_flight))
         tasks = [asyncio.create_task(caller(admission)) for _ in range(in_flight + 4)]
         if change is not None:
             await asyncio.sleep(change[0])

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from edgen.config import Limits
 from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
 from edgen.execution.client.window import Verdict
 from tests.clock import run_virtual
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 
 def gate(in_flight: int = 4, *, requests: float | None = None, tokens: float | None = None) -> Admission:
-    return Admission(in_flight=in_flight, requests_per_minute=requests, tokens_per_minute=tokens)
+    return Admission(Limits(in_flight=in_flight, requests_per_minute=requests, tokens_per_minute=tokens))
 
 
 def now() -> float:

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from edgen.config import Limits
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.circuit import Circuit
 from edgen.execution.client.window import Verdict
@@ -189,7 +190,7 @@ def test_refusals_at_random_cost_no_more_for_their_retry_after(share: float) -> 
 
 def test_the_gate_says_how_it_stands() -> None:
     async def main() -> None:
-        gate = Admission(in_flight=8, requests_per_minute=None, tokens_per_minute=None)
+        gate = Admission(Limits(in_flight=8))
         assert (gate.circuit, gate.refused_for) == ("closed", 0.0)
         for _ in range(4):
             ticket = await gate.admit(0)
