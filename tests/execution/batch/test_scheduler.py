@@ -346,7 +346,12 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
     async with Ledger(rundir.ledger) as ledger:
         scheduler = partial(BatchScheduler, services={"default": desk})
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
-        asyncio.get_running_loop().call_later(0.2, run.session.scheduler.stop, StoppedError("time is up"))
+
+        def stop_at(step: str) -> None:
+            if step == "state":  # it is out, and looked at
+                run.session.scheduler.stop(StoppedError("time is up"))
+
+        desk.trouble = stop_at
         with pytest.raises(StoppedError, match="time is up"):
             await run_to_its_end(run)
         assert run.session.scheduler.in_flight == 30
