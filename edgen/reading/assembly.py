@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
@@ -15,6 +17,17 @@ from edgen.reading.text.quotes import is_silent, note_words_behind, trim
 Entry = tuple[str, str, bool]
 
 
+@dataclass(slots=True)
+class Found:
+    """What was found of a conversation. `unspoken`: an end marker stood under no role."""
+
+    entries: list[Entry] = field(default_factory=list)
+    probabilities: list[Any] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+    unspoken: bool = False
+    ended_by: str | None = None
+
+
 def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     """A text out of JSON, its end marker taken off."""
     said = replace_surrogates(said, repairs)
@@ -26,18 +39,12 @@ def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     return role, marked.said, True
 
 
-def assemble(
-    entries: list[Entry],
-    probabilities: list[Any],
-    repairs: list[str],
-    tail: list[str],
-    *,
-    unspoken: bool = False,
-    ended_by: str | None = None,
-) -> Conversation | Rejection:
-    """The conversation of some entries, empty ones and what follows the end marker left out."""
+def assemble(found: Found, tail: Iterable[str] = ()) -> Conversation | Rejection:
+    """The conversation of what was found, empty entries and what follows the end marker left out. `tail`: the last
+    repairs."""
     turns: list[Turn] = []
-    for position, (role, said, ended) in enumerate(entries):
+    repairs, ended_by = list(found.repairs), found.ended_by
+    for position, (role, said, ended) in enumerate(found.entries):
         said = trim(said)
         if not is_silent(said):
             turns.append(Turn(role, said))
@@ -45,29 +52,27 @@ def assemble(
             repairs.append(Repair.EMPTY_TURN)
         if ended:
             ended_by = role
-            if position + 1 < len(entries):
+            if position + 1 < len(found.entries):
                 repairs.append(Repair.AFTER_END_MARKER)
             break
     rejection = _rejected(turns)
     if rejection is not None:
         return rejection
-    if ended_by is None and unspoken:
+    if ended_by is None and found.unspoken:
         ended_by = turns[-1].role
         repairs.append(Repair.UNSPOKEN_MARKER)
-    probability, unclear = _probability(probabilities)
-    if unclear:
-        tail = [*tail, Repair.PROBABILITY_UNCLEAR]
-    names = tuple(dict.fromkeys(str(name) for name in (*repairs, *tail)))
+    probability, unclear = _probability(found.probabilities)
+    repairs += [*tail, *([Repair.PROBABILITY_UNCLEAR] if unclear else [])]
+    names = tuple(dict.fromkeys(map(str, repairs)))
     return Conversation(tuple(turns), probability, ended_by, names)
 
 
 def _rejected(turns: list[Turn]) -> Rejection | None:
-    sides = {turn.role for turn in turns}
     if not turns:
         return Rejection(RejectionReason.NO_TURNS, "every turn is empty")
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"one turn only, by the {turns[0].role.lower()}")
-    if len(sides) < 2:
+    if len({turn.role for turn in turns}) < 2:
         return Rejection(RejectionReason.ONE_SPEAKER, f"only the {turns[0].role.lower()} speaks")
     return None
 

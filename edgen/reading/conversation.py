@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
-from edgen.reading.assembly import assemble, make_entry
+from edgen.reading.assembly import Found, assemble, make_entry
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.role_lines import find_role_lines
@@ -129,17 +129,11 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
         Repair.ROLE_NAME: spoken.named,
         Repair.ROLE_ALIAS: spoken.aliased,
     }
-    repairs += [name for name, found in noted.items() if found]
-    tail: list[str] = [Repair.POSTAMBLE] if surroundings.has_words(after) else []
+    repairs += [name for name, there in noted.items() if there]
     entries = [make_entry(role, said, repairs) for role, said in spoken.entries]
-    return assemble(
-        entries,
-        spoken.probabilities or late or given,
-        repairs,
-        tail,
-        unspoken=spoken.unspoken or behind is not None,
-        ended_by=spoken.ended_by,
-    )
+    probabilities = spoken.probabilities or late or given
+    found = Found(entries, probabilities, repairs, spoken.unspoken or behind is not None, spoken.ended_by)
+    return assemble(found, [Repair.POSTAMBLE] if surroundings.has_words(after) else [])
 
 
 def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords) -> Conversation | None:
@@ -147,11 +141,10 @@ def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords
     for text in spoken.texts[:4]:
         block = find_in_lines(text, roles)
         if block is not None and block.speakers > 1:
-            values = spoken.probabilities or block.probabilities
-            names = [*repairs, *block.repairs]
-            result = assemble(
-                block.entries, values, names, [], unspoken=block.unspoken, ended_by=spoken.ended_by
-            )
+            block.probabilities = spoken.probabilities or block.probabilities
+            block.repairs[:0] = repairs
+            block.ended_by = spoken.ended_by
+            result = assemble(block)
             return result if isinstance(result, Conversation) else None
     return None
 
@@ -162,9 +155,8 @@ def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation
         if is_refusal(text):
             return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
         return Rejection(RejectionReason.NO_TURNS, f"no line that a role speaks: {excerpt(text)}")
-    result = assemble(
-        block.entries, block.probabilities, [*repairs, *block.repairs], [], unspoken=block.unspoken
-    )
+    block.repairs[:0] = repairs
+    result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):
         return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
     return result

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 
 from edgen.reading.role_words import LANGUAGES
 
@@ -16,6 +17,7 @@ from edgen.reading.role_words import LANGUAGES
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 
 
+@dataclass(frozen=True, eq=False)
 class RoleWords:
     """The roles of a conversation, two or more. Compared by identity: make one and keep it.
 
@@ -24,34 +26,36 @@ class RoleWords:
     which come before all others. `titled` is the role of whoever is called Mr. or Ms.
     """
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        aliases: Mapping[str, str] | None = None,
-        languages: Mapping[str, tuple[str, ...]] | None = None,
-        titled: str | None = None,
-        own: OwnWords = (),
-    ) -> None:
-        self.names = names
-        self.aliases = dict(aliases or {})
-        self.languages = dict(languages or {})
-        self.titled = titled
-        self.own = own
-        self.by_name = {name.lower(): name for name in names}
-        # Every spelling of a word that a reply in plain lines may begin a line with.
-        self.spelt: dict[str, str] = {}
-        for word, role in (*self.by_name.items(), *self.aliases.items()):
-            self.spelt |= dict.fromkeys((word.capitalize(), word, word.upper()), role)
-        self.spelt |= {name: name for name in names}
-        self.plain = frozenset(spelling for spelling in self.spelt if spelling.lower() in self.by_name)
-        self.patterns: dict[object, re.Pattern[str]] = {}
+    names: tuple[str, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    languages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    titled: str | None = None
+    own: OwnWords = ()
+    patterns: dict[object, re.Pattern[str]] = field(default_factory=dict)  # none depends on a job's own words
+
+    @cached_property
+    def by_name(self) -> dict[str, str]:
+        """The roles by their names in lower case."""
+        return {name.lower(): name for name in self.names}
+
+    @cached_property
+    def spelt(self) -> dict[str, str]:
+        """Every spelling of a word that a reply in plain lines may begin a line with."""
+        words = {**self.by_name, **self.aliases}
+        forms = {
+            form: role for word, role in words.items() for form in (word.capitalize(), word, word.upper())
+        }
+        return {**forms, **{name: name for name in self.names}}
+
+    @cached_property
+    def plain(self) -> frozenset[str]:
+        """The spellings of the roles' own names."""
+        return frozenset(spelling for spelling in self.spelt if spelling.lower() in self.by_name)
 
     @cache  # noqa: B019 - as many as there are jobs with words of their own
     def with_own(self, own: OwnWords) -> RoleWords:
         """The same roles with a job's own words for them."""
-        words = RoleWords(self.names, self.aliases, self.languages, self.titled, own)
-        words.patterns = self.patterns  # none of them depends on a job's own words
-        return words
+        return replace(self, own=own)
 
     def named_in(self, name: str) -> str | None:
         """The one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""

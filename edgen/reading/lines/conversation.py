@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from edgen.reading.assembly import Entry
+from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import cut_at_end, drop_nested, has_heading, split_groups
 from edgen.reading.lines.role_lines import RoleLine, find_role_lines, unadorned
 from edgen.reading.repairs import Repair
@@ -36,15 +36,11 @@ _FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
 
 
 @dataclass(slots=True)
-class LineConversation:
-    """One conversation as it stands in a text: its turns as (role, text, marker spoken here)."""
+class LineConversation(Found):
+    """One conversation as it stands in a text, behind this `head`."""
 
-    entries: list[Entry] = field(default_factory=list)
-    probabilities: list[Any] = field(default_factory=list)
     head: str = ""
-    unspoken: bool = False
     finished: bool = False  # an end marker or a probability stands behind its turns
-    repairs: list[str] = field(default_factory=list)
 
     @property
     def speakers(self) -> int:

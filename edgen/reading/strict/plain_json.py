@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from edgen.core.values import Conversation, Turn
-from edgen.reading.assembly import assemble, make_entry
+from edgen.reading.assembly import Found, assemble, make_entry
 from edgen.reading.loose_json.parser import is_misescaped
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import SQUARE, hold_no_marker
@@ -57,7 +57,7 @@ def read_plain_json(text: str, roles: RoleWords, *, alone: bool = True) -> Conve
     else:
         entries = [make_entry(turn.role, turn.text, repairs) for turn in turns]
     entries.append(make_entry(last.role, last.text, repairs))
-    result = assemble(entries, [value.probability], repairs, [])
+    result = assemble(Found(entries, [value.probability], repairs))
     return result if isinstance(result, Conversation) else None
 
 
