@@ -212,7 +212,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
 
 def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
-    """What of its changes an arm may not make, and why."""
+    """The first change that an arm may not make, and why; None if it may make all."""
     if shared := sorted(set(changes) & set(_NOT_IN_ARMS)):
         return shared[0], "an arm cannot change this: all arms share it"
     if changes.get("space", job.space) != job.space and job.design != "random":
@@ -224,7 +224,7 @@ def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _unknown(key: str) -> str:
-    """About a key that an arm cannot have, with what may be meant."""
+    """What to say of a key that an arm cannot have."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
     return f"unknown key{nearest(str(key), [known for known in _known_keys() if known not in _NOT_IN_ARMS])}"
@@ -296,7 +296,7 @@ def resolved_values(job: Job) -> dict[str, Any]:
 
 
 def shaping_values(job: Job) -> dict[str, Any]:
-    """What of the job shapes answers, as plain values."""
+    """The part of the job that shapes answers, as plain values."""
     plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
     # What a protocol does not use shapes nothing.
     for name in job.protocol_settings:

@@ -184,7 +184,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallSettings(msgspec.Struct, frozen=True):
-    """What of a job a scheduler has to know."""
+    """What a scheduler has to know of a job."""
 
     name: str
     limits: Limits

@@ -63,7 +63,7 @@ class Part:
             self.file.close()
 
     def publish(self) -> None:
-        """Give it its name, in place of whatever had it: of a link, not of what the link leads to."""
+        """Give it its name in place of whatever has that name: a link is replaced, not what it leads to."""
         with _naming(self.path):
             self._part.replace(self.path)
 
@@ -78,7 +78,7 @@ class Part:
                 self.publish_without_links()
 
     def publish_without_links(self) -> None:
-        """As `publish_new`, on a disk without hard links: the name is taken first, and then has the file."""
+        """As `publish_new`, on a disk without hard links: take the name first, then put the file in its place."""
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
         try:
             self._part.replace(self.path)
@@ -87,7 +87,7 @@ class Part:
             raise
 
     def discard(self) -> None:
-        """Remove what has no name yet."""
+        """Remove the file if it has no name yet."""
         with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
             self.file.close()
         with contextlib.suppress(OSError):
@@ -133,7 +133,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
 
 
 def update_text(path: Path, text: str) -> None:
-    """Have `text` there; a file that says so already stays as it is."""
+    """Write `text` to `path`, unless the file holds it already."""
     if not (path.exists() and path.read_bytes() == text.encode()):
         write_whole(path, text)
 
@@ -221,7 +221,7 @@ def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
 
 
 def sweep(folder: Path, names: Collection[str]) -> None:
-    """Remove what kills left of these files in a folder, and of any file in these folders."""
+    """Remove the temporary files that kills left for these names in a folder, and in the folders of these names."""
     for entry in _walk(folder, names):
         if target_name(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError):
@@ -258,7 +258,7 @@ def _require_regular(found: os.stat_result) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """What the system says, with the name of the file that is meant; of a link in words."""
+    """Raise the system's error with the name of the file that is meant; say in words that it is a link."""
     try:
         yield
     except OSError as problem:

@@ -141,7 +141,7 @@ def join_list(parts: Iterable[str]) -> str:
 
 
 def _minus(text: str) -> str:
-    """With the sign that is as wide as a plus; no minus before zero."""
+    """With a minus sign as wide as a plus, and none before zero."""
     if text.startswith("-") and not text.strip("-0.,"):
         return text[1:]
     return text.replace("-", "−", 1) if text.startswith("-") else text

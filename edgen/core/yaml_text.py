@@ -146,7 +146,7 @@ class _Reader:
         return {**merged, **own} if merged else own
 
     def _merged(self, event: Any, depth: int) -> dict[Any, Any]:
-        """What a merge key takes over: of a mapping, or of several, of which the first counts most."""
+        """What a merge key takes over from one mapping, or from several, of which the first counts most."""
         value = self._value(event, depth + 1)
         several = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in several):
@@ -168,7 +168,7 @@ class _Reader:
         return value
 
     def _copy(self, event: Any, value: Any, depth: int) -> Any:
-        """What is repeated, counted again, texts by their length."""
+        """A copy of what an alias repeats, counted again; texts count by their length."""
         if isinstance(value, str):
             self._repeated += len(value)
             if self._repeated > MAX_SIZE:

@@ -53,7 +53,7 @@ def unified_diff(left: str, right: str, left_name: str, right_name: str) -> str:
 
 
 def compare_rows(left: str, right: str) -> Iterator[DiffRow]:
-    """The texts side by side, every line of both, what differs in words marked."""
+    """Every line of both texts side by side, with the words that differ marked."""
     old, new = left.split("\n"), right.split("\n")
     pairs = 0
     for tag, a, b, c, d in _steps(old, new, MOST_LINES):

@@ -115,7 +115,7 @@ def _shipped() -> dict[str, tuple[str | None, str | None, str]]:
 
 
 def _honest(front: FrontMatter, text: str) -> FrontMatter:
-    """The front matter without what is no longer true of an edited text."""
+    """The front matter without claims that an edited text has made untrue."""
     if front.source is None:
         return front
     origin = edited_from(text)
@@ -147,7 +147,7 @@ def _stated(text: str, source: str) -> FrontMatter:
 
 
 def find_stray(text: str) -> int | None:
-    """The line of the first comment that looks like front matter and is none, as something stands before it."""
+    """The line of the first comment that looks like front matter but has something before it."""
     top = _FIRST_COMMENT.match(text)
     start = -1 if top is None else top.start(1) - 2
     return next(

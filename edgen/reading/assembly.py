@@ -29,7 +29,7 @@ class Found:
 
 
 def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
-    """A text out of JSON, its end marker taken off."""
+    """An entry of a text out of JSON; its end marker is taken off."""
     said = replace_surrogates(said, repairs)
     marked = find_marker(said)
     if marked is None:

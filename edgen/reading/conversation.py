@@ -10,12 +10,12 @@ import msgspec
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import Found, assemble, make_entry
+from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.role_lines import find_role_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
-from edgen.reading.refusals import find_service_refusal, is_refusal
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.strict import read_strict
@@ -48,7 +48,7 @@ def read(
 
 
 def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Rejection:
-    """What the general reader alone makes of a text: the same as the strict ones wherever these read it."""
+    """What the general reader alone makes of a text; where a strict form reads it, both say the same."""
     result = _as_it_stands(text, roles)
     if isinstance(result, Rejection):
         translation = translate(text, roles)
@@ -64,7 +64,7 @@ def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Re
 
 
 def _says_the_same(again: Conversation, result: Conversation) -> bool:
-    """Whether two readings differ in nothing that is said but in what stands behind it."""
+    """Whether two readings hold the same turns, but for what stands behind the last one."""
     *turns, last = result.turns
     return list(again.turns[:-1]) == turns and last.text.startswith(again.turns[-1].text)
 
@@ -103,7 +103,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
 def _around(
     text: str, parsed: Parsed, inner: Conversation, repairs: list[str], roles: RoleWords
 ) -> Conversation | None:
-    """The conversation in lines that JSON in one of its turns is only a part of; None if there is none."""
+    """The conversation in lines that has the JSON in one of its turns; None if there is none."""
     if not find_role_lines(parsed.before, roles):
         return None
     outer = _read_lines(text, list(repairs), roles)

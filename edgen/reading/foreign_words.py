@@ -148,7 +148,7 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
 
 
 def translate_marker(turn: str) -> str:
-    """One turn with an end marker in another language at its end as the reader knows it."""
+    """One turn; an end marker in another language at its end becomes the reader's own."""
     if turn[-3:].isascii() and not any(bracket in turn[-3:] for bracket in "])>"):
         return turn
     found = _ENDED.search(turn, max(0, len(turn) - 60))
@@ -227,7 +227,7 @@ def _table(roles: RoleWords) -> tuple[re.Pattern[str], dict[str, _Word]]:
 
 @cache
 def _foreign(roles: RoleWords) -> tuple[str, ...]:
-    """The words, however their letters are stored, of which a text has to hold one to be looked at."""
+    """The words of which a text must hold one to be looked at, with their accents in either encoding."""
     new = [
         key
         for key, word in _table(roles)[1].items()

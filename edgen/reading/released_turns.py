@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
 
 
 def is_plain(text: str) -> bool:
-    """Whether a look tells that there is no debris and no end marker, as of most turns. Of any text it may say no."""
+    """Whether a quick look shows that a turn holds no debris and no end marker. It may say no of any text."""
     return _PLAIN.fullmatch(text) is not None and not may_mark(text)
 
 
@@ -37,12 +37,8 @@ def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
         repairs += marked.repairs
         before = len(repairs)
         note_words_behind(behind, repairs)
-        if (
-            len(repairs) == before
-            and ('"' in behind or "”" in behind)
-            and "“" not in said
-            and '"' not in said
-        ):
+        unmarked = "“" not in said and '"' not in said
+        if len(repairs) == before and unmarked and ('"' in behind or "”" in behind):
             repairs.append(Repair.STRAY_DEBRIS)
     said = _whole(drop_tag(said, repairs), repairs)
     if is_silent(said):

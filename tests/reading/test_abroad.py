@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from edgen.core.values import Conversation, Rejection
 from edgen.reading import read
 from edgen.reading.answers.probability import read_probability
+from edgen.reading.assistant_words import is_refusal
 from edgen.reading.conversation import _as_it_stands, read_any
 from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.reading.refusals import is_refusal
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords
 from tests.cases import each

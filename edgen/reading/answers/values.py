@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from edgen.reading.one_turn.assistant_words import is_assistants_refusal
+from edgen.reading.assistant_words import is_assistants_refusal
 from edgen.reading.text.surroundings import FENCE
 from edgen.reading.text.thinking import drop_thinking
 
@@ -83,7 +83,7 @@ def _text(item: object) -> str:
 
 
 def _bare(text: str) -> str:
-    """A line without a comma or the full stop of a sentence behind it, and without what encloses all of it."""
+    """A line without its comma or its sentence's full stop, and without quotation marks around all of it."""
     text = text.strip()
     if text.endswith((",", ";")):
         text = text[:-1].rstrip()

@@ -225,7 +225,7 @@ STATEMENT_GROUPS = ("is", "wins", "leads", "chosen", "named", "answer")
 
 
 def _holds(reason: str, choice: Choice) -> bool:
-    """Whether a reason is one for this side and for none besides."""
+    """Whether a reason speaks for this side alone."""
     # `because unlike Interaction 1 …` names the other and praises this one.
     clauses = re.split(r"[,;]|\b(?:while|whereas)\b", reason)
     against = any(_mentions_other(clause, choice) and _WINS.search(clause) for clause in clauses)

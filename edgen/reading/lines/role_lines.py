@@ -53,8 +53,8 @@ class RoleLine(msgspec.Struct, frozen=True):
     start: int
     text: int
     prefix: str
-    kind: str
-    named: bool
+    kind: str = "colon"
+    named: bool = False
     aliased: bool = False
     form: str = ""
 
@@ -145,9 +145,7 @@ def _with_names(text: str, found: list[RoleLine], names: dict[str, str]) -> list
     for match in islice(_NAMED.finditer(text), MAX_LINES):
         role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())
         if role is not None:
-            named.append(
-                RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
-            )
+            named.append(RoleLine(role, match.start(), _text_start(text, match), match["prefix"], named=True))
     if len(found) == 2 and not any(line.named for line in found):
         return named if count_speakers(named) > 1 else found
     taken = {line.start for line in named}
@@ -157,7 +155,7 @@ def _with_names(text: str, found: list[RoleLine], names: dict[str, str]) -> list
 def _line(text: str, match: re.Match[str], roles: RoleWords) -> RoleLine:
     if match["of"] is not None:
         role = roles.by_name[match["of"].lower()]
-        return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], "colon", True)
+        return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], named=True)
     prefix, name, word, note = match.group("prefix", "name", "role", "note")
     role = roles.by_name[word.lower()]
     kind = match.lastgroup or "colon"  # the separator is the last thing matched
@@ -173,8 +171,7 @@ def _aliased(text: str, match: re.Match[str], roles: RoleWords) -> RoleLine | No
     role = name or roles.alias(match["name"])
     if role is None:
         return None
-    start = _text_start(text, match)
-    return RoleLine(role, match.start(), start, match["prefix"], "colon", False, name is None)
+    return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], aliased=name is None)
 
 
 def _text_start(text: str, match: re.Match[str]) -> int:

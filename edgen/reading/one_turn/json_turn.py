@@ -133,7 +133,7 @@ def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
 
 
 def _of_entries(spoken: JsonConversation, own: str) -> str:
-    """What the one turn of its own says; a marker that stands as a turn is put behind it."""
+    """What its own only turn says, with an end marker that stands as a turn of its own behind it."""
     if any(role != own for role, _ in spoken.entries):
         raise UnreadableError(
             RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other, in JSON"

@@ -170,7 +170,7 @@ class _Page:
             role = self._roles.alias(name)
             if role is None:
                 continue
-            line = RoleLine(role, match.start(), match.end(), match["prefix"], "colon", False, True, name)
+            line = RoleLine(role, match.start(), match.end(), match["prefix"], aliased=True, form=name)
             if not self._quoted(line):
                 found.append(line)
         if not found:
@@ -194,7 +194,8 @@ class _Page:
         return kept
 
     def _initials(self, lines: list[RoleLine]) -> list[RoleLine]:
-        """`T:` and `S:`, which stand for many things, only where both speak or the reply begins with its own."""
+        """The labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply begin with its
+        own."""
         both = [line for line in lines if not self._quoted(line)]
         if any(line.aliased for line in both):
             speaks = any(_speaks(self._said(line)) for line in both)
@@ -203,20 +204,25 @@ class _Page:
         match = _INITIAL.match(self.text, self.begin)
         if match is None or self._roles.alias(match["name"]) != self._own:
             return []
-        line = RoleLine(self._own, match.start(), match.end(), "", "colon", False, True)
+        line = RoleLine(self._own, match.start(), match.end(), "", aliased=True)
         return [line] if self._talks(line) else []
 
     def rare(self) -> list[RoleLine]:
         """The labels in rarer manners, and those behind a sentence on the same line."""
         if not _MARK.search(self.text):
             return []
+        found = [
+            self._rare(match, match.lastgroup or "")
+            for match in islice(_RARE.of(self._roles).finditer(self.text), MAX_LINES)
+        ]
+        found += [
+            self._rare(match, "within")
+            for match in islice(_WITHIN.of(self._roles).finditer(self.text), MAX_LINES)
+            if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__")))
+        ]
         manners: dict[str, list[RoleLine]] = {}
-        for match in islice(_RARE.of(self._roles).finditer(self.text), MAX_LINES):
-            line = self._rare(match, match.lastgroup or "")
+        for line in found:
             manners.setdefault(line.form, []).append(line)
-        for match in islice(_WITHIN.of(self._roles).finditer(self.text), MAX_LINES):
-            if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__"))):
-                manners.setdefault("within", []).append(self._rare(match, "within"))
         return [line for lines in manners.values() for line in self._conversing(lines)]
 
     def _rare(self, match: re.Match[str], manner: str) -> RoleLine:
@@ -228,7 +234,7 @@ class _Page:
         else:
             role = self._roles.names[int(number)] if form == "foreign" else self._roles.by_name[name]
         aliased = form in ("pronoun", "foreign")
-        return RoleLine(role, match.start(), match.end(), match["prefix"], "colon", False, aliased, form)
+        return RoleLine(role, match.start(), match.end(), match["prefix"], aliased=aliased, form=form)
 
     def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
         """The lines of one rarer manner if somebody speaks in them, none if they are about something."""
@@ -269,9 +275,7 @@ class _Page:
         roles = dict(zip(names, opening, strict=True))
         if len(titled) == 1 and (title := self._roles.titled) is not None:
             roles = {name: title if name in titled else self._roles.other_than(title) for name in names}
-        lines = [
-            RoleLine(roles[match["name"]], match.start(), match.end(), "", "colon", True) for match in found
-        ]
+        lines = [RoleLine(roles[one["name"]], one.start(), one.end(), "", named=True) for one in found]
         lines = [line for line in lines if not self._quoted(line)]
         return lines if any(_speaks(self._said(line)) for line in lines) else []
 
@@ -292,14 +296,16 @@ class _Page:
         if at < 0 or not self._starts[at] < line.text - 1 < self._quotations[at][1]:
             return False
         start, end = self._quotations[at]
-        whole = start >= line.start and not self._line(end + 1).strip(" \t,;]")
-        return not (whole and self._line(self.begin)[:1] in ('"', "“") and self._fills())
+        whole = start >= line.start and self._ends_line(end)
+        return not (whole and self.text[self.begin] in '"“' and self._fills_first_line())
 
-    def _fills(self) -> bool:
-        """Whether a quotation fills the first line."""
-        if not self._quotations or self._starts[0] != self.begin:
-            return False
-        return not self._line(self._quotations[0][1] + 1).strip(" \t,;]")
+    def _fills_first_line(self) -> bool:
+        """Whether a quotation does."""
+        return self._starts[0] == self.begin and self._ends_line(self._quotations[0][1])
+
+    def _ends_line(self, at: int) -> bool:
+        """Whether nothing but the comma of a list stands behind a place on its line."""
+        return not self._line(at + 1).strip(" \t,;]")
 
     def _broken(self, line: RoleLine) -> bool:
         """Whether the line goes on with the sentence of the line before: `… what your⏎teacher: practise`."""

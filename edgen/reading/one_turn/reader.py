@@ -13,12 +13,16 @@ from collections.abc import Callable
 import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.assistant_words import (
+    drop_notes,
+    drop_preamble,
+    find_service_refusal,
+    is_assistants_refusal,
+)
 from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
 from edgen.reading.lines.role_lines import unadorned
-from edgen.reading.one_turn.assistant_words import drop_notes, drop_preamble, is_assistants_refusal
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
-from edgen.reading.refusals import find_service_refusal
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings

@@ -13,9 +13,8 @@ import msgspec
 from edgen.core.values import Conversation
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+from edgen.reading.strict.lines import read_published, read_turn_per_line
 from edgen.reading.strict.plain_json import read_plain_json
-from edgen.reading.strict.published import read_published
-from edgen.reading.strict.turn_per_line import read_turn_per_line
 from edgen.reading.text.characters import is_encodable
 from edgen.reading.text.thinking import may_hold_thinking
 

@@ -1,4 +1,13 @@
-"""Strict form: every turn on a line of its own behind the name of its role, all lines in one manner.
+"""Strict forms in lines: the published layout, and every turn on a line of its own in one manner.
+
+    Conversation:
+    [
+       Teacher:  "…",
+       Student:  "…",
+    ]
+    Probability:  "0.2",
+
+`read_published` answers only where the general reader would name no repair. `read_turn_per_line` reads these:
 
     Teacher: …                 **Teacher:** "…"             1. Teacher: …
     Student: …                 **Student:** "…"             2. Student: …
@@ -6,7 +15,7 @@
 The first line sets the manner: a number or a bullet before the role, a bold role, quotation marks around what is said.
 A heading or one line of preamble may stand above, blank lines between, a probability below.
 
-The form answers only where the general reader would name no repair but the layout, the preamble and other words for the
+It answers only where the general reader would name no repair but the layout, the preamble and other words for the
 roles: nothing in a turn could belong to the layout, and only the last holds an end marker.
 """
 
@@ -20,17 +29,61 @@ from edgen.reading.answers.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.marker import hold_no_marker
+from edgen.reading.text.quotes import is_silent, unwrap
 from edgen.reading.text.surroundings import has_words, mentions_probability
 
+_HEAD = re.compile(r"[ \t\n]*+(?:#{1,6}[ \t\n]*+)?(?:\*\*)?Conversation(?::\*\*|\*\*:|:)[ \t\n]*+\[[ \t]*+\n")
+# (role, text, end marker, "") of a turn, or ("", "", "", all the rest) where no turn follows.
+_TURN = RolePattern(
+    r'[ \t]{0,30}+(NAME):[ \t]*+"((?:[^"\\\[\n]++|\\(?:"|(?=[^"\\\n])))*+)'
+    r'((?<![*_`])\[(?i:end of conversation)\])?",?[ \t]*+\n|([\s\S]++)'
+)
+_FOOT = re.compile(
+    r'[ \t\n]*+\][ \t]*+(?:\n[ \t\n]*+(?:\*\*)?Probability(?::\*\*|\*\*:|:)[ \t]*+"?([01]|[01]\.[0-9]{1,17})"?,?[ \t\n]*+(?:#[ \t\n]*+)?)?[ \t\n]*+\Z'
+)
+_ODD = "”“„＂\u200b\u2060\ufeff"
+_QUOTED = frozenset('"')
+
+
+def read_published(text: str, roles: RoleWords) -> Conversation | None:
+    """The conversation of a reply in the published layout; None if it departs from it anywhere."""
+    head = _HEAD.match(text)
+    if head is None or (not text.isascii() and any(mark in text for mark in _ODD)):
+        return None
+    found: list[tuple[str, str, str, str]] = _TURN.of(roles).findall(text, head.end())
+    foot = _FOOT.match(found.pop()[3]) if found and found[-1][3] else None
+    if foot is None or not found or any(marker for _, _, marker, _ in found[:-1]):
+        return None
+    repairs: list[str] = []
+    texts = [_plain(said.strip(), repairs) for _, said, _, _ in found]
+    last, marked = texts[-1], found[-1][2] != ""
+    if repairs or any(map(is_silent, texts[:-1])) or (is_silent(last) and (last or not marked)):
+        return None
+    if not hold_no_marker(texts):
+        return None
+    turns = tuple([Turn(role, said) for (role, _, _, _), said in zip(found, texts, strict=True) if said])
+    if len({turn.role for turn in turns}) < 2:
+        return None
+    probability = float(foot[1]) if foot[1] is not None else None
+    if probability is not None and probability > 1:
+        return None
+    return Conversation(turns, probability, found[-1][0] if marked else None)
+
+
+def _plain(said: str, repairs: list[str]) -> str:
+    """What stands between quotation marks, those in it without their backslashes."""
+    return unwrap(f'"{said}"', _QUOTED, repairs) if "\\" in said else said
+
+
 _NUMBER, _BULLET = r"[0-9]{1,3}[.)]\ ", r"[-•]\ "
-_BLANK = r"(?:[ ]*+\n)*+[ ]{0,8}+"
+_BLANKS = r"(?:[ ]*+\n)*+[ ]{0,8}+"
 _HEADING = (
     r"(?:(?:\#{1,6}\ )?(?:\*\*)?(?:The\ )?(?:Conversation|Dialogue|Transcript)(?:\*\*:?|:\*\*|:)?[ ]*+\n)?"
 )
 # Words of the model's own, on one line before the turns: "Sure, here is a conversation between …:".
 _PREAMBLE = r"(?:(?P<preamble>(?!(?i:SPELT)\b)[^\W\d_][^\n<\[{(\"“\d]{0,200}:)[ ]*+\n)?"
 _OPENING = RolePattern(
-    rf"(?:{_BLANK}{_PREAMBLE}{_BLANK}{_HEADING})(?P<turns>{_BLANK}(?:(?P<number>{_NUMBER})|(?P<bullet>{_BULLET}))?"
+    rf"(?:{_BLANKS}{_PREAMBLE}{_BLANKS}{_HEADING})(?P<turns>{_BLANKS}(?:(?P<number>{_NUMBER})|(?P<bullet>{_BULLET}))?"
     rf"(?:(?P<outside>\*\*(?:SPELT)\*\*:)|(?P<inside>\*\*(?:SPELT):\*\*)|(?:SPELT)(?P<wide>：)|(?:SPELT):)"
     rf"(?(wide)[ ]*+|[ ]++)(?P<quote>[\"“])?)",
     re.VERBOSE,
@@ -39,7 +92,7 @@ _OPENING = RolePattern(
 # tag and no bracket, and no quotation mark where these are the layout's.
 _SAID = r"(?:(?=[*($¿¡]?[^\W_])[^\n<\[{odd}]*(?<=[\w.!?…。！？)’'%:;])(?<!_))?"
 _MARKER = r"(?P<marker>\[(?i:end\ of\ conversation)\])?"
-_FOOT = re.compile(
+_LINES_FOOT = re.compile(
     r"[ \n]*+(?:(?:\*\*)?Probability(?:\ (?:of\ (?:understanding|success)|that\ the\ student\ understood(?:\ the\ (?:material|topic))?))?"
     r"(?:\*\*:|:\*\*|:)[ ]*+(?P<value>\"?[0-9]{1,3}(?:\.[0-9]{1,17})?%?\"?)[.,]?[ \n]*+)?\Z",
     re.VERBOSE,
@@ -55,20 +108,20 @@ _NAMED = {
     "inside": r"\*\*(SPELT):\*\*[ ]++",
     "outside": r"\*\*(SPELT)\*\*:[ ]++",
 }
-_QUOTED = {"": "", '"': '",?', "“": "”,?"}
+_QUOTES = {"": "", '"': '",?', "“": "”,?"}
 
 
 def _turn(before: str, name: str, quote: str) -> RolePattern:
     """(role, text, end marker, "") of a turn, or ("", "", "", all the rest) where no turn follows."""
     said = _SAID.format(odd='"“”„＂' if quote else "")
     return RolePattern(
-        rf"{_BLANK}{_BEFORE[before]}{_NAMED[name]}{quote}({said})[ ]*+{_MARKER}{_QUOTED[quote]}[ ]*+(?=\n|\Z)|([\s\S]++)",
+        rf"{_BLANKS}{_BEFORE[before]}{_NAMED[name]}{quote}({said})[ ]*+{_MARKER}{_QUOTES[quote]}[ ]*+(?=\n|\Z)|([\s\S]++)",
         re.VERBOSE,
     )
 
 
 # How a reply writes its turns: what stands before the role's name, how that is written, the quotation marks.
-_TURNS = {style: _turn(*style) for style in itertools.product(_BEFORE, _NAMED, _QUOTED)}
+_TURNS = {style: _turn(*style) for style in itertools.product(_BEFORE, _NAMED, _QUOTES)}
 
 
 def read_turn_per_line(text: str, roles: RoleWords) -> Conversation | None:
@@ -81,7 +134,7 @@ def read_turn_per_line(text: str, roles: RoleWords) -> Conversation | None:
     turns = _TURNS[before, name, opening["quote"] or ""]
     found = turns.of(roles).findall(text, opening.start("turns"))
     rest = found.pop()[3] if found[-1][3] else ""
-    foot = _FOOT.match(rest)
+    foot = _LINES_FOOT.match(rest)
     if len(found) < LEAST or foot is None:
         return None
     names, texts, markers, _ = zip(*found, strict=True)
