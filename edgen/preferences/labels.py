@@ -22,7 +22,6 @@ from edgen.core.pair import (
     OracleSignal,
     Pair,
     ProbabilitySignal,
-    Side,
     Source,
     Strength,
 )
@@ -113,7 +112,8 @@ def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> d
 
 def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: dict[str, Strength]) -> Pair:
     """The pair with its label, or with the first reason against one."""
-    pair = msgspec.structs.replace(pair, a=_side(pair.a, strong), b=_side(pair.b, strong))
+    a, b = (msgspec.structs.replace(side, strength=strong.get(side.id)) for side in (pair.a, pair.b))
+    pair = msgspec.structs.replace(pair, a=a, b=b)
     made = _make_label(pair, signal, rules)
     return _without(pair, made) if isinstance(made, str) else msgspec.structs.replace(pair, label=made)
 
@@ -151,10 +151,6 @@ def _margin(pair: Pair, p: float) -> float:
         return round(abs(2 * p - 1), 9)
     ahead = math.tanh((pair.a.strength.value - pair.b.strength.value) / 2)  # 2 sigmoid(x) - 1
     return round(ahead if p > 0.5 else -ahead, _DIGITS)
-
-
-def _side(side: Side, strong: dict[str, Strength]) -> Side:
-    return msgspec.structs.replace(side, strength=strong.get(side.id))
 
 
 def _without(pair: Pair, reason: str) -> Pair:

@@ -54,17 +54,12 @@ def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
     return choices.count("a") / read if 2 * read > len(choices) else None
 
 
-def probability_signal(a: float | None, b: float | None, margin: float = 0.0) -> ProbabilitySignal:
-    """What the conversations' probabilities of understanding say.
-
-    A tie where they are equal or differ by less than `margin`; it abstains where one is not known.
-    """
+def probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
+    """What the conversations' probabilities of understanding say: a tie where they are equal; it abstains where one is
+    not known."""
     if a is None or b is None:
         return ProbabilitySignal(a=a, b=b, p=None, tie=False, abstain=True)
-    apart = abs(a - b)
-    return ProbabilitySignal(
-        a=a, b=b, p=0.5 + (a - b) / 2, tie=apart <= _NOISE or apart < margin - _NOISE, abstain=False
-    )
+    return ProbabilitySignal(a=a, b=b, p=0.5 + (a - b) / 2, tie=abs(a - b) <= _NOISE, abstain=False)
 
 
 def human_signal(votes: Sequence[HumanVote]) -> HumanSignal | None:

@@ -92,8 +92,7 @@ def paired_differences(
         return [RatioDifference() for _ in metrics]
     tops_a, bottoms_a = _stack(a, metrics, counted)
     tops_b, bottoms_b = _stack(b, metrics, counted)
-    sums = bootstrap(np.hstack([tops_a, tops_b, bottoms_a, bottoms_b])[every], rng, resamples)
-    draws = ratios(sums)
+    draws = ratios(bootstrap(np.hstack([tops_a, tops_b, bottoms_a, bottoms_b])[every], rng, resamples))
     contributions = _contributions(tops_a, bottoms_a, tops_b, bottoms_b)
     p_values = sign_flip_test(contributions, rng, flips)
     changed = (contributions != 0).sum(axis=0)

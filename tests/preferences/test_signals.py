@@ -85,18 +85,17 @@ def test_an_order_has_a_share_if_more_than_half_of_it_was_read_and_of_what_was_r
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "margin", "p", "tie"),
+    ("a", "b", "p", "tie"),
     [
-        (0.9, 0.5, 0.0, 0.7, False),
-        (0.5, 0.9, 0.0, 0.3, False),
-        (0.4, 0.4, 0.0, 0.5, True),
-        (0.9, 0.5, 0.5, 0.7, True),
-        (0.3, 0.2, 0.1, 0.55, False),  # just the margin, though 0.3 - 0.2 is a little less than 0.1
-        (1.0, 0.0, 1.0, 1.0, False),
+        (0.9, 0.5, 0.7, False),
+        (0.5, 0.9, 0.3, False),
+        (0.4, 0.4, 0.5, True),
+        (0.3 - 0.2, 0.1, 0.5, True),  # which is a little less than 0.1
+        (1.0, 0.0, 1.0, False),
     ],
 )
-def test_probabilities(a: float, b: float, margin: float, p: float, tie: bool) -> None:
-    signal = probability_signal(a, b, margin)
+def test_probabilities(a: float, b: float, p: float, tie: bool) -> None:
+    signal = probability_signal(a, b)
     assert (signal.p, signal.tie, signal.abstain) == (pytest.approx(p), tie, False)
 
 
