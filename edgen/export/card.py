@@ -32,7 +32,16 @@ from edgen.store.run_reader import RunReader
 # What of a job and of a backend shaped the data.
 _OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split", "pairs")  # fmt: skip
 _OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
-_OF_BACKEND = ("type", "model", "temperature", "top_p", "top_k", "max_tokens")
+_OF_BACKEND = (
+    "type",
+    "model",
+    "temperature",
+    "top_p",
+    "top_k",
+    "max_tokens",
+    "reasoning_effort",
+    "verbosity",
+)
 
 # By the parts that a simulator made.
 _BANNERS: Mapping[tuple[Part, ...], str] = {

@@ -48,6 +48,29 @@ def environ(home: Path) -> dict[str, str]:
     return {"MY_KEY": KEY, "GEMINI_API_KEY": KEY, "XDG_CONFIG_HOME": str(home)}
 
 
+def test_a_command_is_asked_about_in_words_of_its_own_and_remembered(tmp_path: Path) -> None:
+    gcloud = OpenAIConfig(
+        model="m", base_url="https://llm.example/v1", key_command=("gcloud", "auth", "print-access-token")
+    )
+    with pytest.raises(InputError, match="wants to run a command") as caught:
+        Trust((), environ(tmp_path)).settle([gcloud])
+    assert caught.value.exit_code == 2
+    told: list[str] = []
+    person = Asked(says=True)
+    trust = Trust((), environ(tmp_path), person)
+    trust.tell = told.append
+    trust.settle([gcloud])
+    (question,) = person.questions
+    assert (
+        "run a command and to send llm.example what `gcloud auth print-access-token` prints. Run it?"
+        in question
+    )
+    assert told == ["what `gcloud auth print-access-token` prints goes to llm.example."]
+    again = Asked(says=False)
+    Trust((), environ(tmp_path), again).settle([gcloud])
+    assert not again.questions
+
+
 def test_a_yes_is_remembered_for_that_pair_alone_and_asked_once(tmp_path: Path) -> None:
     told: list[str] = []
     person = Asked(says=True)
