@@ -53,15 +53,12 @@ class EducationEnv:
             raise JobError(job.name, "an environment has one student: take a job without arms.")
         self._plan = plan
         self.scenario = plan.scenario
-        limits = job.limits
-        names = {backend_name(job, role) for role in plan.roles if role != "teacher"}
-        self._backends: dict[str, Backend] = {
-            name: make(job.backends[name], timeout=limits.timeout, connections=8, environ=os.environ)
-            for name in sorted(names)
-        }
-        budget = budget_of(limits)
         roles = [role for role in plan.roles if role != "teacher"]
-        self._lines = make_clients(plan.call_settings, self._backends, roles, budget)
+        self._backends: dict[str, Backend] = {
+            name: make(job.backends[name], timeout=job.limits.timeout, connections=8, environ=os.environ)
+            for name in sorted({backend_name(job, role) for role in roles})
+        }
+        self._lines = make_clients(plan.call_settings, self._backends, roles, budget_of(job.limits))
         self._stage: Stage | None = None
         self._entries: list[PlayedTurn] = []
 
@@ -99,7 +96,7 @@ class EducationEnv:
             if isinstance(opening, Rejection) or not opening.turn.text or opening.ended:
                 raise UsageError(f"scenario {index}: the student has nothing to open with.")
             self._entries.append(opening)
-        return self._observation()
+        return self._observe(self._stage)
 
     async def step(self, teacher_text: str) -> tuple[Messages, bool, dict[str, Any]]:
         """Say what the teacher says and hear the student: (observation, done, info).
@@ -113,54 +110,42 @@ class EducationEnv:
         stage = self._stage
         if stage is None:
             raise UsageError("no episode is running: call reset(index) first.")
-        entries = list(self._entries)
+        entries, most = list(self._entries), self._plan.settings.max_turns
         said = read_turn(teacher_text, "Teacher", words=own_words(self._plan.job))
         heard = said if isinstance(said, Rejection) else stage.hear("Teacher", entries, said)
         if isinstance(heard, Rejection):
-            return self._over(heard)
+            return self._end(stage, heard)
         new = [heard]
         if heard.turn.text:
             entries.append(heard)
-        if not heard.ended and len(entries) < self._plan.settings.max_turns:
+        if not heard.ended and len(entries) < most:
             answer = await self._drive(stage.speak(0, entries))
             if isinstance(answer, Rejection):
-                return self._over(answer)
+                return self._end(stage, answer)
             new.append(answer)
             if answer.turn.text:
                 entries.append(answer)
         last = new[-1]
-        done = last.ended or len(entries) >= self._plan.settings.max_turns
+        done = last.ended or len(entries) >= most
+        flags = [flag for entry in new for flag in entry.flags]
+        ended_by = last.turn.role if last.ended else None
         info: dict[str, Any] = {
-            "turns": len(entries),
-            "ended_by": last.turn.role if last.ended else None,
-            "rejected": None,
-            "flags": [flag for entry in new for flag in entry.flags],
-        }
+            "turns": len(entries), "ended_by": ended_by, "rejected": None, "flags": flags
+        }  # fmt: skip
         if done:
             info["probability"] = await self._drive(stage.close(0, Played(entries)))
             self._stage = None
         self._entries = entries
-        observation = self._observation_of(stage)
-        return observation, done, info
+        return self._observe(stage), done, info
 
-    def _over(self, rejection: Rejection) -> tuple[Messages, bool, dict[str, Any]]:
-        observation = self._observation()
+    def _end(self, stage: Stage, rejection: Rejection) -> tuple[Messages, bool, dict[str, Any]]:
+        """The end of an episode in which a side's words are no turn."""
         self._stage = None
-        info: dict[str, Any] = {
-            "turns": len(self._entries),
-            "ended_by": None,
-            "rejected": str(rejection.reason),
-            "detail": rejection.detail,
-            "flags": [],
-            "probability": None,
-        }
-        return observation, True, info
+        why: dict[str, Any] = {"rejected": str(rejection.reason), "detail": rejection.detail}
+        info = {"turns": len(self._entries), "ended_by": None, **why, "flags": [], "probability": None}
+        return self._observe(stage), True, info
 
-    def _observation(self) -> Messages:
-        assert self._stage is not None
-        return self._observation_of(self._stage)
-
-    def _observation_of(self, stage: Stage) -> Messages:
+    def _observe(self, stage: Stage) -> Messages:
         shown = stage.messages("Teacher", self._entries)
         return [{"role": message.role, "content": message.content} for message in shown]
 

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from edgen.api.judging import load_judged_job, run_judge
+from edgen.api.judging import judge_ledger, load_judged_job, run_judge
 from edgen.api.supervision.backends import open_backends
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.monitor import Title
-from edgen.api.supervision.supervise import explain_os_errors
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.snapshot import Title
 from edgen.config import Job
 from edgen.core import resources
 from edgen.core.errors import RunError, UsageError
@@ -23,17 +22,16 @@ from edgen.protocols.adherence import VARIABLES
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
-SAMPLE = 200  # conversations of each arm
 _SETTABLE = ("backends", "limits", "asks")
 
 
 def judge_adherence(
-    run: Path, control: Control, sample: int = SAMPLE, overrides: Iterable[str] = ()
+    run: Path, control: Control, sample: int, overrides: Iterable[str]
 ) -> dict[str, Adherence]:
     """What the job's `judge` says of `sample` conversations of each arm that was begun, by the arm's name.
 
-    Holds the run meanwhile, so it is not to be held. Raises UsageError where the job has no judge or a setting
-    does not count here, RunError where there is nothing to ask about, and what stops the judge.
+    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError where there
+    is nothing to ask about, and what stops the judge.
     """
     if sample < 1:
         raise UsageError("--judge: expected how many conversations to ask about, 1 or more.")
@@ -55,15 +53,14 @@ def judge_adherence(
                 f"no judge backend is in the job of {run} (there: {', '.join(job.backends)}). Add `backends.judge` "
                 "to the job, or give one here: --set 'backends.judge={type: openai, model: …}'."
             )
-        return asyncio.run(_judge(reader, job, sample, control))
+        return asyncio.run(_ask_judge(reader, job, sample, control))
 
 
-async def _judge(reader: RunReader, job: Job, sample: int, control: Control) -> dict[str, Adherence]:
+async def _ask_judge(reader: RunReader, job: Job, sample: int, control: Control) -> dict[str, Adherence]:
     prompt = load_prompt(resources.find("prompts", "adherence"), VARIABLES, expects="sheet")
-    configs, functions = {"judge": job.backends["judge"]}, control.functions
-    async with open_backends(configs, job.limits, control.trust, functions=functions) as backends:
+    config, folder = {"judge": job.backends["judge"]}, reader.rundir.adherence
+    async with open_backends(config, job.limits, control.trust, functions=control.functions) as backends:
         tasks = AdherenceSheets(reader, job, Judge.of(backends["judge"], prompt), sample)
         title = Title(f"{reader.name} adherence", outcomes=("read", "unread"))
-        run = reader.rundir
-        ledger = await run_judge(tasks, run, run.adherence, backends, title, control)
-    return dict(zip(reader.views, tasks.results(ledger), strict=True))
+        await run_judge(tasks, folder, backends, title, control)
+    return dict(zip(reader.views, tasks.results(judge_ledger(tasks, folder)), strict=True))

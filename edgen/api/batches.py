@@ -11,10 +11,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.api.supervision.backends import open_backends, open_batches
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.supervise import explain_os_errors
+from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
-from edgen.core.events import Events
 from edgen.execution.batch.manual import LedgerBatches, batches_of, give_up, job_of, read_file
 from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
@@ -42,9 +40,9 @@ class Cancelled(msgspec.Struct, frozen=True):
     """How many batches were ended, and of their requests those with and without an answer."""
 
     run: str
-    ended: int = 0
-    answered: int = 0
-    unanswered: int = 0
+    ended: int
+    answered: int
+    unanswered: int
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +93,7 @@ def list_batches(run: Path) -> list[BatchFacts]:
 
 
 def _describe(whose: str, batch: Batch) -> BatchFacts:
-    since, sent_at = batch.sent_at or batch.made_at, batch.sent_at
+    sent = None if batch.sent_at is None else datetime.fromtimestamp(batch.sent_at, UTC)
     return BatchFacts(
         number=batch.number,
         of=whose,
@@ -105,10 +103,8 @@ def _describe(whose: str, batch: Batch) -> BatchFacts:
         requests=batch.requests,
         id=batch.remote_id,
         file=batch.file,
-        sent_at=None
-        if sent_at is None
-        else datetime.fromtimestamp(sent_at, UTC).isoformat(timespec="seconds"),
-        age_s=max(0.0, round(time.time() - since, 1)),
+        sent_at=None if sent is None else sent.isoformat(timespec="seconds"),
+        age_s=max(0.0, round(time.time() - (batch.sent_at or batch.made_at), 1)),
         message=batch.message,
     )
 
@@ -128,30 +124,28 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
                 f"batch {missing[0]} of {run} is not out (out: {', '.join(map(str, sorted(out))) or 'none'}); "
                 f"see `edgen batch list {run}`."
             )
-        wanted = set(numbers or out)
-        ended = [asyncio.run(_cancel(rundir, held, wanted, control)) for held in known]
-    total = {key: sum(getattr(one, key) for one in ended) for key in ("ended", "answered", "unanswered")}
-    return Cancelled(str(run), **total)
+        ended, read = 0, list[ResultCounts]()
+        for held in known:
+            wanted = [one for one in held.batches if one.state in OPEN and one.number in (numbers or out)]
+            if wanted:
+                ended += len(wanted)
+                read += asyncio.run(_cancel(rundir, held, wanted, control))
+    return Cancelled(str(run), ended, sum(one.answered for one in read), sum(one.unanswered for one in read))
 
 
-async def _cancel(rundir: RunFolder, held: LedgerBatches, wanted: set[int], control: Control) -> Cancelled:
-    out = [batch for batch in held.batches if batch.state in OPEN and batch.number in wanted]
-    if not out:
-        return Cancelled("")
+async def _cancel(
+    rundir: RunFolder, held: LedgerBatches, wanted: Sequence[Batch], control: Control
+) -> list[ResultCounts]:
     job = job_of(rundir, held)
-    require_own(held.path, out, job.backends)
-    events = Events()
-    events.listen(control.events.send)
-    at_provider = {batch.backend for batch in out if batch.state not in ("written", "ready")}
+    require_own(held.path, wanted, job.backends)
+    at_provider = {batch.backend for batch in wanted if batch.state not in ("written", "ready")}
     configs = {name: job.backends[name] for name in sorted(at_provider)}
     async with (
         open_backends(configs, job.limits, control.trust) as backends,
         Ledger(held.path, create=False) as ledger,
         open_batches(job, backends) as services,
     ):
-        read = await give_up(job, ledger, services, [batch.number for batch in out], events)
-    answered, unanswered = sum(one.answered for one in read), sum(one.unanswered for one in read)
-    return Cancelled("", len(out), answered, unanswered)
+        return await give_up(job, ledger, services, [batch.number for batch in wanted], control.events)
 
 
 def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
@@ -172,7 +166,8 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
             )
         each = asyncio.run(_read(rundir, known, files))
     read = tuple(_sum_up(path, readings) for path, readings in each.items())
-    return ReadResults(str(run), read, sum(_count_out(held) for held in batches_of(rundir)))
+    out = ((held.path, batch) for held in batches_of(rundir) for batch in held.batches if batch.state in OPEN)
+    return ReadResults(str(run), read, sum(out_at(ledger, batch.number) for ledger, batch in out))
 
 
 async def _read(
@@ -202,7 +197,3 @@ def _sum_up(path: Path, readings: Sequence[ResultCounts]) -> FileFacts:
         stranger=readings[0].stranger if strangers else "",
         unreadable=unreadable,
     )
-
-
-def _count_out(held: LedgerBatches) -> int:
-    return sum(out_at(held.path, batch.number) for batch in held.batches if batch.state in OPEN)

@@ -6,12 +6,12 @@ import asyncio
 import difflib
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from edgen.api.supervision.control import Control
+from edgen.api.supervision.trust import Trust
 from edgen.config import BackendConfig, Job
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Address, Message, Reply, Request
@@ -21,7 +21,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
-from edgen.providers import Backend, key_requests, make, servers
+from edgen.providers import Backend, make, servers
 from edgen.providers.trust import Allowed, NoKey
 
 _REFUSED = 5  # by the service
@@ -55,7 +55,7 @@ class Diagnosis(msgspec.Struct):
 
 def diagnose(
     job: Path,
-    control: Control,
+    trust: Trust,
     *,
     overrides: Sequence[str] = (),
     allow_outside: bool = False,
@@ -82,8 +82,7 @@ def diagnose(
             if config not in tried:
                 tried.append(config)
                 for server in servers(config):
-                    check = _BackendCheck(diagnosis, plan.job, server, control)
-                    asyncio.run(check.run(prefix + role, call=call))
+                    asyncio.run(_check_backend(diagnosis, prefix + role, server, plan.job, trust, call=call))
     return diagnosis
 
 
@@ -97,60 +96,47 @@ def _check_templates(diagnosis: Diagnosis, prefix: str, plan: Plan) -> None:
         diagnosis.add(prefix + name, f"{prompt.name}: uses {used}{rest}")
 
 
-class _BackendCheck:
+async def _check_backend(
+    diagnosis: Diagnosis, role: str, config: BackendConfig, job: Job, trust: Trust, *, call: bool
+) -> None:
     """The checks of one backend of a job."""
-
-    def __init__(self, diagnosis: Diagnosis, job: Job, config: BackendConfig, control: Control) -> None:
-        self._diagnosis, self._job, self._config, self._trust = diagnosis, job, config, control.trust
-
-    async def run(self, role: str, *, call: bool) -> None:
-        diagnosis, trust = self._diagnosis, self._trust
-        try:
-            consents = trust.settle([self._config])
-            timeout = min(self._job.limits.timeout, 60.0)
-            backend = make(
-                self._config, timeout=timeout, connections=2, environ=trust.environ, consents=consents
-            )
-        except EdgenError as error:
-            diagnosis.fail(role, str(error), error.exit_code)
-            return
-        try:
-            identity = backend.identity
-            address = identity.get("base_url", "")
-            diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
-            for key in self._describe_keys():
-                diagnosis.add("key", key)
-            diagnosis.add("models", await _describe_models(backend))
-            if call:
-                await self._call(backend)
-        except CallError as failure:
-            diagnosis.fail("call", advice(failure), _REFUSED)
-        finally:
-            await backend.aclose()
-
-    def _describe_keys(self) -> Iterator[str]:
-        """Where the backend's keys go, or why they do not."""
-        from edgen.providers.keys import judge_key
-
-        for request in key_requests(self._config):
-            match judge_key(request, self._trust.environ, self._trust.consents):
+    try:
+        consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
+        backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
+    except EdgenError as error:
+        diagnosis.fail(role, str(error), error.exit_code)
+        return
+    try:
+        identity = backend.identity
+        address = identity.get("base_url", "")
+        diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
+        for decision in trust.judge(config):
+            match decision:
                 case (variable, Allowed(place)):
-                    yield f"{variable.removeprefix('!')} goes to {place.name}"
+                    diagnosis.add("key", f"{variable.removeprefix('!')} goes to {place.name}")
                 case (_, NoKey(hint)):
-                    yield hint
+                    diagnosis.add("key", hint)
+        diagnosis.add("models", await _describe_models(backend))
+        if call:
+            await _call(diagnosis, backend, job.seed % 2**31)
+    except CallError as failure:
+        diagnosis.fail("call", advice(failure), _REFUSED)
+    finally:
+        await backend.aclose()
 
-    async def _call(self, backend: Backend) -> None:
-        """One tiny call, and what came of it. Raises CallError."""
-        messages = (Message("user", "Say hello in one word."),)
-        started = time.monotonic()
-        reply = await backend.complete(Request(Address(0, 0), messages, seed=self._job.seed % 2**31))
-        seconds, usage = time.monotonic() - started, reply.usage
-        tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
-        answered = f"answered in {seconds:.2f} s, {tokens}"
-        if reply.text.strip():
-            self._diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
-        else:
-            self._diagnosis.fail("call", f"{answered}: {_why_blank(reply)}", _REFUSED)
+
+async def _call(diagnosis: Diagnosis, backend: Backend, seed: int) -> None:
+    """One tiny call, and what came of it. Raises CallError."""
+    messages = (Message("user", "Say hello in one word."),)
+    started = time.monotonic()
+    reply = await backend.complete(Request(Address(0, 0), messages, seed=seed))
+    seconds, usage = time.monotonic() - started, reply.usage
+    tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
+    answered = f"answered in {seconds:.2f} s, {tokens}"
+    if reply.text.strip():
+        diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
+    else:
+        diagnosis.fail("call", f"{answered}: {_why_blank(reply)}", _REFUSED)
 
 
 def _why_blank(reply: Reply) -> str:

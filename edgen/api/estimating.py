@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,19 +18,6 @@ from edgen.cost.usage import add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.store.run_folder import RunFolder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EstimateOptions:
-    """`runs`: where earlier runs are; `output`: the job's own run, <runs>/<name> where none is named; `part`: the
-    scenarios to make, None for all."""
-
-    overrides: tuple[str, ...] = ()
-    allow_outside: bool = False
-    part: range | None = None
-    via: Via = "online"
-    runs: Path = Path("outputs")
-    output: Path | None = None
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -118,23 +104,33 @@ class JobEstimate(Needs, frozen=True, kw_only=True):
     arms: dict[str, Needs] | UnsetType = UNSET
 
 
-def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
-    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted again."""
-    reach = Reach.of(job, options.overrides, outside=options.allow_outside)
-    whole, plans = load_plans(job, list(options.overrides), reach)
-    run = RunFolder(options.output if options.output is not None else options.runs / whole.name)
+def estimate_job(
+    job: Path,
+    *,
+    overrides: tuple[str, ...] = (),
+    allow_outside: bool = False,
+    part: range | None = None,
+    via: Via = "online",
+    runs: Path = Path("outputs"),
+    output: Path | None = None,
+) -> JobEstimate:
+    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted again.
+
+    `part`: the scenarios to make, None for all; `runs`: where earlier runs are; `output`: the job's own run,
+    <runs>/<name> where none is named.
+    """
+    reach = Reach.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, list(overrides), reach)
+    run = RunFolder(output if output is not None else runs / whole.name)
     run.refuse_links()
-    each = {
-        arm: estimate(plan, reach, options.runs, run.arm(arm), via=options.via, part=options.part)
-        for arm, plan in plans.items()
-    }
+    each = {arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part) for arm, plan in plans.items()}
     sums = _describe(list(each.values()))
     return JobEstimate(
         **msgspec.structs.asdict(sums),
         job=whole.name,
-        via=options.via,
+        via=via,
         prices=tuple(_describe_price(*price) for price in prices(each)),
-        budget=tuple(budgets(whole, each, run, options.via)),
+        budget=tuple(budgets(whole, each, run, via)),
         arms={arm: _describe([one]) for arm, one in each.items()} if whole.arms else UNSET,
     )
 

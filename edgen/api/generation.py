@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from edgen.api.status import Status, status_of
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.monitor import Monitor, Title, start_event
-from edgen.api.supervision.snapshot import still_snapshot
-from edgen.api.supervision.supervise import explain_os_errors, supervise, used_elsewhere
-from edgen.api.supervision.trust import Trust
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.monitor import Monitor, start_event
+from edgen.api.supervision.snapshot import Title, still_snapshot
+from edgen.api.supervision.supervise import supervise, used_elsewhere
 from edgen.config import BackendConfig, Job, backend_name, load_job
 from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
 from edgen.execution.finish import is_finished
@@ -148,7 +147,8 @@ class _Generation:
                 await self._make()
         except EdgenError as error:
             ended = error
-            if not (folder.begun and _is_worth_a_report(error)):
+            # Where the run itself got somewhere, how it stands is told as well as the error.
+            if not folder.begun or not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128):
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
@@ -167,8 +167,8 @@ class _Generation:
         if await self._is_finished():
             for arm in self._plans:
                 status = run_status(folder.arm(arm).ledger)
-                snapshot = still_snapshot(status, self._whole.name, arm)
-                control.events.send(start_event(snapshot, snapshot.kept))
+                snapshot = still_snapshot(status, Title(self._whole.name, arm))
+                control.events.send(start_event(snapshot, snapshot.counts.kept))
             control.note(f"{folder.path}: all is there; nothing to do.")
             return
         control.check_deadline()
@@ -199,14 +199,10 @@ class _Generation:
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
         """An arm with its backends. Who only writes request files needs no key."""
         options, job = self._options, plan.job
-        trust: Trust | None = self._control.trust if options.write_only is None else None
+        trust = self._control.trust if options.write_only is None else None
         backends = await stack.enter_async_context(
             open_backends(
-                configs_of(plan),
-                job.limits,
-                trust,
-                arms=len(self._plans),
-                functions=self._control.functions,
+                configs_of(plan), job.limits, trust, arms=len(self._plans), functions=self._control.functions
             )
         )
         scheduler = await stack.enter_async_context(
@@ -260,11 +256,9 @@ class _Generation:
 
     async def _write(self, arms: list[_ArmWork]) -> None:
         """Write the files of all arms. Raises ShortError where one falls short."""
-        side = (
-            choose_common_side([arm.run.groups for arm in arms], self._whole.split.test)
-            if self._whole.arms
-            else None
-        )
+        side = None
+        if self._whole.arms:
+            side = choose_common_side([arm.run.groups for arm in arms], self._whole.split.test)
         short = []
         for arm in arms:
             try:
@@ -329,11 +323,6 @@ def configs_of(plan: Plan) -> dict[str, BackendConfig]:
     """The backends that a plan asks, by their names in the job."""
     job = plan.job
     return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-
-
-def _is_worth_a_report(error: EdgenError) -> bool:
-    """Whether the run itself got somewhere: then how it stands is told as well as the error."""
-    return error.exit_code in (0, 3, 4, 5) or error.exit_code > 128
 
 
 def _find_files(arm: Arm, folder: RunFolder) -> ArmFiles:

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from edgen.api.supervision.control import Control
-from edgen.api.supervision.monitor import Title
+from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.supervise import supervise, used_elsewhere
 from edgen.config import Job, load_job
 from edgen.core.errors import UsageError
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Session
-from edgen.preferences.judge import Judge
-from edgen.protocols.task import Tasks
+from edgen.preferences.judge import JudgeTasks
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
-
-
-class JudgeWork(Tasks, Protocol):
-    """What a judge is asked about a run."""
-
-    judge: Judge
-    planned: int
-
-    async def work_through(self, session: Session) -> None:
-        """Ask what was not asked before. Raises what stopped it."""
 
 
 def load_judged_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
@@ -43,25 +31,22 @@ def load_judged_job(run: RunFolder, overrides: Iterable[str], settable: Sequence
 
 
 async def run_judge(
-    tasks: JudgeWork,
-    run: RunFolder,
+    tasks: JudgeTasks,
     folder: Path,
     backends: Mapping[str, Backend],
     title: Title,
     control: Control,
     scheduler: SchedulerFactory = call_by_call,
-) -> Path:
-    """Have the judge asked what its ledger in `folder` does not hold yet; returns the ledger's path. Raises what
-    stopped it."""
-    path = judge_ledger(tasks.judge, folder)
+) -> None:
+    """Have the judge asked what its ledger in `folder` does not hold yet. Raises what stopped it."""
+    run, path = tasks.reader.rundir, judge_ledger(tasks, folder)
     run.note_judge(tasks.judge.id, tasks.judge.facts, folder)
     async with Ledger(path) as ledger:
         elsewhere = used_elsewhere(run, path)
         session = Session(tasks, backends, ledger, roles=("judge",), elsewhere=elsewhere, scheduler=scheduler)
         session.counts.planned = tasks.planned
         await supervise(session, title, control, lambda _monitor: tasks.work_through(session))
-    return path
 
 
-def judge_ledger(judge: Judge, folder: Path) -> Path:
-    return folder / f"{judge.id}.db"
+def judge_ledger(tasks: JudgeTasks, folder: Path) -> Path:
+    return folder / f"{tasks.judge.id}.db"

@@ -14,9 +14,8 @@ import msgspec
 from edgen.api.judging import judge_ledger, load_judged_job, run_judge
 from edgen.api.status import JudgeStatus, judge_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.monitor import Title
-from edgen.api.supervision.supervise import explain_os_errors
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.snapshot import Title
 from edgen.config import BackendConfig, Job, check, load_job
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.core.figures import describe_counts
@@ -77,7 +76,11 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
 
     `report`: with what is told of their bias. Raises UsageError, RunError and LockedError.
     """
-    _check_options(options)
+    if options.by != "oracle" and (options.judge or options.prompt):
+        option = "--judge" if options.judge else "--prompt"
+        raise UsageError(f"{option} goes with --by oracle: nobody else asks a model.")
+    if options.min_margin is not None and math.isnan(options.min_margin):
+        raise UsageError("--min-margin: expected a number from 0 to 1.")
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
@@ -101,15 +104,6 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
         return _bias_of(reader)
 
 
-def _check_options(options: PairOptions) -> None:
-    if options.by != "oracle" and (options.judge or options.prompt):
-        raise UsageError(
-            f"{'--judge' if options.judge else '--prompt'} goes with --by oracle: nobody else asks a model."
-        )
-    if options.min_margin is not None and math.isnan(options.min_margin):
-        raise UsageError("--min-margin: expected a number from 0 to 1.")
-
-
 class _PairMaking:
     """One start of `make_pairs`, while the run is held."""
 
@@ -118,9 +112,12 @@ class _PairMaking:
         job = load_judged_job(
             self._run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
         )
-        chosen = {"min_margin": options.min_margin, "max_per_scenario": options.max_per_scenario}
-        given = {key: value for key, value in chosen.items() if value is not None}
-        self._job = msgspec.structs.replace(job, pairs=msgspec.structs.replace(job.pairs, **given))
+        pairs = job.pairs
+        if options.min_margin is not None:
+            pairs = msgspec.structs.replace(pairs, min_margin=options.min_margin)
+        if options.max_per_scenario is not None:
+            pairs = msgspec.structs.replace(pairs, max_per_scenario=options.max_per_scenario)
+        self._job = msgspec.structs.replace(job, pairs=pairs)
 
     def make(self, *, report: bool) -> PairedRun:
         reader, options, pairs = self._reader, self._options, self._job.pairs
@@ -185,18 +182,18 @@ class _PairMaking:
         ended: EdgenError | None = None
         own = [one for name, one in control.functions.items() if self._job.backends.get(name) == config]
         functions = {"judge": own[0]} if own else {}
-        async with open_backends(
-            {"judge": config}, job.limits, control.trust, functions=functions
-        ) as backends:
+        async with (
+            open_backends({"judge": config}, job.limits, control.trust, functions=functions) as backends,
+            open_scheduler(job, backends, self._options.via) as scheduler,
+        ):
             judge = Judge.of(backends["judge"], prompt, job.pairs.compare)
             tasks, folder = Comparisons(reader, job, judge), self._run.judged
             title = Title(f"{reader.name} pairs", outcomes=("judged", "without verdict"))
-            async with open_scheduler(job, backends, self._options.via) as scheduler:
-                try:
-                    await run_judge(tasks, self._run, folder, backends, title, control, scheduler)
-                except EdgenError as error:
-                    ended = error
-        judged = judge_status(judge_ledger(judge, folder))
+            try:
+                await run_judge(tasks, folder, backends, title, control, scheduler)
+            except EdgenError as error:
+                ended = error
+        judged = judge_status(judge_ledger(tasks, folder))
         return {"model": judge.model, "judged": judged, "ended": ended}
 
     def _find_template(self) -> Prompt:

@@ -6,6 +6,7 @@ in step. Memory does not grow with the number of lines.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -35,6 +36,9 @@ class ReplyLine(msgspec.Struct, frozen=True):
     refusal: str | None = None
 
 
+_KEYS = ReplyLine.__struct_fields__
+
+
 def read_role_words(given: Iterable[str]) -> OwnWords:
     """The words for each side, as `ROLE=WORD`. Raises UsageError for one that a job could not have either."""
     words: dict[str, list[str]] = {role: [] for role in ROLES}
@@ -51,8 +55,10 @@ def read_role_words(given: Iterable[str]) -> OwnWords:
 def parse_reply(
     text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = ()
 ) -> dict[str, Any]:
-    """What one reply is read to, but for its id; `finish_reason` is whichever service's word."""
-    result = read(text, finish_reason=_read_finish(finish_reason), refusal=refusal, words=words)
+    """What one reply is read to, but for its id; `finish_reason` is whichever service's word, an unknown one stop."""
+    reason = (finish_reason or "").lower()
+    finish = "length" if reason in _CUT_OFF else "content_filter" if reason in _BLOCKED else "stop"
+    result = read(text, finish_reason=finish, refusal=refusal, words=words)
     if isinstance(result, Rejection):
         return _reject(result.reason, result.detail)
     return {
@@ -64,43 +70,27 @@ def parse_reply(
     }
 
 
-def _read_finish(reason: str | None) -> str:
-    """The reason as the reader knows it, whichever service's word it is; an unknown one means stop."""
-    lowered = (reason or "").lower()
-    if lowered in _CUT_OFF:
-        return "length"
-    return "content_filter" if lowered in _BLOCKED else "stop"
-
-
 def _reject(reason: str, detail: str) -> dict[str, Any]:
     return {"status": "rejected", "reason": str(reason), "detail": detail}
 
 
 def parse_file(file: Path | BinaryIO, words: OwnWords = ()) -> dict[str, Any]:
     """A file that is one raw reply. Raises DataError where it is too large, or no text."""
-    return parse_reply(
-        read_text(file, DataError) if isinstance(file, Path) else _read_stream(file), words=words
-    )
+    if isinstance(file, Path):
+        return parse_reply(read_text(file, DataError), words=words)
+    source, data = "standard input", file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DataError(source, f"it is larger than {MAX_BYTES // 1024 // 1024} MiB, the most that is read.")
+    try:
+        return parse_reply(data.decode("utf-8-sig"), words=words)
+    except UnicodeDecodeError as problem:
+        raise DataError(source, f"byte {problem.start} is not UTF-8; send it as UTF-8.") from None
 
 
 def parse_lines(file: Path | BinaryIO, words: OwnWords = ()) -> Iterator[dict[str, Any]]:
     """An answer for every line of a file, as it comes. Raises DataError where it cannot be read."""
-    if not isinstance(file, Path):
-        yield from (_parse_line(data, words) for data in _read_lines(file))
-        return
-    with _open(file) as stream:
+    with _open(file) if isinstance(file, Path) else contextlib.nullcontext(file) as stream:
         yield from (_parse_line(data, words) for data in _read_lines(stream))
-
-
-def _read_stream(stream: BinaryIO) -> str:
-    data = stream.read(MAX_BYTES + 1)
-    source = "standard input"
-    if len(data) > MAX_BYTES:
-        raise DataError(source, f"it is larger than {MAX_BYTES // 1024 // 1024} MiB, the most that is read.")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise DataError(source, f"byte {problem.start} is not UTF-8; send it as UTF-8.") from None
 
 
 def _open(file: Path) -> BinaryIO:
@@ -131,19 +121,23 @@ def _parse_line(data: bytes | None, words: OwnWords) -> dict[str, Any]:
         detail = f"the line is longer than {MAX_BYTES // 1024 // 1024} MiB, the most that is read"
         return {"id": None, **_reject("bad_line", detail)}
     data = data.removeprefix(b"\xef\xbb\xbf")
+    value = None
     try:
         line = msgspec.json.decode(data, type=ReplyLine)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        value = _decode_leniently(data)
+        # Other writers allow half of a surrogate pair and NaN; what edgen does not look at may hold them.
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(data)
+        known = {key: value[key] for key in _KEYS if key in value} if isinstance(value, dict) else value
         try:
-            line = msgspec.convert(_keep_known_keys(value), ReplyLine)
+            line = msgspec.convert(known, ReplyLine)
         except msgspec.MsgspecError as other:
+            name = known.get("id") if isinstance(known, dict) else None
+            found = name if isinstance(name, str | int) and not isinstance(name, bool) else None
             detail = _explain(problem if value is None else other)
-            return {"id": _find_id(value), **_reject("bad_line", detail)}
-    return {
-        "id": _make_printable(line.id),
-        **parse_reply(line.reply, line.finish_reason, line.refusal, words),
-    }
+            return {"id": _make_printable(found), **_reject("bad_line", detail)}
+    answer = parse_reply(line.reply, line.finish_reason, line.refusal, words)
+    return {"id": _make_printable(line.id), **answer}
 
 
 def _explain(problem: Exception) -> str:
@@ -152,30 +146,6 @@ def _explain(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
         return "the line is nested too deeply"
     return f'expected an object like {{"id": "…", "reply": "…"}}: {problem}'
-
-
-def _decode_leniently(data: bytes) -> Any:
-    """The value of a line with half of a surrogate pair or NaN in it, which other writers allow; None if
-    the line is no JSON for all that."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _keep_known_keys(value: Any) -> Any:
-    """An object's keys that are looked at: another one may hold half of a character, of which nothing can be made."""
-    return (
-        {key: value[key] for key in ReplyLine.__struct_fields__ if key in value}
-        if isinstance(value, dict)
-        else value
-    )
-
-
-def _find_id(value: Any) -> str | int | None:
-    """The id of an object with other faults; None if there is none to be had."""
-    found = value.get("id") if isinstance(value, dict) else None
-    return _make_printable(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
 def _make_printable(name: str | int | None) -> str | int | None:

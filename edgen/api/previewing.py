@@ -146,21 +146,22 @@ class JobPreview:
             use = _find_use(path, plan, other)
         job, named = plan.job, name if "/" not in name and path.stem == name else str(path.absolute())
         reach = replace(reach, typed=reach.typed | {named})
-        change = (
-            {"prompt": named}
-            if plan.templates[use].key == "prompt"
-            else {"prompts": {**job.prompts, use: named}}
-        )
+        change: dict[str, Any] = {"prompts": {**job.prompts, use: named}}
+        if plan.templates[use].key == "prompt":
+            change = {"prompt": named}
         return _Compared(other, plan_of(msgspec.structs.replace(job, **change), reach), reach)
 
 
 def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
     scenario = plan.scenario(index)
     prompts = plan.opening(scenario)
-    shown = ScenarioPrompts(arm=arm or UNSET, scenario=scenario.as_row())
-    if [*prompts] == ["default"]:
-        return msgspec.structs.replace(shown, messages=prompts["default"])
-    return msgspec.structs.replace(shown, prompts=prompts)
+    alone = [*prompts] == ["default"]
+    return ScenarioPrompts(
+        arm=arm or UNSET,
+        scenario=scenario.as_row(),
+        messages=prompts["default"] if alone else UNSET,
+        prompts=UNSET if alone else prompts,
+    )
 
 
 def _find_unused(plans: Iterable[Plan]) -> list[str]:
@@ -188,20 +189,21 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
 
 def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
     """Why the two do not draw the same scenarios, if they do not."""
-    a, b = left.plan, right.plan
-    draws: dict[str, tuple[Any, Any]] = {
-        "seed": (a.job.seed, b.job.seed),
-        "design": (a.job.design, b.job.design),
-    }
-    if a.space_sha256 != b.space_sha256:
-        draws["space"] = (
-            f"{a.job.space} ({a.space_sha256[:8]})",
-            f"{b.job.space} ({b.space_sha256[:8]})",
-        )
-    other = [
-        f"{key} is {one} in one and {two} in the other" for key, (one, two) in draws.items() if one != two
-    ]
-    if other:
+    mine, theirs = (
+        {
+            "seed": side.plan.job.seed,
+            "design": side.plan.job.design,
+            "space": f"{side.plan.job.space} ({side.plan.space_sha256[:8]})",
+        }
+        for side in (left, right)
+    )
+    if left.plan.space_sha256 == right.plan.space_sha256:
+        theirs["space"] = mine["space"]
+    if other := [
+        f"{key} is {one} in one and {theirs[key]} in the other"
+        for key, one in mine.items()
+        if one != theirs[key]
+    ]:
         yield f"the two draw other scenarios, so the prompts differ by that too: {'; '.join(other)}"
 
 

@@ -28,13 +28,16 @@ def make_project(folder: Path, protocol: str = "oneshot") -> Project:
 
     Raises UsageError where something of these names is there, or the folder cannot be written.
     """
-    starter = _find_starter(protocol)
+    starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
+    if starter is None:
+        raise UsageError(
+            f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."
+        )
     templates = starter.templates
     files = {
         "job.yaml": _make_job(folder, starter),
         **{name: _read_shipped("prompts", template) for name, template in templates.items()},
-        "space.yaml": _name_schema("space")
-        + _drop_first_line(_read_shipped("preference_space", "education_dialogue")),
+        "space.yaml": _name_schema("space") + _read_shipped("preference_space", "education_dialogue"),
         # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
         **{f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")},
     }
@@ -53,31 +56,18 @@ def make_project(folder: Path, protocol: str = "oneshot") -> Project:
 
 
 def _read_shipped(folder: resources.Folder, name: str) -> str:
-    return resources.find(folder, name).read_text(encoding="utf-8")
-
-
-def _find_starter(protocol: str) -> Starter:
-    starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
-    if starter is None:
-        raise UsageError(
-            f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."
-        )
-    return starter
+    """A shipped file without a first line that names the schema from where it is."""
+    text = resources.find(folder, name).read_text(encoding="utf-8")
+    return re.sub(r"\A# yaml-language-server:.*\n", "", text)
 
 
 def _make_job(folder: Path, starter: Starter) -> str:
     """A shipped job, pointed at the folder's own templates and space."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
-    text = resources.find("jobs", starter.job).read_text(encoding="utf-8")
+    text = _read_shipped("jobs", starter.job)
     body = text[text.index("name: ") :]
-    own = {
-        "name": name,
-        "space": "./space.yaml",
-        "prompt": "./prompt.j2",
-        "prompts": "{"
-        + ", ".join(f"{name.removesuffix('.j2')}: ./{name}" for name in starter.templates)
-        + "}",
-    }
+    prompts = ", ".join(f"{name.removesuffix('.j2')}: ./{name}" for name in starter.templates)
+    own = {"name": name, "space": "./space.yaml", "prompt": "./prompt.j2", "prompts": f"{{{prompts}}}"}
     for key, value in own.items():
         body = re.sub(
             rf"^{key}: (\{{.*\}}|\S+)( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE
@@ -94,9 +84,3 @@ def _make_job(folder: Path, starter: Starter) -> str:
 def _name_schema(kind: str) -> str:
     """What tells an editor how the file is checked."""
     return f"# yaml-language-server: $schema=./{SCHEMAS}/{kind}.schema.json\n"
-
-
-def _drop_first_line(text: str) -> str:
-    """A shipped file without its own first line, which names the schema from where it is."""
-    first, _, rest = text.partition("\n")
-    return rest if first.startswith("# yaml-language-server:") else text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -48,22 +47,22 @@ def measure(
         from edgen.api.adherence import judge_adherence
 
         judged = judge_adherence(paths[0], control, judge, overrides)
+    found = {}
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
             stack.enter_context(RunFolder(path).lock_for_reading())
         tell = stack.enter_context(control.stages())
-        found = {}
         for data in open_data_sets(paths):
-            quality = measure_data_set(data, chosen, partial(_tell_count, tell, data.name))
+
+            def tell_count(done: int, name: str = data.name) -> None:
+                tell(f"measuring {name}: {done:,} conversations")
+
+            quality = measure_data_set(data, chosen, tell_count)
             if (sheets := judged.get(data.arm)) is not None:
                 adherence = (*quality.values["adherence"], sheets)
                 quality = msgspec.structs.replace(quality, values={**quality.values, "adherence": adherence})
             found[data.arm] = quality
-        return found
-
-
-def _tell_count(tell: Callable[[str], None], name: str, done: int) -> None:
-    tell(f"measuring {name}: {done:,} conversations")
+    return found
 
 
 def choose_measures(only: Iterable[str] | None) -> list[str] | None:

@@ -1,19 +1,22 @@
-"""How a run stands: the values that `edgen status --json` prints. A key that does not apply is left out."""
+"""How a run stands, or each run in a folder: the values that `edgen status --json` prints. A key that does not apply is
+left out."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.errors import RunError
-from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
+from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.execution.progress_counts import ProgressCounts
+from edgen.store.ledger import OPEN, Batch, Counts, out_at, summary_at
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -32,6 +35,20 @@ class Calls(msgspec.Struct, frozen=True):
 class Tokens(msgspec.Struct, frozen=True):
     prompt: int
     completion: int
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """`cost_usd` is None while no backend has a price."""
+
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+
+    @classmethod
+    def of(cls, counts: Counts | ProgressCounts) -> Usage:
+        """What a ledger or a running session has counted."""
+        calls = Calls(counts.made, counts.replayed, counts.retried)
+        return cls(calls, Tokens(counts.prompt_tokens, counts.completion_tokens), counts.cost_usd)
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -202,8 +219,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> Status:
 def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
     """What one ledger says of its run."""
     kept = summary_at(ledger)
-    status, counts = kept.status, kept.status.counts
-    plan = status.plan
+    status, plan, usage = kept.status, kept.status.plan, Usage.of(kept.status.counts)
     return Status(
         run=run,
         state=cast(State, status.state(held=held)),
@@ -213,59 +229,46 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         rejected=status.rejected,
         failed=status.failed,
         pending=status.pending,
-        calls=Calls(counts.made, counts.replayed, counts.retried),
-        tokens=Tokens(counts.prompt_tokens, counts.completion_tokens),
-        cost_usd=counts.cost_usd,
+        **msgspec.structs.asdict(usage),
         out=Amount(*kept.out) if any(kept.out) else UNSET,
         unanswered=Amount(*kept.unanswered) if any(kept.unanswered) else UNSET,
         last=status.last(held=held) or UNSET,
-        batches=_open_batches(kept, ledger),
+        batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
     )
 
 
-def _open_batches(kept: LedgerSummary, ledger: Path) -> tuple[OpenBatch, ...] | UnsetType:
-    out = tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN)
-    return out or UNSET
-
-
 def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:
-    requests = out_at(ledger, batch.number)
-    sent_at = None if batch.sent_at is None else _utc(batch.sent_at)
+    requests, sent_at = out_at(ledger, batch.number), None
+    if batch.sent_at is not None:
+        sent_at = datetime.fromtimestamp(batch.sent_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
-
-
-def _utc(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _add_up(arms: list[Status]) -> Status:
     """The sums of what adds up."""
-    costs = [arm.cost_usd for arm in arms if arm.cost_usd is not None]
+    usage = add_usage(arms)
     return Status(
         run="",
         state="complete",
         planned=sum(arm.planned for arm in arms),
         accepted=sum(arm.accepted for arm in arms),
-        rejected=_add_counts(arm.rejected for arm in arms),
-        failed=_add_counts(arm.failed for arm in arms),
+        rejected=dict(sum((Counter(arm.rejected) for arm in arms), Counter[str]())),
+        failed=dict(sum((Counter(arm.failed) for arm in arms), Counter[str]())),
         pending=sum(arm.pending for arm in arms),
-        calls=Calls(
-            sum(arm.calls.made for arm in arms),
-            sum(arm.calls.replayed for arm in arms),
-            sum(arm.calls.retried for arm in arms),
-        ),
-        tokens=Tokens(sum(arm.tokens.prompt for arm in arms), sum(arm.tokens.completion for arm in arms)),
-        cost_usd=sum(costs) if costs else None,
+        **msgspec.structs.asdict(usage),
         out=_add_amounts([arm.out for arm in arms if arm.out is not UNSET]),
         unanswered=_add_amounts([arm.unanswered for arm in arms if arm.unanswered is not UNSET]),
     )
 
 
-def _add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total)
+def add_usage(each: Sequence[Usage | Status]) -> Usage:
+    calls, tokens = [one.calls for one in each], [one.tokens for one in each]
+    costs = [one.cost_usd for one in each if one.cost_usd is not None]
+    return Usage(
+        Calls(*(sum(getattr(one, key) for one in calls) for key in ("made", "replayed", "retried"))),
+        Tokens(sum(one.prompt for one in tokens), sum(one.completion for one in tokens)),
+        round(sum(costs), 12) if costs else None,
+    )
 
 
 def _add_amounts(amounts: list[Amount]) -> Amount | UnsetType:
@@ -279,3 +282,88 @@ def last_messages(status: Status) -> list[str]:
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()
     return own + [f"{name}: {text}" for name, arm in arms for text in last_messages(arm)]
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; `problem` in place of its `status` where it cannot be read. `age_seconds`: since it was worked on."""
+
+    run: str
+    name: str
+    status: Status | None = None
+    problem: str | None = None
+    age_seconds: float
+    bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """As `edgen runs --json` prints it."""
+        facts: dict[str, Any] = {"run": self.run, "name": self.name}
+        if self.status is None:
+            facts |= {"state": "unreadable", "problem": self.problem}
+        else:
+            facts |= {k: v for k, v in msgspec.to_builtins(self.status).items() if k not in _NOT_LISTED}
+            facts |= {"last": " ".join(lasts)} if (lasts := last_messages(self.status)) else {}
+        return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
+
+
+_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "last"})
+
+
+def list_runs(folder: Path) -> list[RunFacts]:
+    """Every run in a folder, or the run that it is. One that cannot be read is there, with what is wrong with it.
+
+    Raises UsageError for what is no folder.
+    """
+    if not folder.is_dir():
+        wrong = "this is no folder" if folder.exists() else "there is no such folder"
+        raise UsageError(f"{folder}: {wrong}; name one that holds runs, as in `edgen runs outputs`.")
+    try:
+        places = [folder] if _is_run(RunFolder(folder)) else [*folder.iterdir()]
+    except OSError as problem:
+        raise UsageError(f"{folder}: it cannot be read ({problem.strerror}).") from None
+    runs = [_describe_run(rundir) for rundir in map(RunFolder, places) if _is_run(rundir)]
+    return sorted(runs, key=lambda run: run.age_seconds)
+
+
+def _is_run(rundir: RunFolder) -> bool:
+    """Whether a run was begun there; a job of somebody's own in a folder of its own is none."""
+    try:
+        return rundir.ledger.exists() or (rundir.job.exists() and rundir.lock.exists())
+    except OSError:
+        return False
+
+
+def _describe_run(rundir: RunFolder) -> RunFacts:
+    path = rundir.path
+    size, last = _weigh(rundir)  # before its ledger is opened
+    facts = RunFacts(
+        run=str(path),
+        name=path.resolve().name,
+        age_seconds=round(max(0.0, time.time() - last), 3),
+        bytes=size,
+    )
+    try:
+        rundir.refuse_links()
+        status = status_of(rundir, held=rundir.is_locked())
+    except EdgenError as error:
+        return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
+    except OSError as error:
+        return msgspec.structs.replace(facts, problem=f"{path}: {error.strerror}.")
+    return msgspec.structs.replace(facts, status=status)
+
+
+def _weigh(rundir: RunFolder) -> tuple[int, float]:
+    """The bytes in a run's folder, and when something of its ledgers was last written, in seconds since the
+    epoch; anything in it, where there is none."""
+    size, last, last_answer = 0, 0.0, 0.0
+    for parent, _, names in os.walk(rundir.path):
+        for name in names:
+            try:
+                facts = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - a Path for each file is slow
+            except OSError:  # gone meanwhile
+                continue
+            size += facts.st_size
+            last = max(last, facts.st_mtime)
+            # Whoever reads a ledger leaves an empty log beside it.
+            if name.endswith(".db") or (name.endswith(".db-wal") and facts.st_size):
+                last_answer = max(last_answer, facts.st_mtime)
+    return size, last_answer or last

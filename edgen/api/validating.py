@@ -73,17 +73,14 @@ def validate(
         _refuse_links(path)
     inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
-    checker, vocabularies = Checker(_schema_of), [_read_vocabulary(found, note) for found in inputs]
-    reports = [
-        report
-        for found, vocabulary in zip(inputs, vocabularies, strict=True)
-        for report in _check(found, vocabulary, checker)
-    ]
+    data = [(found, _read_vocabulary(found, note)) for found in inputs]
+    checker = Checker(_schema_of)
+    reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker)]
     return Validation(
         sum(report.records for report in reports),
         sum(report.valid for report in reports),
         tuple(reports),
-        _fix(inputs, vocabularies, targets, fix) if fix else UNSET,
+        _fix(data, targets, fix) if fix else UNSET,
     )
 
 
@@ -169,17 +166,14 @@ def _check_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -
 
 
 def _fix(
-    inputs: Sequence[Inputs],
-    vocabularies: Sequence[Vocabulary | None],
-    targets: dict[Path, Path],
-    out: Path,
+    data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
 ) -> FixedFiles:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise UsageError(f"--fix {out}: the folder cannot be made ({problem.strerror}).") from None
     fixer, lines, files = Fixer(_schema_of), list[bytes](), list[FixedFile]()
-    for found, vocabulary in zip(inputs, vocabularies, strict=True):
+    for found, vocabulary in data:
         for path in found.files:
             label, target = printable(path), targets[path]
             counts = Counter(changed=0, left_out=0)

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from edgen.cli.options.common import JsonOption
-from edgen.cli.options.several_words import SeveralArms as Command
+from edgen.cli.options import JsonOption, SeveralWords
 from edgen.cli.output import print_value
 
-__all__ = ["Command", "command"]
+
+class Command(SeveralWords):
+    option = "--arms"
 
 
 def command(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="RUN…", help="A run with arms, or several runs of the same scenarios.", show_default=False
-        ),
+        Argument(metavar="RUN…", help="A run with arms, or several runs of the same scenarios."),
     ] = None,
     arms: Annotated[
         list[str] | None,
-        typer.Option(
-            "--arms",
+        Option(
             metavar="A B…",
             help="Only these arms, behind the runs; the first is the baseline.  [default: all]",
         ),
     ] = None,
     prompts: Annotated[
-        bool, typer.Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
+        bool, Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o", metavar="FILE", help="Where to write the JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]"
         ),
     ] = None,
@@ -47,9 +46,14 @@ def command(
 
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
-    from edgen.api.comparing import compare_runs
+    from edgen.api.finished import compare_runs
     from edgen.cli.control import make_control
-    from edgen.cli.render.comparison import render_comparison
+    from edgen.evaluation.comparison.render import render_comparison
 
-    found = compare_runs(runs or [], make_control(), arms=arms or [], prompts=prompts, output=output)
-    print_value(found.comparison, render_comparison(found, prompts=prompts), json=json)
+    comparison, file = compare_runs(
+        runs or [], make_control(), arms=arms or [], prompts=prompts, output=output
+    )
+    lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
+    if prompts and not comparison.prompts:
+        lines.append("prompts    those of the first scenario are the same in all arms")
+    print_value(comparison, [*lines, f"stored     {file}"], json=json)

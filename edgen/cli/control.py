@@ -75,7 +75,7 @@ class _Recorder:
         if event.name == "run":
             self._run, self._unit = event.facts["run"], event.facts["unit"]
         elif isinstance(event, StatusEvent):
-            self._parts[event.snapshot.arm] = event.snapshot
+            self._parts[event.snapshot.title.arm] = event.snapshot
             if event.snapshot.activity is not None and time.monotonic() >= self._next_metrics:
                 self._next_metrics = time.monotonic() + _METRICS_EVERY
                 self._write_metrics("running", None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
-from edgen.cli.options import common as o
+from edgen.cli import options as o
 from edgen.cli.output import print_value
 
 
@@ -15,7 +15,7 @@ def command(
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
-    call: Annotated[bool, typer.Option("--call/--no-call", help="Make one tiny call.")] = True,
+    call: Annotated[bool, Option("--call/--no-call", help="Make one tiny call.")] = True,
     json: o.JsonOption = False,
 ) -> None:
     """Check a job's keys, endpoint and model with one tiny call, and say what to do.
@@ -25,11 +25,11 @@ def command(
     from edgen.api.doctor import diagnose
     from edgen.cli.control import make_control
 
-    control = make_control(trust_host=trust_host)
-    found = diagnose(job, control, overrides=o.read_overrides(set_), allow_outside=allow_outside, call=call)
+    trust = make_control(trust_host=trust_host).trust
+    found = diagnose(job, trust, overrides=o.read_overrides(set_), allow_outside=allow_outside, call=call)
     lines = (
         f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} {check.detail}" for check in found.checks
     )
     print_value({"well": found.well, "checks": found.checks}, lines, json=json)
     if not found.well:
-        raise typer.Exit(found.exit_code)
+        raise Exit(found.exit_code)

@@ -5,13 +5,21 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from edgen.cli.options import common as o
-from edgen.cli.output import print_value
+from edgen.cli import options as o
+from edgen.cli.output import align_columns, count_noun, print_value
+from edgen.core.durations import span
+
+if TYPE_CHECKING:
+    from edgen.api.estimating import AlreadyThere, BackendPrice, Interval, JobEstimate, Needs
+    from edgen.cost.estimate import Budget
 
 
 def command(
@@ -19,15 +27,13 @@ def command(
     count: o.CountOption = None,
     set_: o.SetOption = None,
     allow_outside: o.OutsideOption = False,
-    part: Annotated[
-        str | None, typer.Option("--range", metavar="A:B", help="Only scenarios A to B - 1.")
-    ] = None,
+    part: Annotated[str | None, Option("--range", metavar="A:B", help="Only scenarios A to B - 1.")] = None,
     via: o.ViaOption = "online",
     runs: Annotated[
-        Path, typer.Option("--runs", metavar="DIR", help="Where earlier runs are, and the job's own.")
+        Path, Option("--runs", metavar="DIR", help="Where earlier runs are, and the job's own.")
     ] = Path("outputs"),
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="RUN", help="The job's own run.  [default: DIR/<name>]")
+        Path | None, Option("-o", metavar="RUN", help="The job's own run.  [default: DIR/<name>]")
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
@@ -38,10 +44,10 @@ def command(
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
-    from edgen.api.estimating import EstimateOptions, estimate_job
-    from edgen.cli.render.estimate import render_estimate
+    from edgen.api.estimating import estimate_job
 
-    options = EstimateOptions(
+    estimate = estimate_job(
+        job,
         overrides=o.read_overrides(set_, count),
         allow_outside=allow_outside,
         part=o.read_range(part),
@@ -49,5 +55,134 @@ def command(
         runs=runs,
         output=output,
     )
-    estimate = estimate_job(job, options)
-    print_value(estimate, render_estimate(estimate), json=json)
+    print_value(estimate, _render(estimate), json=json)
+
+
+_WIDE = 100
+
+
+def _render(estimate: JobEstimate) -> Iterator[str]:
+    batch, there = estimate.via == "batch", estimate.already
+    how = "by the provider's batch service" if batch else "call by call"
+    conversations = count_noun(estimate.conversations, "conversation")
+    yield f"{estimate.job}: {conversations}, {estimate.to_make:,} still to make, {how}"
+    yield ""
+    yield from _render_table(estimate)
+    yield ""
+    if there.calls or there.out.calls or there.other_form:
+        yield from label_text("already", _describe_already(there))
+    if not _values(estimate.calls)[3:]:
+        yield from label_text("at most", "no limit: a backend without max_tokens answers as long as it likes")
+    names: dict[str, list[str]] = {}
+    for price in estimate.prices:
+        names.setdefault(f"{price.model}, {_describe_price(price, batch=batch)}", []).append(price.backend)
+    for text, backends in names.items():
+        yield from label_text("price", f"{', '.join(backends)}: {text}")
+    arms = estimate.arms or {}
+    if len(arms) > 1:
+        for arm, own in arms.items():
+            yield from label_text("arm", f"{arm}: {_describe_uses(own)}")
+    for number, sentence in enumerate(estimate.basis.said):
+        yield from label_text("" if number else "rests on", sentence)
+    for cap in estimate.budget:
+        yield from label_text("budget", _describe_reach(cap, batch=batch))
+
+
+def label_text(label: str, text: str) -> list[str]:
+    """A label and a text behind it, wrapped, its further lines below the first. What stands in backquotes stays on
+    one line, since it is there to be copied."""
+    whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
+    return [f"{'' if number else label:<10}{line}".replace("\0", " ") for number, line in enumerate(lines)]
+
+
+def _render_table(estimate: JobEstimate) -> Iterator[str]:
+    columns = ["low", "expected", "high", *(["at_most"] if _values(estimate.calls)[3:] else [])]
+    tokens, wide = estimate.tokens, len(columns)
+
+    def row(label: str, cells: list[str]) -> list[str]:
+        return [label, *cells, *[""] * (wide - len(cells))]
+
+    def counts(interval: Interval) -> list[str]:
+        return [f"{value:,}" for value in _values(interval)]
+
+    rows = [
+        row("", [column.replace("_", " ") for column in columns]),
+        row("calls", counts(estimate.calls)),
+        row("prompt tokens", counts(tokens.prompt)),
+        row("completion tokens", counts(tokens.completion)),
+    ]
+    cost = estimate.cost_usd
+    rows.append(
+        row("US dollars", ["unknown"] * wide if cost is None else [_format_usd(v) for v in _values(cost)])
+    )
+    if estimate.seconds is not None:
+        rows.append(row("time", [span(value) for value in _values(estimate.seconds)]))
+    return align_columns(rows)
+
+
+def _values(interval: Interval) -> list[float]:
+    most = [interval.at_most] if isinstance(interval.at_most, int | float) else []
+    return [interval.low, interval.expected, interval.high, *most]
+
+
+def _format_usd(value: float) -> str:
+    return f"{value:,.2f}" if value >= 1 or not value else f"{value:.4f}"
+
+
+def _describe_already(there: AlreadyThere) -> str:
+    if there.other_form:
+        return "a run of that name is there, made by another form of this job; what of its answers fits is not known"
+    tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
+    cost = "" if there.cost_usd is None else f", ${_format_usd(there.cost_usd)}"
+    count, out = there.conversations, there.out
+    said = (
+        f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has used "
+        f"{count_noun(there.calls, 'call')}, {tokens}{cost} in all"
+    )
+    if out.calls:
+        most = f"${_format_usd(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
+        said += (
+            f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
+            f"{most} at most, and not counted above but under `at most`"
+        )
+    return said
+
+
+def _describe_price(price: BackendPrice, *, batch: bool) -> str:
+    if price.prompt is None:
+        return "no price known (`price:` of the backend gives it one)"
+    share = f", times {price.batch:g} by batch" if batch else ""
+    known = "; ".join(filter(None, (price.source, price.date)))
+    return (
+        f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion tokens{share}"
+        f" ({known or 'the job says so'})"
+    )
+
+
+def _describe_uses(needs: Needs) -> str:
+    cost, money = needs.cost_usd, ""
+    tokens = int(needs.tokens.prompt.expected + needs.tokens.completion.expected)
+    if cost is not None:
+        low, expected, high = (_format_usd(value) for value in _values(cost)[:3])
+        money = f", ${expected} ({low} to {high})"
+    return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
+
+
+def _describe_reach(cap: Budget, *, batch: bool) -> str:
+    """How far a cap reaches, in a sentence or two."""
+    money = cap.key == "max_cost"
+    of, spent = (_format_usd(value) if money else f"{value:,.0f}" for value in (cap.cap, cap.charged))
+    used = f", of which {spent} is used{' or set aside' if cap.out else ''}," if cap.charged else ""
+    if not cap.binds:
+        return f"limits.{cap.key} {of} binds nothing, since every price is 0"
+    if cap.enough_at_most:
+        return f"limits.{cap.key} {of}{used} covers the most that all of it can use, if no call is lost"
+    if cap.enough:
+        reach = "covers all of it, at the high end too"
+    elif cap.share >= 1:
+        reach = "covers all of it as expected, and not at the high end"
+    else:
+        reach = f"covers about {cap.share:.0%} of the conversations"
+    rounds = "; the most of each request is set aside while its batch is out, so it may take several rounds"
+    return f"limits.{cap.key} {of}{used} {reach}{rounds if batch else ''}"

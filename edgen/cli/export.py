@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
-from edgen.cli.options import export as e
-from edgen.cli.options.common import JsonOption, RunArgument
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Option
+
+from edgen.cli.options import JsonOption, RunArgument
 from edgen.cli.output import print_value
-from edgen.cli.render.formats import render_formats
 from edgen.core.errors import UsageError
+from edgen.core.registry import names
+
+FormatOption = Annotated[
+    str | None,
+    Option(
+        "--to",
+        metavar="FORMAT",
+        help=f"One of these: {', '.join(names('format'))}. Without it, each is listed with what it is for.",
+    ),
+]
+FolderOption = Annotated[
+    Path | None, Option("-o", metavar="DIR", help="The folder to make; it may not hold anything yet.")
+]
+TrainOption = Annotated[
+    str | None,
+    Option(
+        "--train",
+        "--assistant",
+        metavar="ROLE",
+        help="The role that is trained, the assistant; all others are the user.  [default: the space's first]",
+    ),
+]
+OpeningOption = Annotated[
+    Literal["system", "user", "both"] | None,
+    Option(
+        help="What a conversation begins with: user: a line by the other side where the trained side would "
+        "speak first; system: a system message; both.  [default: user]"
+    ),
+]
+OpeningPromptOption = Annotated[
+    str | None,
+    Option(
+        metavar="FILE",
+        help="A template for the opening's texts.  [default: export_opening, or export_opening_roles for other spaces than Education Dialogue's]",
+    ),
+]
+LicenseOption = Annotated[
+    str | None, Option("--license", metavar="ID", help="The licence that the card states.")
+]
+LanguageOption = Annotated[
+    str | None, Option(metavar="CODE", help="The language that the card states, like en.")
+]
+StorageOption = Annotated[
+    Literal["parquet", "jsonl"] | None,
+    Option(help="hf only: how it is stored.  [default: parquet where pyarrow is installed]"),
+]
+CsvOption = Annotated[
+    bool | None,
+    Option(
+        "--csv-safe/--no-csv-safe",
+        help="csv only: an apostrophe before cells that a spreadsheet would take for formulas.  [default: csv-safe]",
+    ),
+]
 
 
 def command(
     run: RunArgument,
-    to: e.FormatOption = None,
-    output: e.FolderOption = None,
-    train: e.TrainOption = None,
-    opening: e.OpeningOption = None,
-    opening_prompt: e.OpeningPromptOption = None,
-    license_: e.LicenseOption = None,
-    language: e.LanguageOption = None,
-    files: e.StorageOption = None,
-    csv_safe: e.CsvOption = None,
+    to: FormatOption = None,
+    output: FolderOption = None,
+    train: TrainOption = None,
+    opening: OpeningOption = None,
+    opening_prompt: OpeningPromptOption = None,
+    license_: LicenseOption = None,
+    language: LanguageOption = None,
+    files: StorageOption = None,
+    csv_safe: CsvOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -30,7 +87,7 @@ def command(
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
     """
-    from edgen.api.exporting import export_run, has_pairs, list_formats
+    from edgen.api.finished import export_run, has_pairs, list_formats
     from edgen.cli.control import make_control
     from edgen.export.options import ExportOptions
 
@@ -50,5 +107,16 @@ def command(
     if output is not None or options != ExportOptions():
         raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")
     paired, formats = has_pairs(run), list_formats()
-    lines = render_formats(run, formats, paired=paired)
+    lines = _render_formats(run, formats, paired=paired)
     print_value({"run": str(run), "pairs": paired, "formats": formats}, lines, json=json)
+
+
+def _render_formats(run: Path, formats: Sequence[dict[str, Any]], *, paired: bool) -> Iterator[str]:
+    """Every format in a line, with what it needs, and whether the run has it."""
+    width = max(len(one["format"]) for one in formats)
+    for one in formats:
+        needs = "".join(f" Needs {need}." for need in one["needs"])
+        yield f"{one['format']:<{width}}  {one['summary']}{needs}"
+    if not paired:
+        yield f"This run has no pairs yet: edgen pairs {run} --by oracle"
+    yield f"Next: edgen export {run} --to hf -o exports/hf"

@@ -6,16 +6,16 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from edgen.cli.output import print_line
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.", show_default=False)],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The folder to make.")],
     protocol: Annotated[
         str,
-        typer.Option(
+        Option(
             help="oneshot: one prompt plays both sides. selfplay: two agents, and pairs of what they say."
         ),
     ] = "oneshot",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import to_builtins
+from typer import Argument, Option
 
-from edgen.cli.options.common import JsonOption
-from edgen.cli.output import print_value
-from edgen.core.errors import UsageError
+from edgen.cli.options import JsonOption
+from edgen.cli.output import first_of, print_value
+from edgen.cli.status import render_status
+from edgen.core.errors import ShortError, UsageError
+
+if TYPE_CHECKING:
+    from edgen.api.status import Status
+    from edgen.execution.merge import MergeInput, MergeResult
 
 
 def command(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="The folders of runs.", show_default=False)
-    ],
-    output: Annotated[
-        Path | None, typer.Option("-o", metavar="RUN", help="The new run's folder.", show_default=False)
-    ] = None,
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="The folders of runs.")],
+    output: Annotated[Path | None, Option("-o", metavar="RUN", help="The new run's folder.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Make one run of pieces of a job (`edgen generate --range`), or of several runs of the same job.
@@ -31,10 +34,71 @@ def command(
     """
     if output is None:
         raise UsageError("say where the new run is to be: -o RUN.")
-    from edgen.api.merging import merge_runs
+    from edgen.api.finished import merge_runs
     from edgen.cli.control import make_control
-    from edgen.cli.render.merged import merged_as_json, render_merged, require_complete
 
-    merged = merge_runs(runs, output, make_control())
-    print_value(merged_as_json(merged), render_merged(merged), json=json)
-    require_complete(merged, output)
+    status, merged = merge_runs(runs, output, make_control())
+    print_value(_as_json(status, merged), _render(status, merged), json=json)
+    _require_complete(status, merged, output)
+
+
+def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
+    """The new run's status, and what was put together."""
+    duplicates = {
+        "same": merged.same,
+        "other": merged.other,
+        "others": list(merged.others),
+        "calls": merged.answered_twice,
+        "calls_otherwise": merged.answered_otherwise,
+    }
+    gaps = [
+        {"arm": arm or None, "first": first, "end": end}
+        for arm, gaps in merged.gaps.items()
+        for first, end in gaps
+    ]
+    inputs = [to_builtins(one) | {"arm": one.arm or None} for one in merged.inputs]
+    return {**to_builtins(status), "inputs": inputs, "duplicates": duplicates, "gaps": gaps}
+
+
+def _render(status: Status, merged: MergeResult) -> Iterator[str]:
+    for one in merged.inputs:
+        yield f"input      {_describe_input(one)}"
+    if merged.same or merged.other or merged.answered_twice:
+        yield (
+            f"twice      {merged.same + merged.other} conversations, {merged.same} of them alike; "
+            f"{merged.answered_twice} calls, {merged.answered_otherwise} of them answered otherwise"
+        )
+    if merged.others:
+        more = merged.other - len(merged.others)
+        yield f"unlike     {', '.join(merged.others)}{f' and {more} more' if more else ''}"
+    yield from render_status(status)
+
+
+def _require_complete(status: Status, merged: MergeResult, output: Path) -> None:
+    """Raise ShortError with what the new run lacks, and who makes it."""
+    if merged.complete:
+        return
+    gaps = [_describe_gap(arm, *gap) for arm, those in merged.gaps.items() for gap in those]
+    pending, go_on = status.pending, f"`edgen generate JOB -o {output}` makes what is missing."
+    if gaps:
+        missing = f"{first_of(gaps, 5, ' gaps')} are in none of the runs ({pending} conversations pending)"
+        raise ShortError(f"{output} is made, and not complete: {missing}. {go_on}")
+    if pending or status.state == "stopped":
+        raise ShortError(f"{output} is made, and not complete: {pending} conversations are pending. {go_on}")
+    again = f" Failed ones are tried again by `edgen generate JOB -o {output}`." if status.failed else ""
+    raise ShortError(
+        f"{output} is made, and short: {status.accepted} of {status.planned} conversations were accepted."
+        f"{again}"
+    )
+
+
+def _describe_input(one: MergeInput) -> str:
+    if one.end <= one.first:
+        return f"{one.run}: nothing was planned"
+    pending = f", {one.pending} pending" if one.pending else ""
+    return f"{one.run}: scenarios {one.first} to {one.end - 1}, {one.accepted} of {one.planned} accepted{pending}"
+
+
+def _describe_gap(arm: str, first: int, end: int) -> str:
+    scenarios = f"scenario {first}" if end - first == 1 else f"scenarios {first}-{end - 1}"
+    return f"{scenarios} of arm {arm}" if arm else scenarios

@@ -1,22 +1,63 @@
 """`edgen pairs`: preference pairs of a run, judged, labelled and split; and the bias report."""
 
-from edgen.cli.options import common as o
-from edgen.cli.options import pairs as p
-from edgen.cli.output import print_value
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from typer import Option
+
+from edgen.cli import options as o
+from edgen.cli.output import format_cost, print_value
+from edgen.core.figures import describe_counts
+
+if TYPE_CHECKING:
+    from edgen.api.pairs import PairedRun
+
+ByOption = Annotated[
+    Literal["oracle", "probability", "human"] | None,
+    Option(help="Who labels: a judge model, the conversations' own probabilities, or votes."),
+]
+JudgeOption = Annotated[
+    str | None,
+    Option(
+        metavar="[JOB:]ROLE",
+        help="The backend that judges: a role of the run's job, or of another job file.  [default: judge, else default]",
+    ),
+]
+PromptOption = Annotated[
+    str | None,
+    Option(
+        metavar="FILE",
+        help="The judge's template.  [default: the job's, else oracle_guarded or oracle_roles]",
+    ),
+]
+HumanOption = Annotated[
+    Path | None, Option(metavar="FILE", help="People's votes, one a line; they are kept with the run.")
+]
+MarginOption = Annotated[
+    float | None, Option(metavar="M", min=0, max=1, help="Leave out pairs less clear than this.")
+]
+MostOption = Annotated[
+    int | None, Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
+]
+ReportOption = Annotated[bool, Option("--report", help="Position and length bias, agreement, calibration.")]
 
 
 def command(
     run: o.RunArgument,
-    by: p.ByOption = None,
-    judge: p.JudgeOption = None,
-    prompt: p.PromptOption = None,
-    human: p.HumanOption = None,
-    min_margin: p.MarginOption = None,
-    max_per_scenario: p.MostOption = None,
+    by: ByOption = None,
+    judge: JudgeOption = None,
+    prompt: PromptOption = None,
+    human: HumanOption = None,
+    min_margin: MarginOption = None,
+    max_per_scenario: MostOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
-    report: p.ReportOption = False,
+    report: ReportOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,
@@ -32,7 +73,6 @@ def command(
     """
     from edgen.api.pairs import PairOptions, make_pairs, report_bias, require_pairs
     from edgen.cli.control import make_control
-    from edgen.cli.render.pairs import paired_as_json, render_pairs
     from edgen.preferences.render import render
 
     control = make_control(
@@ -54,5 +94,53 @@ def command(
         via=via,
     )
     paired = make_pairs(run, options, control, report=report)
-    print_value(paired_as_json(paired), render_pairs(paired), json=json)
+    print_value(_as_json(paired), _render(paired), json=json)
     require_pairs(paired)
+
+
+# Comparisons that end without a question to the judge.
+_NEVER_SHOWN = ("identical", "no_responses")
+_JUDGE_KEYS = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
+
+
+def _as_json(paired: PairedRun) -> dict[str, Any]:
+    facts: dict[str, Any] = {"run": str(paired.run), "by": paired.by, "scenarios": paired.scenarios}
+    if (judged := paired.judged) is not None:
+        facts |= {"judge": judged.judge, "model": paired.model, "compare": paired.compare}
+        facts |= {"votes": paired.votes, "judged": judged.judged}
+        plain = msgspec.to_builtins(judged)
+        facts |= {key: plain[key] for key in _JUDGE_KEYS}
+    if (made := paired.made) is not None:
+        facts["pairs"] = {"train": made.train, "test": made.test}
+        facts["left_out"] = dict(sorted(made.left_out.items()))
+        facts |= {"simulated": made.simulated, "file": str(paired.file)}
+    if paired.bias is not None:
+        facts["report"] = paired.bias
+    return facts
+
+
+def _render(paired: PairedRun) -> Iterator[str]:
+    from edgen.preferences.render import render
+
+    made, judged = paired.made, paired.judged
+    yield f"run        {paired.run}{' (simulated)' if made is not None and made.simulated else ''}"
+    yield f"scenarios  {paired.scenarios} with conversations to compare"
+    if judged is not None:
+        unasked = {key: n for key, n in judged.rejected.items() if key in _NEVER_SHOWN}
+        abstained = {key: n for key, n in judged.rejected.items() if key not in _NEVER_SHOWN}
+        yield f"judge      {paired.model} ({judged.judge})"
+        yield f"planned    {judged.planned}"
+        yield f"judged     {judged.judged}"
+        yield f"not shown  {describe_counts(unasked)}"
+        yield f"abstained  {describe_counts(abstained)}"
+        yield f"failed     {describe_counts(judged.failed)}"
+        yield f"pending    {judged.pending}"
+        yield f"calls      {judged.calls.made} made, {judged.calls.replayed} replayed"
+        yield f"cost       {format_cost(judged.cost_usd)}"
+    if made is not None:
+        yield f"labelled   {made.train + made.test} by {paired.by}"
+        yield f"left out   {describe_counts(dict(sorted(made.left_out.items())))}"
+        yield f"split      {made.train} train, {made.test} test"
+        yield f"pairs      {paired.file}"
+    if paired.bias is not None:
+        yield from render(paired.bias)

@@ -6,25 +6,21 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from edgen.cli.output import print_json, print_json_line
 
 
 def command(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="A file with the raw reply; - reads standard input.", show_default=False
-        ),
+        Path, Argument(metavar="FILE", help="A file with the raw reply; - reads standard input.")
     ],
     jsonl: Annotated[
-        bool,
-        typer.Option("--jsonl", help='Read one {"id", "reply"} object a line and answer each with a line.'),
+        bool, Option("--jsonl", help='Read one {"id", "reply"} object a line and answer each with a line.')
     ] = False,
     role: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="ROLE=WORD",
             help="What the replies call Teacher or Student, as in Teacher=Tutor; may be repeated. Words of many "
             "languages are known.",
@@ -50,4 +46,4 @@ def command(
         rejected = rejected or answer["status"] != "ok"
         (print_json_line if jsonl else print_json)(answer)
     if rejected:
-        raise typer.Exit(3)
+        raise Exit(3)

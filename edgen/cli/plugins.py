@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from edgen.cli.options.common import JsonOption
+from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value
-
-if TYPE_CHECKING:
-    from edgen.api.plugins import PluginFacts
+from edgen.core import registry
 
 
 def command(json: JsonOption = False) -> None:
@@ -17,20 +14,20 @@ def command(json: JsonOption = False) -> None:
 
     Example: edgen plugins --json
     """
-    from edgen.api.plugins import list_plugins
+    found = [(plugin, registry.problem(plugin)) for plugin in registry.plugins()]
+    keys = ("kind", "name", "package", "version", "object")
+    plain = [{key: getattr(plugin, key) for key in keys} | {"error": problem} for plugin, problem in found]
+    print_value({"plugins": plain}, _render(found), json=json)
 
-    found = list_plugins()
-    print_value({"plugins": found}, _lines(found), json=json)
 
-
-def _lines(found: list[PluginFacts]) -> Iterator[str]:
-    width = max((len(one.name) for one in found), default=0)
+def _render(found: list[tuple[registry.Plugin, str | None]]) -> Iterator[str]:
+    width = max((len(plugin.name) for plugin, _ in found), default=0)
     kind = ""
-    for one in found:
-        if one.kind != kind:
+    for plugin, problem in found:
+        if plugin.kind != kind:
             yield from ("",) if kind else ()
-            kind = one.kind
+            kind = plugin.kind
             yield f"{kind}s" if not kind.endswith("y") else f"{kind[:-1]}ies"
-        yield f"  {one.name:{width}}  {one.package} {one.version}"
-        if one.error:
-            yield f"  {'':{width}}  ERROR: {one.error}"
+        yield f"  {plugin.name:{width}}  {plugin.origin}"
+        if problem:
+            yield f"  {'':{width}}  ERROR: {problem}"

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
-from typing import Annotated
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from edgen.cli.options import common as o
-from edgen.cli.output import note, print_line, print_value
+from edgen.cli import options as o
+from edgen.cli.output import SafeText, note, print_line, print_value
+from edgen.core.safe_text import safe
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from edgen.api.previewing import Difference, Preview, ScenarioDifference
+    from edgen.prompting.diff import Pieces
 
 
 def command(
     job: o.JobArgument,
-    count: Annotated[int, typer.Option("-n", min=1, max=1000, help="How many scenarios to show.")] = 3,
+    count: Annotated[int, Option("-n", min=1, max=1000, help="How many scenarios to show.")] = 3,
     diff: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="OTHER",
             help="Show what differs: from an arm of the job, another job file, or a template in the place of the job's "
             "([USE=]NAME or .j2 file).",
@@ -31,17 +42,17 @@ def command(
     Example: edgen preview jobs/quickstart.yaml -n 1 --diff education_dialogue_json
     """
     from edgen.api.previewing import JobPreview
-    from edgen.cli.render.preview import preview_as_json, render_difference, render_preview
 
     looked_at = JobPreview(job, o.read_overrides(set_), allow_outside=allow_outside)
     if diff is not None:
         difference = looked_at.compare(diff, count)
         _warn(() if json else difference.warnings)
         width = shutil.get_terminal_size().columns
-        print_value(difference, render_difference(difference, width), json=json)
+        print_value(difference, _render_difference(difference, width), json=json)
         return
     preview = looked_at.preview(count)
-    print_value(preview_as_json(preview), render_preview(preview), json=json)
+    facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
+    print_value(facts, _render_preview(preview), json=json)
     if not json:
         cells = "uncounted" if preview.cells is None else preview.cells
         print_line(f"{preview.planned} scenarios are planned, of {cells} cells in {preview.space}.")
@@ -51,3 +62,85 @@ def command(
 def _warn(warnings: tuple[str, ...]) -> None:
     for warning in warnings:
         note(f"edgen: {warning}.")
+
+
+_TWO_COLUMNS = 80  # columns of a terminal from which on two texts stand side by side
+
+
+def _render_preview(preview: Preview) -> Iterator[str]:
+    for one in preview.previews:
+        yield from _render_scenario(one.scenario, f", arm {one.arm}" if one.arm else "")
+        for use, messages in (one.prompts or {"": one.messages or ()}).items():
+            for message in messages:
+                yield f"--- {use + ': ' if use else ''}{message.role}"
+                yield message.content
+        yield ""
+
+
+def _render_difference(difference: Difference, width: int) -> Iterator[str]:
+    for key, (mine, other) in difference.job.items():
+        yield f"{key} is {mine} in the first, {other} in the second"
+    if difference.job:
+        yield ""
+    for one in difference.differences:
+        yield from _render_one(one, difference, width)
+
+
+def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str]:
+    """A scenario's number and values."""
+    yield f"scenario {scenario['index']}{behind}"
+    for key, value in scenario.items():
+        if value is not None and key != "index":
+            yield f"  {key}: {value}"
+
+
+def _render_one(one: ScenarioDifference, difference: Difference, width: int) -> Iterator[str]:
+    left, right = difference.left, difference.right
+    yield from _render_scenario(one.scenario, f" ({left})" if one.other_scenario else "")
+    if one.other_scenario:
+        yield from _render_scenario(one.other_scenario, f" ({right})")
+    for use, texts in one.prompts.items():
+        name = "prompt" if use == "default" else use
+        if texts.same:
+            yield f"--- {name}: the same in both"
+        elif width < _TWO_COLUMNS:
+            yield texts.diff
+        else:
+            yield f"--- {name}"
+            yield _join_columns(texts.left, texts.right, (left, right), width)
+    yield ""
+
+
+def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> SafeText:
+    """Both texts side by side, changed words in colour where there is colour, else in brackets."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from edgen.prompting.diff import compare_rows
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False)
+    table = Table(box=None, expand=True, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in names:
+        table.add_column(Text(safe(name)), ratio=1, overflow="fold")
+    for row in compare_rows(left, right):
+        table.add_row(
+            _style(row.left, "red", "[-", "-]", colour), _style(row.right, "green", "{+", "+}", colour)
+        )
+    console.print(table)
+    return SafeText("\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n")))
+
+
+def _style(pieces: Pieces | None, style: str, opens: str, closes: str, colour: bool) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for piece, changed in pieces or ():
+        shown = safe(piece)
+        if changed and not colour:
+            text.append(f"{opens}{shown}{closes}")
+        else:
+            text.append(shown, f"bold {style}" if changed else "")
+    return text

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument
 
-from edgen.cli.options.common import JsonOption
+from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value
+
+if TYPE_CHECKING:
+    from edgen.planning.catalogue import TemplateInfo
+    from edgen.prompting import Expects
 
 
 def command(
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]…", help="More files or folders to look at.", show_default=False),
+        list[Path] | None, Argument(metavar="[PATH]…", help="More files or folders to look at.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -22,9 +27,50 @@ def command(
 
     Example: edgen prompts my-project
     """
-    from edgen.cli.render.templates import render_templates
     from edgen.planning.catalogue import list_templates
     from edgen.prompting import EXPECTED
 
     entries = list_templates(paths or [])
-    print_value({"templates": entries, "expects": EXPECTED}, render_templates(entries, EXPECTED), json=json)
+    print_value({"templates": entries, "expects": EXPECTED}, _render(entries, EXPECTED), json=json)
+
+
+def _render(entries: Sequence[TemplateInfo], expected: Mapping[Expects, str]) -> Iterator[str]:
+    for shipped, heading in ((True, "Shipped (a job names them as they stand here)"), (False, "Local")):
+        if chosen := [entry for entry in entries if entry.shipped is shipped]:
+            yield heading
+            for entry in chosen:
+                yield from _render_entry(entry)
+            yield ""
+    yield "What a template may expect"
+    for name, sentence in expected.items():
+        yield from _wrap(f"{name:13} ", sentence)
+
+
+def _render_entry(entry: TemplateInfo) -> Iterator[str]:
+    """One template: its name and version, what it expects, the digest; then a line a fact."""
+    facts = [entry.version or "no version", f"expects {entry.expects or 'not stated'}"]
+    if entry.sha256:
+        facts.append(entry.sha256[:12])
+    yield f"  {entry.name}" + ("" if entry.error else f"  ({', '.join(facts)})")
+    if entry.error:
+        yield from _wrap("    ERROR    ", entry.error)
+        return
+    licence = entry.licence or ("not stated" if entry.source else None)
+    known = {
+        "title": entry.title,
+        "uses": ", ".join(entry.uses) or "nothing",
+        "source": entry.source,
+        "licence": licence,
+        "notes": entry.notes,
+        "REMARK": entry.remark,
+    }
+    for label, text in known.items():
+        if text:
+            yield from _wrap(f"    {label:8} ", text)
+
+
+def _wrap(label: str, text: str) -> list[str]:
+    """The text behind its label, within 80 columns."""
+    return textwrap.wrap(
+        text, 80, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
+    )

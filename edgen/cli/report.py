@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from edgen.cli.options.common import RunArgument
+from edgen.cli.options import RunArgument
 from edgen.cli.output import print_line
 
 
 def command(
     run: RunArgument,
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE", help="Where to write it.  [default: RUN/report.html]")
+        Path | None, Option("-o", metavar="FILE", help="Where to write it.  [default: RUN/report.html]")
     ] = None,
 ) -> None:
     """Write one self-contained HTML file about a run: counts, cost, pictures, arms, conversations, rejections.
@@ -23,7 +23,7 @@ def command(
 
     Example: edgen report outputs/quickstart
     """
-    from edgen.api.reporting import write_report
+    from edgen.api.finished import write_report
     from edgen.cli.control import make_control
 
     written = write_report(run, make_control(), output)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from edgen.cli.options.common import JsonOption, RunArgument
+from edgen.cli.options import JsonOption, RunArgument
 from edgen.cli.output import note, print_value
 
 
@@ -15,13 +15,12 @@ def command(
     run: RunArgument,
     named: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="ID",
             help="A conversation as the shards call it (quickstart-000137-r0), or the number of a scenario (137).",
-            show_default=False,
         ),
     ],
-    raw: Annotated[bool, typer.Option("--raw", help="Also the raw replies, as the model gave them.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Also the raw replies, as the model gave them.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show a conversation: its scenario, what was said, what it came to, and the pairs it is in.
@@ -33,7 +32,7 @@ def command(
 
     Example: edgen show outputs/quickstart quickstart-000137-r0 --raw
     """
-    from edgen.cli.render.conversation import conversations_as_json, render_conversations
+    from edgen.cli.transcript import conversations_as_json, render_conversations
     from edgen.evaluation.data_sets.one_conversation import find_conversations
     from edgen.store.run_folder import RunFolder
 

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
-from edgen.cli.options import simulator as o
+from typer import Option
+
 from edgen.cli.output import note, print_line
+
+AllowHost = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME",
+        help="A host name that requests may be for, beside localhost and --host; can be given again.",
+    ),
+]
 
 
 def command(
-    host: o.HostOption = "127.0.0.1",
-    port: o.PortOption = 8377,
-    latency_ms: o.LatencyOption = 0.0,
-    faults: o.FaultsOption = "",
-    seed: o.SeedOption = 0,
-    batch_seconds: o.BatchSecondsOption = 2.0,
-    batch_window: o.BatchWindowOption = 86_400.0,
-    allow_host: o.AllowHostOption = None,
-    list_faults: o.ListFaultsOption = False,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8377,
+    latency_ms: Annotated[float, Option(min=0, max=600_000, help="Milliseconds before each answer.")] = 0.0,
+    faults: Annotated[
+        str, Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
+    ] = "",
+    seed: Annotated[int, Option(help="Another seed, other answers to the same requests.")] = 0,
+    batch_seconds: Annotated[
+        float, Option(min=0, max=604_800, help="Seconds that a batch takes, its requests evenly spread.")
+    ] = 2.0,
+    batch_window: Annotated[
+        float, Option(min=0.01, max=604_800, help="Seconds after which a batch expires.")
+    ] = 86_400.0,
+    allow_host: AllowHost = None,
+    list_faults: Annotated[
+        bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
+    ] = False,
 ) -> None:
     """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import UNSET
+from typer import Option
 
-from edgen.cli.options.common import JsonOption, RunArgument
-from edgen.cli.output import note, print_value
+from edgen.cli.options import JsonOption, RunArgument
+from edgen.cli.output import format_cost, note, print_json_line, print_line, print_value
+from edgen.core.durations import span
+from edgen.core.figures import describe_counts
+from edgen.core.safe_text import safe
+
+if TYPE_CHECKING:
+    from edgen.api.status import Amount, Calls, Status
 
 
 def command(
     run: RunArgument,
     json: JsonOption = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Follow the run until it ends; --json: an object a line.")
+        bool, Option("--watch", help="Follow the run until it ends; --json: an object a line.")
     ] = False,
 ) -> None:
     """Show how a run stands: what was planned, accepted, rejected, failed, and what is pending.
@@ -25,12 +36,127 @@ def command(
     Example: edgen status outputs/quickstart
     """
     from edgen.api.status import follow_status, last_messages, read_status
-    from edgen.cli.render.status import render_status
-    from edgen.cli.render.status_changes import show_changes
 
     if watch:
-        show_changes(follow_status(run, lambda text: note(f"edgen: {text}")), json=json)
+        _show_changes(follow_status(run, lambda text: note(f"edgen: {text}")), json=json)
         return
     status = read_status(run)
     lasts = (f"last       {message}" for message in last_messages(status))
     print_value(status, [*render_status(status), *lasts], json=json)
+
+
+def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
+    """A JSON object a line, a screen that changes in place, or a line a change."""
+    speed = _Speed()
+    if json or not sys.stdout.isatty():
+        for status in changes:
+            if json:
+                print_json_line(status)
+            else:
+                print_line(_render_change(status, speed.describe(status)))
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(), auto_refresh=False) as live:
+        for status in changes:
+            lines = [*render_status(status)]
+            if rate := speed.describe(status):
+                lines.append(f"speed      {rate}")
+            live.update(Text(safe("\n".join(lines)), overflow="fold"), refresh=True)
+
+
+def render_status(status: Status) -> Iterator[str]:
+    """A line a fact."""
+    calls, tokens = status.calls, status.tokens
+    yield f"run        {status.run}"
+    yield f"state      {status.state}"
+    yield f"planned    {status.planned}{_describe_range(status)}"
+    yield f"accepted   {status.accepted}"
+    yield f"rejected   {describe_counts(status.rejected)}"
+    yield f"failed     {describe_counts(status.failed)}"
+    yield f"pending    {status.pending}"
+    yield f"calls      {_describe_made(calls)}, {calls.replayed} replayed, {calls.retried} retried"
+    yield f"tokens     {tokens.prompt} prompt, {tokens.completion} completion"
+    yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
+    if status.out:
+        yield f"set aside  {_describe_amount(status.out)} at most, for what is out"
+    if status.unanswered:
+        yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls without a kept answer"
+    yield from _render_batches([status, *status.begun_arms().values()])
+    for name, arm in (status.arms or {}).items():
+        yield f"arm        {name}: {_describe_arm(arm)}"
+    for judge in status.judges or ():
+        yield f"judge      {judge.judge}: {judge.judged} of {judge.planned} pairs judged, {judge.pending} pending"
+
+
+def _render_change(status: Status, speed: str) -> str:
+    """How it stands, in a line with the time of day."""
+    parts = [
+        f"{time.strftime('%H:%M:%S')} {status.state}: {status.planned - status.pending}/{status.planned}",
+        f"{status.accepted} accepted",
+        f"{sum(status.rejected.values())} rejected",
+        f"{sum(status.failed.values())} failed",
+        f"{status.calls.made} calls",
+    ]
+    if status.cost_usd is not None:
+        parts.append(f"${status.cost_usd:.4f}")
+    batches = [batch for run in (status, *status.begun_arms().values()) for batch in run.batches or ()]
+    if batches:
+        parts.append(f"{sum(batch.requests for batch in batches):,} requests out in {len(batches)} batches")
+    return " · ".join([*parts, speed] if speed else parts)
+
+
+class _Speed:
+    """Conversations a second since the first look, and how long the rest will take at that."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def describe(self, status: Status) -> str:
+        now, ended = time.monotonic(), status.planned - status.pending
+        if self._first is None:
+            self._first = now, ended
+        passed, made = now - self._first[0], ended - self._first[1]
+        if made <= 0 or status.state != "running":
+            return ""
+        return f"{made / passed:.1f}/s, {span(status.pending * passed / made)} left"
+
+
+def _describe_range(status: Status) -> str:
+    """Of a piece: which scenarios it has."""
+    part = status.range
+    return f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
+
+
+def _describe_amount(amount: Amount) -> str:
+    money = f", {format_cost(amount.cost_usd)}" if amount.cost_usd else ""
+    return f"{amount.tokens:,} tokens{money}"
+
+
+def _describe_made(calls: Calls) -> str:
+    """The calls of all starts, and how many of them the one that ends now made, where others made some."""
+    other = calls.now is not UNSET and calls.now != calls.made
+    return f"{calls.made} made" + (f" ({calls.now} now)" if other else "")
+
+
+def _render_batches(runs: list[Status]) -> Iterator[str]:
+    """The batches that are out, of a run and its arms, in a line."""
+    out = [batch for run in runs for batch in run.batches or ()]
+    if out:
+        sent = min((batch.sent_at for batch in out if batch.sent_at is not None), default=None)
+        requests = sum(batch.requests for batch in out)
+        yield f"batches    {len(out)} out: {requests:,} requests, {'not sent' if sent is None else _since(sent)}"
+
+
+def _since(moment: str) -> str:
+    local = datetime.fromisoformat(moment).astimezone()
+    today = local.date() == datetime.now().astimezone().date()
+    return f"sent {local:%H:%M}" if today else f"sent {local:%Y-%m-%d %H:%M}"
+
+
+def _describe_arm(arm: Status | None) -> str:
+    if arm is None:
+        return "not begun"
+    return f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"

@@ -21,7 +21,7 @@ class Event(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-Listener = Callable[[Event], None]
+Listener = Callable[[Event], object]
 
 
 class Events:

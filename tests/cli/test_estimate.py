@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen.cli.render.estimate import label_text
+from edgen.cli.estimate import label_text
 from edgen.core import resources
 from tests.cli.command import Command
 from tests.cli.test_batch import begun

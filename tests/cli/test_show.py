@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.render.columns import join_blocks, wrap_text
+from edgen.cli.transcript import join_blocks, wrap_text
 from tests import ROOT
 from tests.cli.command import Command
 

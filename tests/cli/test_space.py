@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from edgen.api.spaces.from_ed import MAX_ED_BYTES, MAX_PROBLEMS
+from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS
 from edgen.cli.space import app
 from edgen.core.errors import DataError, EdgenError, UsageError
 from edgen.space import Space, load_space, parse_space
@@ -221,7 +221,7 @@ def test_a_bad_file_is_refused_and_writes_nothing(case: str, tmp_path: Path) -> 
 def test_a_file_that_is_missing_a_folder_or_too_large_is_refused(tmp_path: Path) -> None:
     large = tmp_path / "large.json"
     with large.open("wb") as file:
-        file.truncate(MAX_ED_BYTES + 1)
+        file.truncate(MAX_DATA_BYTES + 1)
     assert str(failed(large)) == f"data {large}: it is larger than 256 MiB, the most that is read."
     assert str(failed(tmp_path)) == f"data {tmp_path}: this is a folder, not a file."
     assert str(failed(tmp_path / "no.json")) == f"data {tmp_path / 'no.json'}: there is no such file."

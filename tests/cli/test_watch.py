@@ -338,7 +338,7 @@ def test_a_metrics_file_that_goes_away_is_a_note(command: Command, tmp_path: Pat
 def test_labels_are_escaped() -> None:
     families = Families()
     odd = 'a"b\\c\nd'
-    families.add("edgen_x", "gauge", "With \\ and\nmore.", 1.5, {"run": odd})
+    families.add("edgen_x", "With \\ and\nmore.", 1.5, {"run": odd})
     (family,) = text_string_to_metric_families(families.text())
     assert family.samples[0].labels == {"run": odd}
     assert family.samples[0].value == 1.5

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen.api.exporting import list_formats
+from edgen.api.finished import list_formats
 from edgen.core.errors import EdgenError
 from edgen.core.registry import find
 from edgen.export.format import Format

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 from edgen.api.generation import Generated, GenerateOptions, JobSource, generate_async
 from edgen.api.generation import generate as generate_now
@@ -17,20 +18,29 @@ from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.api.supervision.control import Control
 from edgen.api.supervision.trust import Trust
 from edgen.core.errors import ShortError, UsageError
-from edgen.core.events import Event, Listener
+from edgen.core.events import Listener
 
-Backends = Mapping[str, Any]
-OnEvent = Callable[[Event], object]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def generate(
+class _Call(NamedTuple):
+    """What is to be made, how, and who listens meanwhile."""
+
+    source: JobSource
+    options: GenerateOptions
+    control: Control
+    listeners: list[Listener]
+
+
+def _read_call(
     job: AnyJob,
     *,
     conversations: int | None = None,
     output: str | Path | None = None,
-    backends: Backends | None = None,
+    backends: Mapping[str, Any] | None = None,
     progress: bool | None = None,
-    on_event: OnEvent | None = None,
+    on_event: Listener | None = None,
     resume: Literal["auto", "never"] = "auto",
     scenarios: range | None = None,
     via: Literal["online", "batch"] = "online",
@@ -38,7 +48,51 @@ def generate(
     allow_outside: bool = False,
     trust_hosts: Iterable[str] = (),
     **overrides: Any,
-) -> Run:
+) -> _Call:
+    """The arguments of `generate`. Raises UsageError for those of another type, and JobError."""
+    named = {"conversations": conversations, "backends": backends}
+    given = {**overrides, **{key: value for key, value in named.items() if value is not None}}
+    source, functions = read_source(job, given, allow_outside=allow_outside)
+    agree = (lambda _question: True) if yes else None
+    control = Control(trust=Trust(trust_hosts), agree=agree, functions=functions)
+    _require("output", output, (str, Path, type(None)), "the path of a run's folder")
+    _require("scenarios", scenarios, (range, type(None)), "a range, as in range(0, 1000)")
+    if resume not in ("auto", "never"):
+        raise UsageError(f"resume: {resume!r} is neither 'auto' nor 'never'.")
+    if via not in ("online", "batch"):
+        raise UsageError(f"via: {via!r} is neither 'online' nor 'batch'.")
+    if scenarios is not None and (scenarios.step != 1 or scenarios.start < 0 or not scenarios):
+        raise UsageError(f"scenarios: {scenarios} has to go up by 1 from 0 or more, as range(0, 1000) does.")
+    folder = None if output is None else Path(output)
+    options = GenerateOptions(output=folder, via=via, part=scenarios, fresh=resume == "never")
+    _require("progress", progress, (bool, type(None)), "True, False or None")
+    if on_event is not None and not callable(on_event):
+        raise UsageError("on_event: it has to be a function that takes an event.")
+    return _Call(source, options, control, find_progress(progress) + ([on_event] if on_event else []))
+
+
+def _require(name: str, value: object, types: tuple[type, ...], what: str) -> None:
+    if not isinstance(value, types):
+        raise UsageError(f"{name}: this is of type {type(value).__name__}; it has to be {what}.")
+
+
+def _takes(read: Callable[P, _Call]) -> Callable[[Callable[[_Call], T]], Callable[P, T]]:
+    """Have a function that makes a call take the arguments that the call is read from."""
+
+    def decorate(make: Callable[[_Call], T]) -> Callable[P, T]:
+        @functools.wraps(make)
+        def called(*arguments: P.args, **named: P.kwargs) -> T:
+            return make(read(*arguments, **named))
+
+        returns = inspect.signature(make).return_annotation
+        called.__signature__ = inspect.signature(read).replace(return_annotation=returns)  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+@_takes(_read_call)
+def generate(call: _Call) -> Run:
     """Make the conversations that a job asks for, and write them as train and test files; returns the run.
 
     `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place of its own.
@@ -65,115 +119,26 @@ def generate(
     Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open` has the run),
     StoppedError, ProviderError, LockedError; and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
-    call = _Call.of(
-        job, overrides, conversations, backends, allow_outside=allow_outside,
-        options=_read_options(output, resume, scenarios, via), yes=yes, trust_hosts=trust_hosts,
-    )  # fmt: skip
-    listeners = _find_listeners(progress, on_event)
-    return _finish(
-        run_in_thread(
-            lambda control: generate_now(call.source, call.options, control), call.control, listeners
-        )
-    )
+
+    def work(control: Control) -> Generated:
+        return generate_now(call.source, call.options, control)
+
+    return _finish(run_in_thread(work, call.control, call.listeners))
 
 
-async def agenerate(
-    job: AnyJob,
-    *,
-    conversations: int | None = None,
-    output: str | Path | None = None,
-    backends: Backends | None = None,
-    progress: bool | None = None,
-    on_event: OnEvent | None = None,
-    resume: Literal["auto", "never"] = "auto",
-    scenarios: range | None = None,
-    via: Literal["online", "batch"] = "online",
-    yes: bool = False,
-    allow_outside: bool = False,
-    trust_hosts: Iterable[str] = (),
-    **overrides: Any,
-) -> Run:
+@_takes(_read_call)
+async def agenerate(call: _Call) -> Run:
     """As `generate`, in the caller's event loop. Cancelled, it stops cleanly, and the same call goes on."""
-    call = _Call.of(
-        job, overrides, conversations, backends, allow_outside=allow_outside,
-        options=_read_options(output, resume, scenarios, via), yes=yes, trust_hosts=trust_hosts,
-    )  # fmt: skip
-    listeners = _find_listeners(progress, on_event)
-    return _finish(
-        await run_in_loop(
-            lambda control: generate_async(call.source, call.options, control), call.control, listeners
-        )
-    )
+
+    async def work(control: Control) -> Generated:
+        return await generate_async(call.source, call.options, control)
+
+    return _finish(await run_in_loop(work, call.control, call.listeners))
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001 - as edgen.open
     """The run in a folder. Raises RunError where there is none."""
     return Run(folder)
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What is to be made, and how."""
-
-    source: JobSource
-    options: GenerateOptions
-    control: Control
-
-    @classmethod
-    def of(
-        cls,
-        job: AnyJob,
-        overrides: Mapping[str, Any],
-        conversations: int | None,
-        backends: Backends | None,
-        *,
-        allow_outside: bool,
-        options: GenerateOptions,
-        yes: bool,
-        trust_hosts: Iterable[str],
-    ) -> _Call:
-        """Raises UsageError for arguments of another type, and JobError."""
-        named = {"conversations": conversations, "backends": backends}
-        given = {**overrides, **{key: value for key, value in named.items() if value is not None}}
-        source, functions = read_source(job, given, allow_outside=allow_outside)
-        control = Control(trust=Trust(trust_hosts), agree=(lambda _question: True) if yes else None)
-        control.functions = functions
-        return cls(source, options, control)
-
-
-def _read_options(
-    output: str | Path | None, resume: str, scenarios: range | None, via: Literal["online", "batch"]
-) -> GenerateOptions:
-    """Raises UsageError for arguments of another type."""
-    _require("output", output, (str, Path, type(None)), "the path of a run's folder")
-    _require("scenarios", scenarios, (range, type(None)), "a range, as in range(0, 1000)")
-    if resume not in ("auto", "never"):
-        raise UsageError(f"resume: {resume!r} is neither 'auto' nor 'never'.")
-    if via not in ("online", "batch"):
-        raise UsageError(f"via: {via!r} is neither 'online' nor 'batch'.")
-    if scenarios is not None and (scenarios.step != 1 or scenarios.start < 0 or not scenarios):
-        raise UsageError(f"scenarios: {scenarios} has to go up by 1 from 0 or more, as range(0, 1000) does.")
-    folder = None if output is None else Path(output)
-    return GenerateOptions(output=folder, via=via, part=scenarios, fresh=resume == "never")
-
-
-def _find_listeners(progress: bool | None, on_event: OnEvent | None) -> list[Listener]:
-    _require("progress", progress, (bool, type(None)), "True, False or None")
-    if on_event is not None and not callable(on_event):
-        raise UsageError("on_event: it has to be a function that takes an event.")
-    found = find_progress(progress)
-    if on_event is not None:
-        found.append(lambda event: _discard(on_event(event)))
-    return found
-
-
-def _discard(_value: object) -> None:
-    """Nothing, whatever a function returned."""
-
-
-def _require(name: str, value: object, types: tuple[type, ...], what: str) -> None:
-    if not isinstance(value, types):
-        raise UsageError(f"{name}: this is of type {type(value).__name__}; it has to be {what}.")
 
 
 def _finish(made: Generated) -> Run:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edgen.api.status import Status
-from edgen.api.supervision.snapshot import Snapshot, describe_progress
 from edgen.core.figures import describe_counts
 from edgen.core.values import Scenario, Turn
 
 if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import Comparison, Metric
-    from edgen.stats.ratios import RatioEstimate
 
 _CELL = 'style="text-align:left"'
 
@@ -78,31 +76,17 @@ def comparison_html(comparison: Comparison) -> str:
     return table_html(("metric", *labels), rows, comparison.name) + (f"<ul>{caveats}</ul>" if caveats else "")
 
 
-def progress_html(snapshot: Snapshot, notes: Sequence[str]) -> str:
-    """A bar with its figures, and what was remarked."""
-    bar = f'<progress value="{snapshot.ended}" max="{max(snapshot.planned, 1)}"></progress>'
-    count = f"{snapshot.ended}/{snapshot.planned}"
-    remarks = "".join(f"<br>{escape(note)}" for note in notes)
-    figures = escape(describe_progress(snapshot))
-    return f"<div><b>{escape(snapshot.name)}</b> {bar} {count} <small>{figures}</small>{remarks}</div>"
-
-
 def _describe_arm(metric: Metric, label: str) -> str:
+    """An arm's estimate with its interval, and * where a difference is proven."""
+
+    def show(value: float) -> str:
+        return f"{value:.1%}" if metric.kind == "share" else f"{value:.4g}"
+
     estimate = metric.arms.get(label)
     if estimate is None:
         return ""
-    proven = any(
-        one.arm == label and one.p_holm is not None and one.p_holm < 0.05 for one in metric.differences
-    )
-    return _describe_estimate(estimate, metric.kind) + (" *" if proven else "")
-
-
-def _describe_estimate(estimate: RatioEstimate, kind: str) -> str:
-    def show(value: Any) -> str:
-        return f"{value:.1%}" if kind == "share" else f"{value:.4g}"
-
-    if estimate.value is None:
-        return "-"
-    if estimate.low is None or estimate.high is None:
-        return show(estimate.value)
-    return f"{show(estimate.value)} ({show(estimate.low)} to {show(estimate.high)})"
+    text = "-" if estimate.value is None else show(estimate.value)
+    if estimate.value is not None and estimate.low is not None and estimate.high is not None:
+        text += f" ({show(estimate.low)} to {show(estimate.high)})"
+    own = (one.p_holm for one in metric.differences if one.arm == label)
+    return text + (" *" if any(p is not None and p < 0.05 for p in own) else "")

@@ -113,17 +113,15 @@ def copy_keys(keys: Mapping[str, Any]) -> tuple[dict[str, Any], Functions]:
     backends = keys.get("backends")
     if isinstance(backends, Mapping):
         functions = {name: value for name, value in backends.items() if callable(value)}
-        named = {name: _describe_function(functions, name, value) for name, value in backends.items()}
-        keys = {**keys, "backends": named}
+        named = {name: _describe_function(function) for name, function in functions.items()}
+        keys = {**keys, "backends": {**backends, **named}}
     return {str(key): _copy(value, str(key)) for key, value in keys.items()}, functions
 
 
-def _describe_function(functions: Functions, name: str, value: Any) -> Any:
-    if name not in functions:
-        return value
+def _describe_function(function: Callable[..., Any]) -> dict[str, Any]:
     from edgen.providers.function import config_of
 
-    config = config_of(value)
+    config = config_of(function)
     version = {} if config.version is None else {"version": config.version}
     return {"type": "function", "model": config.model, **version}
 

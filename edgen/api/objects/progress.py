@@ -7,8 +7,8 @@ import importlib
 import sys
 from typing import Any
 
-from edgen.api.objects.html import progress_html
-from edgen.api.supervision.snapshot import StatusEvent, describe_progress
+from edgen.api.objects.html import escape
+from edgen.api.supervision.snapshot import Snapshot, StatusEvent, describe_progress
 from edgen.core.events import Event, Listener
 from edgen.core.safe_text import safe
 
@@ -19,15 +19,10 @@ def find_progress(wanted: bool | None) -> list[Listener]:
     """What shows the progress: one where `wanted`, or where a person looks and None was said; else none."""
     if wanted is False:
         return []
-    if _is_notebook():
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
         return [NotebookProgress()]
     return [TerminalProgress()] if wanted or sys.stderr.isatty() else []
-
-
-def _is_notebook() -> bool:
-    ipython: Any = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
 
 
 class NotebookProgress:
@@ -45,15 +40,23 @@ class NotebookProgress:
             self._notes = [*self._notes, event.text][-_NOTES:]
         else:
             return
-        if self._event is not None:
-            self._show(progress_html(self._event.snapshot, self._notes))
-
-    def _show(self, text: str) -> None:
+        if self._event is None:
+            return
         ipython = importlib.import_module("IPython.display")
+        shown = ipython.HTML(_bar_html(self._event.snapshot, self._notes))
         if self._handle is None:
-            self._handle = ipython.display(ipython.HTML(text), display_id=True)
+            self._handle = ipython.display(shown, display_id=True)
         else:
-            self._handle.update(ipython.HTML(text))
+            self._handle.update(shown)
+
+
+def _bar_html(snapshot: Snapshot, notes: list[str]) -> str:
+    """A bar with its figures, and what was remarked."""
+    bar = f'<progress value="{snapshot.counts.ended}" max="{max(snapshot.counts.planned, 1)}"></progress>'
+    count = f"{snapshot.counts.ended}/{snapshot.counts.planned}"
+    remarks = "".join(f"<br>{escape(note)}" for note in notes)
+    figures = escape(describe_progress(snapshot))
+    return f"<div><b>{escape(snapshot.title.name)}</b> {bar} {count} <small>{figures}</small>{remarks}</div>"
 
 
 class TerminalProgress:
@@ -61,15 +64,14 @@ class TerminalProgress:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, StatusEvent) and event.snapshot.activity is not None:
-            snapshot = event.snapshot
-            end = "\n" if event.name == "finish" else ""
-            self._write(
-                f"\r\x1b[K{snapshot.name}: {snapshot.ended}/{snapshot.planned} · {describe_progress(snapshot)}{end}"
+            now, end = event.snapshot, "\n" if event.name == "finish" else ""
+            text = (
+                f"{now.title.name}: {now.counts.ended}/{now.counts.planned} · {describe_progress(now)}{end}"
             )
         elif event.name == "note":
-            self._write(f"\r\x1b[K{safe(event.text)}\n")
-
-    def _write(self, text: str) -> None:
+            text = f"{safe(event.text)}\n"
+        else:
+            return
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(text)
+            sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.api.objects import tables
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
+from edgen.core.extras import install_command
 from edgen.core.pair import Pair
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -19,7 +21,42 @@ if TYPE_CHECKING:
     from edgen.evaluation.measuring import Quality
 
 
-class Pairs:
+class Tabular:
+    """What has rows: dicts of values by column."""
+
+    def _rows(self) -> Iterable[dict[str, Any]]:
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame, a column for every key of any row. Raises UsageError without pandas."""
+        return self._load("pandas").DataFrame(self._fill_columns())
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame."""
+        return self._load("polars").DataFrame(self._fill_columns(), infer_schema_length=None)
+
+    def to_dataset(self) -> Any:
+        """The same as a datasets.Dataset, of Hugging Face."""
+        return self._load("datasets", "dataset").Dataset.from_list(self._fill_columns())
+
+    def _fill_columns(self) -> list[dict[str, Any]]:
+        """The rows, each with the columns of all, in the order in which these first came."""
+        rows = [*self._rows()]
+        columns = dict.fromkeys(column for row in rows for column in row)
+        return [{column: row.get(column) for column in columns} for row in rows]
+
+    @staticmethod
+    def _load(module: str, table: str = "") -> Any:
+        try:
+            return importlib.import_module(module)
+        except ImportError:
+            raise UsageError(
+                f"to_{table or module}() needs {module}, which is not installed; "
+                f"install it with `{install_command(module)}`."
+            ) from None
+
+
+class Pairs(Tabular):
     """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence. `made` says
     how many were labelled, and how the judge stands; None where they were made before."""
 
@@ -33,20 +70,12 @@ class Pairs:
         with RunReader(self.folder) as reader:
             yield from reader.pairs()
 
-    def to_pandas(self) -> Any:
-        """A pandas.DataFrame: a pair in a row."""
-        return tables.make_pandas(map(_pair_row, self))
-
-    def to_polars(self) -> Any:
-        """The same as a polars.DataFrame."""
-        return tables.make_polars(map(_pair_row, self))
-
-    def to_dataset(self) -> Any:
-        """The same as a datasets.Dataset."""
-        return tables.make_dataset(map(_pair_row, self))
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """A pair in a row."""
+        return map(_pair_row, self)
 
     def _repr_html_(self) -> str:
-        rows = [[*_pair_row(pair).values()] for pair, _ in zip(self, range(20), strict=False)]
+        rows = [[*_pair_row(pair).values()] for pair in islice(self, 20)]
         return table_html(("id", "scenario", "split", "a", "b", "chosen", "by", "p", "left_out"), rows)
 
 

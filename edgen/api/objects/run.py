@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from edgen.api.exporting import export_run
-from edgen.api.objects import tables
-from edgen.api.objects.conversation import Conversation, make_conversation
-from edgen.api.objects.html import escape, status_html
+import msgspec
+
+from edgen.api.finished import compare_runs, export_run, write_report
+from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.objects.results import Comparison, Pairs, Stats
+from edgen.api.objects.results import Comparison, Pairs, Stats, Tabular
 from edgen.api.objects.runner import run_in_thread
 from edgen.api.status import Status, read_status
 from edgen.api.supervision.control import Control
@@ -21,13 +21,74 @@ from edgen.api.supervision.trust import Trust
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
+from edgen.core.values import Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 
-class Run:
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is on;
+    `probability` that the student understood, None where none was told; `ended_by` who spoke the end marker;
+    `provenance` says how it was made; `arm` is empty where the run has no arms.
+
+    >>> one = Conversation(
+    ...     id="lessons-000000-r0",
+    ...     scenario=Scenario(0, {"topic": "Fractions"}),
+    ...     turns=(Turn("Teacher", "What is a half?"), Turn("Student", "One of two.")),
+    ...     probability=0.8,
+    ...     ended_by="Student",
+    ...     split="train",
+    ...     arm="",
+    ...     replicate=0,
+    ...     provenance={},
+    ... )
+    >>> print(one)
+    Teacher: What is a half?
+    Student: One of two.
+    >>> one.scenario["topic"], one.as_row()["topic"]
+    ('Fractions', 'Fractions')
+    """
+
+    id: str
+    scenario: Scenario
+    turns: tuple[Turn, ...]
+    probability: float | None
+    ended_by: str | None
+    split: Literal["train", "test"]
+    arm: str
+    replicate: int
+    provenance: dict[str, Any]
+
+    def as_row(self) -> dict[str, Any]:
+        """As a table has it: the scenario's index, a column for every dimension and for every field of its entries."""
+        scenario = self.scenario.as_row()
+        return {
+            "id": self.id,
+            "scenario": scenario.pop("index"),
+            "replicate": self.replicate,
+            "arm": self.arm,
+            "split": self.split,
+            **scenario,
+            "turns": [{"role": turn.role, "text": turn.text} for turn in self.turns],
+            "probability": self.probability,
+            "ended_by": self.ended_by,
+            "model": self.provenance.get("model"),
+            "simulated": self.provenance.get("simulated"),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Conversation {self.id}: {len(self.turns)} turns>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
+
+    def _repr_html_(self) -> str:
+        return conversation_html(self.id, self.scenario, self.turns, self.probability)
+
+
+class Run(Tabular):
     """The run in a folder. It is read anew at each call, so that what another process adds is there.
 
     >>> import edgen
@@ -73,23 +134,27 @@ class Run:
         """
         with RunReader(self.folder) as reader:
             for accepted in reader.conversations():
-                if split in (None, accepted.split):
-                    yield make_conversation(accepted)
+                if split not in (None, accepted.split):
+                    continue
+                one = accepted.candidate
+                yield Conversation(
+                    id=one.id,
+                    scenario=accepted.scenario,
+                    turns=one.turns,
+                    probability=one.probability,
+                    ended_by=one.ended_by,
+                    split=accepted.split,
+                    arm=one.arm,
+                    replicate=one.replicate,
+                    provenance=accepted.provenance,
+                )
 
     def __iter__(self) -> Iterator[Conversation]:
         return self.conversations()
 
-    def to_pandas(self) -> Any:
-        """A pandas.DataFrame: a conversation in a row, a column for every dimension. Raises UsageError without pandas."""
-        return tables.make_pandas(one.as_row() for one in self)
-
-    def to_polars(self) -> Any:
-        """The same as a polars.DataFrame."""
-        return tables.make_polars(one.as_row() for one in self)
-
-    def to_dataset(self) -> Any:
-        """The same as a datasets.Dataset."""
-        return tables.make_dataset(one.as_row() for one in self)
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """A conversation in a row, a column for every dimension."""
+        return (one.as_row() for one in self)
 
     def pairs(
         self,
@@ -169,8 +234,6 @@ class Run:
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write one page about the run, to RUN/report.html or a file of that name; returns where it is."""
-        from edgen.api.reporting import write_report
-
         return write_report(self.folder, Control(), None if output is None else Path(output)).path
 
     def __eq__(self, other: object) -> bool:
@@ -202,6 +265,4 @@ def compare(
     """
     folders = [run.folder if isinstance(run, Run) else Run(run).folder for run in runs]
     target = None if output is None else Path(output)
-    from edgen.api.comparing import compare_runs
-
     return Comparison(*compare_runs(folders, Control(), arms=[*arms], prompts=prompts, output=target))

@@ -12,8 +12,8 @@ import contextlib
 import contextvars
 import queue
 import signal
-import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from edgen.api.supervision.control import Control
@@ -55,27 +55,13 @@ def run_in_thread(work: Callable[[Control], T], control: Control, listeners: lis
     button, events = StopButton(), queue.SimpleQueue[Event | None]()
     control.interrupts = button.interrupts
     control.events.listen(events.put)
-    ended: list[Any] = []
-
-    def run() -> None:
-        try:
-            ended.extend((work(control), None))
-        except BaseException as error:  # noqa: BLE001 - raised again where the caller is
-            ended.extend((None, error))
-        finally:
-            events.put(None)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), name="edgen")
-    thread.start()
-    problem = _hear(events, listeners, button)
-    thread.join()
-    result, error = ended
+    with ThreadPoolExecutor(1, "edgen") as pool:
+        future = pool.submit(contextvars.copy_context().run, work, control)
+        future.add_done_callback(lambda _future: events.put(None))
+        problem = _hear(events, listeners, button)
     if problem is not None:
-        raise problem from error
-    if error is not None:
-        raise error
-    value: T = result
-    return value
+        raise problem from future.exception()
+    return future.result()
 
 
 def _hear(

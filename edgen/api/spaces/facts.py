@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import find_space
 from edgen.planning.sizes import conversations_needed, strata
-from edgen.space import Dimension, Entry, Space, content_sha256, load_space
+from edgen.space import Dimension, Entry, content_sha256, load_space
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import parents
 
@@ -17,19 +16,17 @@ _EXTREMES = 2  # values shown as the most and the least probable ones
 
 
 def describe_space(name: str, per_cell: int | None = None) -> dict[str, Any]:
-    """The facts of the space that a shipped name or a file means. `per_cell`: conversations of each cell.
+    """The facts of the space that a shipped name or a file means, as `edgen space show --json` prints them.
 
-    Raises SpaceError.
+    `per_cell`: conversations of each cell. `cells` are those that are allowed, None where they cannot be counted;
+    `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only.
+    `cells_by_value`: how many allowed cells the rarest and the most frequent value of each dimension has, which is how
+    often a value comes in a pass of a balanced design. Raises SpaceError.
     """
     path = find_space(name, unlimited())
-    return facts_of(load_space(path), path, _PER_CELL if per_cell is None else (per_cell,))
-
-
-def facts_of(space: Space, path: Path, per_cell: tuple[int, ...]) -> dict[str, Any]:
-    """As `edgen space show --json` prints them. `cells`: those that are allowed, None where they cannot be counted.
-    `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only."""
-    cells = AllowedCells(space)
-    wanted = [(space.names, cells.count)] if cells.linked else [*strata(space)]
+    space = load_space(path)
+    cells, each = AllowedCells(space), _PER_CELL if per_cell is None else (per_cell,)
+    counts = zip(space.names, cells.counts_by_entry(), strict=True) if cells.linked and cells.count else None
     return {
         "space": space.name,
         "file": str(path),
@@ -43,21 +40,22 @@ def facts_of(space: Space, path: Path, per_cell: tuple[int, ...]) -> dict[str, A
         "product": space.product,
         "cells": cells.count,
         "balanced": [
-            {"by": list(names), "cells": many, "needed": _needed(many, cells.count, per_cell)}
-            for names, many in wanted
+            {"by": list(names), "cells": many, "needed": _needed(many, cells.count, each)}
+            for names, many in ([(space.names, cells.count)] if cells.linked else strata(space))
             if many is not None and cells.count is not None
         ],
-        "cells_by_value": _cells_by_value(space, cells) if cells.linked and cells.count else None,
+        "cells_by_value": None
+        if counts is None
+        else {name: {"least": min(of), "most": max(of)} for name, of in counts},
     }
 
 
 def _describe(dimension: Dimension) -> dict[str, Any]:
-    with_field = {name: sum(name in one.fields for one in dimension.entries) for name in dimension.fields}
     return {
         "values": len(dimension.entries),
         "label": dimension.label,
         **_weights(dimension.entries),
-        "fields": with_field,
+        "fields": {name: sum(name in one.fields for one in dimension.entries) for name in dimension.fields},
         "conditional": sum(bool(entry.when) for entry in dimension.entries),
         "depends_on": list(parents(dimension)),
     }
@@ -68,15 +66,6 @@ def _needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str
         {"per_cell": k, "on_average": k * strata, "in_each": conversations_needed(strata, cells, k)}
         for k in per_cell
     ]
-
-
-def _cells_by_value(space: Space, cells: AllowedCells) -> dict[str, dict[str, int]]:
-    """How many allowed cells the rarest and the most frequent value of each dimension has: in a pass of a balanced
-    design, a value comes as often as that."""
-    return {
-        dimension.name: {"least": min(counts), "most": max(counts)}
-        for dimension, counts in zip(space.dimensions, cells.counts_by_entry(), strict=True)
-    }
 
 
 def _weights(entries: tuple[Entry, ...]) -> dict[str, Any]:

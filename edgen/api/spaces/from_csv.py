@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from edgen.api.spaces.from_ed import MAX_ED_BYTES, MAX_PROBLEMS, clean, write
-from edgen.core.errors import DataError, Problem, SpaceError, UsageError
-from edgen.core.yaml_values import MAX_BYTES, read_text
-from edgen.space import Dimension, Entry, Space, dump_space, parse_space
+from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, choose_name, clean, dump, write
+from edgen.core.errors import DataError, Problem
+from edgen.core.yaml_values import read_text
+from edgen.space import Dimension, Entry, Space
 from edgen.space.names import dimension_problem, field_problem
 from edgen.space.parse import default_roles
 from edgen.space.text_rules import likeness
@@ -50,25 +50,14 @@ def make_space_from_csv(
     Values come in the order in which they first appear; `weights` are how often each does, or all the same. An empty
     cell says nothing. Raises DataError for a table that makes no space, UsageError where it cannot be written.
     """
-    name = name if name is not None else output.stem if output else file.stem
-    if not (name := clean(name)):
-        raise UsageError("--name: a space needs a name that is not blank.")
+    name = choose_name(name, output, file.stem)
     source = str(file)
-    rows = _read_rows(source, read_text(file, DataError, max_bytes=MAX_ED_BYTES))
+    rows = _read_rows(source, read_text(file, DataError, max_bytes=MAX_DATA_BYTES))
     columns = _read_columns(source, rows[0])
     dimensions = _read_dimensions(source, columns, rows[1:], weights)
-    names = [dimension.name for dimension in dimensions]
     what = f"The columns of {clean(file.name)}, {len(rows) - 1:,} rows"
-    space = Space(name=name, source=what, dimensions=dimensions, roles=default_roles(names))
-    text = dump_space(space)
-    if len(text.encode()) > MAX_BYTES:
-        raise DataError(
-            source, f"the space file would be larger than {MAX_BYTES >> 20} MiB, the most that is read."
-        )
-    try:
-        parse_space(text, source)
-    except SpaceError as error:
-        raise DataError(source, "it makes no space that edgen could read back:", error.problems) from None
+    roles = default_roles([dimension.name for dimension in dimensions])
+    text = dump(Space(name=name, source=what, dimensions=dimensions, roles=roles), source, "is read")
     if output is not None:
         write(output, text, force=force)
     return SpaceFromCsv(text, len(rows) - 1, {one.name: len(one.entries) for one in dimensions})
@@ -117,7 +106,7 @@ def _read_dimensions(
     for column in columns:
         if column.field is not None:
             continue
-        fields = [one for one in columns if one.dimension == column.dimension and one.field is not None]
+        fields = {one.field: one.place for one in columns if one.dimension == column.dimension and one.field}
         counts: Counter[str] = Counter()
         said: dict[str, dict[str, str]] = {}
         first: dict[str, str] = {}
@@ -127,19 +116,17 @@ def _read_dimensions(
                 continue
             value = first.setdefault(likeness(value), value)
             counts[value] += 1
-            told = {str(one.field): text for one in fields if (text := _cell(row, one.place))}
+            told = {field: text for field, place in fields.items() if (text := _cell(row, place))}
             if said.setdefault(value, told) != told:
                 message = f"{value[:80]!r} says something else of itself than in an earlier row"
                 problems.append(Problem(f"row {number}", message))
-        kinds = {
-            str(one.field): _is_number([row.get(str(one.field), "0") for row in said.values()])
-            for one in fields
-        }
+        # Plain whole numbers, as grades or years are; 007 is a text.
+        numbers = {field for field in fields if all(_is_number(own.get(field, "0")) for own in said.values())}
         entries = [
             Entry(
                 value,
                 float(count) if weights == "counts" else 1.0,
-                {name: _typed(text, number=kinds[name]) for name, text in said[value].items()},
+                {field: int(text) if field in numbers else text for field, text in said[value].items()},
             )
             for value, count in counts.items()
         ]
@@ -153,10 +140,5 @@ def _cell(row: Sequence[str], place: int) -> str:
     return " ".join(clean(row[place]).split()) if place < len(row) else ""
 
 
-def _is_number(texts: Sequence[str]) -> bool:
-    """Whether all are plain whole numbers, as a grade or a year is; 007 is a text."""
-    return all(re.fullmatch(r"0|[1-9][0-9]{0,14}", text) for text in texts)
-
-
-def _typed(text: str, *, number: bool) -> Any:
-    return int(text) if number else text
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"0|[1-9][0-9]{0,14}", text) is not None

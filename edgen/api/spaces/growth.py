@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from edgen.api.supervision.backends import open_backends
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.monitor import Title
-from edgen.api.supervision.supervise import explain_os_errors, supervise
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.snapshot import Title
+from edgen.api.supervision.supervise import supervise
 from edgen.config import Job, load_job, parse_job
 from edgen.core.errors import EdgenError, ShortError, SpaceError, UsageError
 from edgen.core.files import refuse_links, write_new
 from edgen.core.yaml_values import nearest
 from edgen.execution.session import Session
-from edgen.execution.space_growth_tasks import (
-    SpaceGrowth,
-    build_grown_space,
-    load_growth_prompt,
-)
+from edgen.execution.space_growth_tasks import SpaceGrowth, build_grown_space, load_growth_prompt
 from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import find_space
 from edgen.providers import provider_of
-from edgen.space import Space, dump_space, load_space, parse_space
+from edgen.space import dump_space, load_space, parse_space
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
 from edgen.store.ledger import Ledger, RunStatus
 from edgen.store.locks import lock_for_writing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrowthOptions:
-    """`count` new values of a `dimension` are wanted; `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template
-    that asks; `output`: the new file, <name>-expanded.yaml where none is named."""
-
-    dimension: str
-    count: int
-    job: str | None = None
-    prompt: str = "space_expand"
-    output: Path | None = None
-    overrides: tuple[str, ...] = ()
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,21 +64,36 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpace:
-    """Ask for new values until there are enough, and write the new file. Values nearly the same as one that is there
+def grow_space(
+    space: str,
+    dimension: str,
+    count: int,
+    control: Control,
+    *,
+    job: str | None = None,
+    prompt: str = "space_expand",
+    output: Path | None = None,
+    overrides: tuple[str, ...] = (),
+) -> GrownSpace:
+    """Ask for `count` new values of a dimension, and write the new file. Values nearly the same as one that is there
     are dropped; every answer is kept in a ledger beside the new file, so nothing is asked twice.
 
-    Raises UsageError where the file cannot be made, and what stops the asking.
+    `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template that asks; `output`: the new file,
+    <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops the asking.
     """
     path = find_space(space, unlimited())
     known = load_space(path)
-    dimension = _find_dimension(known, options.dimension)
-    if len(known[dimension].entries) + options.count > MAX_ENTRIES:
-        raise UsageError(f"--count {options.count}: a list holds at most {MAX_ENTRIES:,} values.")
-    out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
+    # Also what ED's files call the list.
+    named = {**{LISTS.get(name, name): name for name in known.names}, **{name: name for name in known.names}}
+    if dimension not in named:
+        raise UsageError(f"--dimension {dimension}: no such dimension{nearest(dimension, known.names)}")
+    grown = known[named[dimension]]
+    if len(grown.entries) + count > MAX_ENTRIES:
+        raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
+    out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
-    job = _load_job(options, control)
-    tasks = SpaceGrowth(job, known, dimension, options.count, load_growth_prompt(options.prompt))
+    asked = _load_job(job, list(overrides), control)
+    tasks = SpaceGrowth(asked, known, grown.name, count, load_growth_prompt(prompt))
     ledger = out.with_name(f"{out.name}.db")
     try:
         status = asyncio.run(_ask(tasks, out, ledger, control))
@@ -106,31 +103,18 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
         raise
     made = _describe(tasks, status, path, out, ledger)
     if made.kept:
-        conditions = ("conditions",) if any(entry.when for entry in known[dimension].entries) else ()
-        if fields := (*known[dimension].fields, *conditions):
+        conditions = ("conditions",) if any(entry.when for entry in grown.entries) else ()
+        if fields := (*grown.fields, *conditions):
             control.note(
                 f"the new values have no {' and no '.join(fields)}, as the old ones do: add them by hand."
             )
         text = dump_space(build_grown_space(tasks, path.name))
         write_new_space(out, text)
-        _note_what_is_missing(text, out, control)
+        try:
+            parse_space(text, str(out))
+        except SpaceError as problem:  # as where no other dimension has a value for the new ones
+            control.note(f"the new file cannot be used before you mend this by hand. {problem}")
     return made
-
-
-def _note_what_is_missing(text: str, out: Path, control: Control) -> None:
-    """Say why the new file cannot be used yet, as where no other dimension has a value for the new ones."""
-    try:
-        parse_space(text, str(out))
-    except SpaceError as problem:
-        control.note(f"the new file cannot be used before you mend this by hand. {problem}")
-
-
-def _find_dimension(space: Space, named: str) -> str:
-    """The dimension that is meant: by its name, or by what ED's files call the list."""
-    found = {**{LISTS.get(name, name): name for name in space.names}, **{name: name for name in space.names}}
-    if named not in found:
-        raise UsageError(f"--dimension {named}: no such dimension{nearest(named, space.names)}")
-    return found[named]
 
 
 def _require_free(out: Path) -> None:
@@ -143,17 +127,14 @@ def _require_free(out: Path) -> None:
         raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
 
-def _load_job(options: GrowthOptions, control: Control) -> Job:
+def _load_job(named: str | None, overrides: list[str], control: Control) -> Job:
     """The job whose backend is asked, that one being its only one. Without a job: the embedded simulator."""
-    path, role = _read_job_name(options.job)
-    overrides = list(options.overrides)
+    path, role = _read_job_name(named)
     if path is not None:
         job = load_job(path, overrides)
     else:
         plain = {"name": "space-expand", "conversations": 1, "space": "-", "prompt": "-"}
-        backends = {"backends": {"default": {"type": "simulator"}}}
-        job = parse_job({**plain, **backends}, "(no job)", overrides)
-
+        job = parse_job({**plain, "backends": {"default": {"type": "simulator"}}}, "(no job)", overrides)
     if role not in job.backends:
         raise UsageError(
             f"{path}: this job has no backend '{role}' (there: {', '.join(job.backends)}). Say which is to be "

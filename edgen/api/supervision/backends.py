@@ -38,25 +38,23 @@ async def open_backends(
     _allow_connections(limits.in_flight, len(services), arms)
     backends: dict[str, Backend] = {}
     consents = Consents() if trust is None else trust.settle(configs.values())
-    try:
+    async with contextlib.AsyncExitStack() as stack:
         for name, config in configs.items():
             if (function := (functions or {}).get(name)) is not None:
                 from edgen.providers.function import FunctionBackend, config_of
 
                 backends[name] = FunctionBackend(function, config_of(function), limits.timeout)
-                continue
-            backends[name] = make(
-                config,
-                timeout=limits.timeout,
-                connections=limits.in_flight,
-                environ=os.environ if trust is None else trust.environ,
-                consents=consents,
-                silent=trust is None,
-            )
+            else:
+                backends[name] = make(
+                    config,
+                    timeout=limits.timeout,
+                    connections=limits.in_flight,
+                    environ=os.environ if trust is None else trust.environ,
+                    consents=consents,
+                    silent=trust is None,
+                )
+            stack.push_async_callback(backends[name].aclose)
         yield backends
-    finally:
-        for backend in backends.values():
-            await backend.aclose()
 
 
 @contextlib.asynccontextmanager
@@ -66,16 +64,14 @@ async def open_batches(
     """The batch services of the backends. `offline`: they will send nothing."""
     services: dict[str, BatchService] = {}
     patience = min(job.limits.give_up_after, PATIENCE)
-    try:
+    async with contextlib.AsyncExitStack() as stack:
         for name, backend in backends.items():
             config = job.backends[name]
             services[name] = make_batch_service(
                 config, backend, environ=os.environ, offline=offline, patience=patience
             )
+            stack.push_async_callback(services[name].aclose)
         yield services
-    finally:
-        for service in services.values():
-            await service.aclose()
 
 
 @contextlib.asynccontextmanager

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from edgen.api.supervision.deadline import Deadline
 from edgen.api.supervision.trust import Trust
-from edgen.core.errors import UsageError
+from edgen.core.errors import RunError, StoppedError, UsageError
 from edgen.core.events import Event, Events
 
 # Answers a question with yes or no.
@@ -75,3 +77,23 @@ class Control:
             )
         if not self.agree(f"{sentences}\nGo on?"):
             raise UsageError("Nothing was changed. Choose another run folder with -o to keep both.")
+
+
+@contextlib.contextmanager
+def explain_os_errors(path: Path) -> Iterator[None]:
+    """What the operating system says about the run's folder, as sentences."""
+    try:
+        yield
+    except OSError as problem:
+        place = problem.filename or path
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise StoppedError(
+                f"{place}: there is no room left on the disk ({problem.strerror}). "
+                "Make room and start the same command again."
+            ) from None
+        if problem.errno in (errno.EMFILE, errno.ENFILE):
+            raise UsageError(
+                "this system lets a process open too few files for so many calls at once. Halve limits.in_flight "
+                "(--set limits.in_flight=N), or raise the limit (ulimit -n). What was answered is stored."
+            ) from None
+        raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None

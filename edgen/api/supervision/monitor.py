@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import socket
 import time
@@ -11,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.api.supervision.snapshot import Activity, Flow, Snapshot, StatusEvent, usage_before, usage_now
+from edgen.api.status import Usage, add_usage
+from edgen.api.supervision.snapshot import Activity, Flow, Snapshot, StatusEvent, Title, usage_before
 from edgen.core.events import Event, Events
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
@@ -23,20 +25,12 @@ _RATE_EVERY = 1.0
 _BATCHES_EVERY = 5.0
 
 
-class Title(msgspec.Struct, frozen=True):
-    """What the work is called, of which arm it is, and what its two kinds of outcomes are called."""
-
-    name: str
-    arm: str = ""
-    outcomes: tuple[str, str] = ("accepted", "rejected")
-
-
 def start_event(snapshot: Snapshot, kept: int) -> StatusEvent:
     """What is told first: how much there is to do."""
-    planned = snapshot.planned
+    planned = snapshot.counts.planned
     facts: dict[str, Any] = {"planned": planned, "pending": planned - kept, "kept": kept}
     facts |= {"pid": os.getpid(), "host": socket.gethostname(), "edgen": __version__}
-    return StatusEvent("start", facts=_with_arm(snapshot.arm, facts), snapshot=snapshot)
+    return StatusEvent("start", facts=_with_arm(snapshot.title.arm, facts), snapshot=snapshot)
 
 
 def _with_arm(arm: str, facts: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +54,7 @@ class Monitor:
         self._retries: Counter[str] = Counter()
         self._next_rate = self._next_batches = 0.0
         self._activity = Activity()
-        session.events.listen(self._pass_on)
+        session.events.listen(lambda event: self._tell(event.name, event.text, **event.facts))
 
     def start(self) -> None:
         """Tell what there is to do."""
@@ -90,9 +84,6 @@ class Monitor:
     def note(self, text: str) -> None:
         """Tell a remark."""
         self._tell("note", text)
-
-    def _pass_on(self, event: Event) -> None:
-        self._tell(event.name, event.text, **event.facts)
 
     def _tell(self, event: str, text: str = "", /, **facts: Any) -> None:
         self._events.send(Event(event, text, _with_arm(self._title.arm, facts)))
@@ -159,32 +150,23 @@ class Monitor:
         )
 
     def _snapshot(self) -> Snapshot:
-        session, tally, title = self.session, self.session.counts, self._title
+        session, tally = self.session, self.session.counts
         flows = {
             role: Flow(admission.running, admission.window, admission.circuit != "closed")
             for role, admission in session.admissions.items()
         }
         passed = time.monotonic() - self._began
         made = tally.ended - tally.kept - self._ended_before
-        now = usage_now(tally)
         return Snapshot(
-            name=title.name,
-            arm=title.arm,
-            outcomes=title.outcomes,
-            planned=tally.planned,
-            accepted=tally.accepted,
-            rejected=dict(tally.rejected),
-            failed=dict(tally.failed),
-            kept=tally.kept,
-            now=now,
-            total=now.plus(self._before),
+            title=self._title,
+            counts=copy.deepcopy(tally),
+            total=add_usage([Usage.of(tally), self._before]),
             activity=msgspec.structs.replace(
                 self._activity,
                 in_flight=session.scheduler.in_flight,
                 per_second=made / passed if passed > 0 else 0.0,
                 wait=session.scheduler.paused_for,
                 flows=flows,
-                retried_by=dict(tally.retried_by),
                 **self._budget_left(),
             ),
         )

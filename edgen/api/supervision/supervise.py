@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from edgen.api.supervision.control import Control
 from edgen.api.supervision.deadline import Deadline
-from edgen.api.supervision.monitor import Monitor, Title
-from edgen.core.errors import EdgenError, RunError, StoppedError, UsageError
+from edgen.api.supervision.monitor import Monitor
+from edgen.api.supervision.snapshot import Title
+from edgen.core.errors import EdgenError, StoppedError
 from edgen.execution.folder_watch import FolderWatch
 from edgen.execution.session import Charged, Session, interruption
 from edgen.store.ledger import charged_at
@@ -102,23 +102,3 @@ def _stop(monitor: Monitor, reason: EdgenError, grace: float | None = None) -> N
 def used_elsewhere(whole: RunFolder, own: Path) -> Iterable[Charged]:
     """What the other ledgers of a run have used of the budget they share."""
     return [partial(charged_at, path) for path in whole.ledgers() if path != own]
-
-
-@contextlib.contextmanager
-def explain_os_errors(path: Path) -> Iterator[None]:
-    """What the operating system says about the run's folder, as sentences."""
-    try:
-        yield
-    except OSError as problem:
-        place = problem.filename or path
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise StoppedError(
-                f"{place}: there is no room left on the disk ({problem.strerror}). "
-                "Make room and start the same command again."
-            ) from None
-        if problem.errno in (errno.EMFILE, errno.ENFILE):
-            raise UsageError(
-                "this system lets a process open too few files for so many calls at once. Halve limits.in_flight "
-                "(--set limits.in_flight=N), or raise the limit (ulimit -n). What was answered is stored."
-            ) from None
-        raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None

@@ -7,12 +7,13 @@ remembered in the user's own file, beside the lines that they wrote there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, UsageError
 from edgen.core.files import write_whole
+from edgen.providers import key_requests, servers
 from edgen.providers.trust import (
     Allowed,
     Consents,
@@ -50,31 +51,29 @@ class Trust:
         Raises InputError where a key may not go where a backend would send it.
         """
         for config in configs:
-            self._settle(config)
+            for variable, decision in self.judge(*servers(config)):
+                self._settle(variable, decision)
         return self.consents
 
-    def _settle(self, config: BackendConfig) -> None:
-        from edgen.providers import key_requests, servers
-
-        if wanted := [request for one in servers(config) for request in key_requests(one)]:
+    def judge(self, *configs: BackendConfig) -> Iterator[tuple[str, Allowed | NoKey | Refused]]:
+        """Each variable whose key a server is to get, and whether it may."""
+        if requests := [request for one in configs for request in key_requests(one)]:
             from edgen.providers.keys import judge_key
 
-            for request in wanted:
-                found = judge_key(request, self.environ, self.consents)
-                if found is not None:
-                    self._settle_pair(*found)
+            found = (judge_key(request, self.environ, self.consents) for request in requests)
+            yield from (pair for pair in found if pair is not None)
 
-    def _settle_pair(self, variable: str, decision: Allowed | NoKey | Refused) -> None:
+    def _settle(self, variable: str, decision: Allowed | NoKey | Refused) -> None:
         """Ask and tell about one pair of variable and place. Raises InputError where the key may not go there."""
         if isinstance(decision, Refused):
             if decision.place is None or self._confirm is None:
                 raise InputError(decision.sentence)
             self._ask(variable, decision.place, decision.sentence, self._confirm)
             decision = Allowed(decision.place)
-        if (
-            isinstance(decision, Allowed)
-            and (text := f"{name_key(variable)} goes to {decision.place.name}.") not in self._told
-        ):
+        if not isinstance(decision, Allowed):
+            return
+        text = f"{name_key(variable)} goes to {decision.place.name}."
+        if text not in self._told:
             self._told.add(text)
             self.tell(text)
 

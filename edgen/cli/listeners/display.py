@@ -33,8 +33,10 @@ class Display:
         with contextlib.suppress(*_UNREADABLE):
             if isinstance(event, StatusEvent):
                 self._hear_status(event)
+            elif event.name == "stage" and self._working:
+                self._stage = event.text
             elif event.name == "stage":
-                self._hear_stage(event.text)
+                self.show_stage(event.text)
             elif event.name == "note":
                 self.print(f"edgen: {event.text}")
             elif event.name == "batch" and self._is_due(event):
@@ -52,21 +54,14 @@ class Display:
             self._working = False
             self.finish(event.snapshot)
 
-    def _hear_stage(self, text: str) -> None:
-        if self._working:
-            self._stage = text
-        else:
-            self.show_stage(text)
-
     def _is_due(self, event: Event) -> bool:
         """Of how far batches are, a line now and then."""
-        if "done" not in event.facts:
-            return True
         now = time.monotonic()
-        due = now >= self._next_batch
-        if due:
+        if "done" in event.facts and now < self._next_batch:
+            return False
+        if "done" in event.facts:
             self._next_batch = now + _LINE_EVERY
-        return due
+        return True
 
     def print(self, text: str) -> None:
         """A line that stays."""
@@ -90,7 +85,10 @@ class Display:
 
     def _print_status(self, snapshot: Snapshot) -> None:
         self._next_line = time.monotonic() + _LINE_EVERY
-        parts = [f"{snapshot.name}: {snapshot.ended}/{snapshot.planned}", describe_progress(snapshot)]
+        parts = [
+            f"{snapshot.title.name}: {snapshot.counts.ended}/{snapshot.counts.planned}",
+            describe_progress(snapshot),
+        ]
         self.print(" · ".join(filter(None, [*parts, self.describe_rest(snapshot)])))
         self._stage = ""
 
@@ -99,7 +97,9 @@ class Display:
         speed = 0.0 if snapshot.activity is None else snapshot.activity.per_second
         if self._stage:
             return self._stage
-        return f"{span(snapshot.pending / speed)} left" if speed > 0 and snapshot.pending else ""
+        return (
+            f"{span(snapshot.counts.pending / speed)} left" if speed > 0 and snapshot.counts.pending else ""
+        )
 
 
 class _Bar(Display):
@@ -117,7 +117,7 @@ class _Bar(Display):
             TaskProgressColumn(),
             TextColumn("{task.fields[left]}", markup=False),
         )
-        self._task = self._progress.add_task(safe(snapshot.name), total=None, left="")
+        self._task = self._progress.add_task(safe(snapshot.title.name), total=None, left="")
         self._live = Live(console=Console(stderr=True), auto_refresh=False)
         self._live.start()
         self.show(snapshot)
@@ -126,8 +126,8 @@ class _Bar(Display):
         from rich.console import Group
         from rich.text import Text
 
-        total, left = snapshot.planned or None, self.describe_rest(snapshot)
-        self._progress.update(self._task, total=total, completed=snapshot.ended, left=left)
+        total, left = snapshot.counts.planned or None, self.describe_rest(snapshot)
+        self._progress.update(self._task, total=total, completed=snapshot.counts.ended, left=left)
         figures = Text(describe_progress(snapshot), overflow="fold")
         self._live.update(Group(self._progress, figures), refresh=True)
 

@@ -34,20 +34,15 @@ class JsonLog(logging.Handler):
         logging.captureWarnings(True)
 
     def __call__(self, event: Event) -> None:
-        match event.name:
-            case "run":
-                self._run = event.facts["run"]
-            case "start":
+        if event.name == "run":
+            self._run = event.facts["run"]
+        elif isinstance(event, StatusEvent) and event.name != "start":
+            if event.name == "progress":
+                self._write_progress(event.snapshot)
+        elif event.text or event.name not in ("stage", "note"):
+            if event.name == "start":
                 self._next_progress = time.monotonic() + _PROGRESS_EVERY
-                self._write("start", "", event.facts)
-            case "progress" | "finish":
-                if isinstance(event, StatusEvent) and event.name == "progress":
-                    self._write_progress(event.snapshot)
-            case "stage" | "note":
-                if event.text:
-                    self._write("note", event.text, event.facts)
-            case name:
-                self._write(name, event.text, event.facts)
+            self._write("note" if event.name == "stage" else event.name, event.text, event.facts)
 
     def end(
         self, text: str | None, facts: dict[str, Any], parts: Mapping[str, Snapshot], trace: str | None
@@ -70,7 +65,7 @@ class JsonLog(logging.Handler):
         if time.monotonic() < self._next_progress or snapshot.activity is None:
             return
         self._next_progress = time.monotonic() + _PROGRESS_EVERY
-        arm = {"arm": snapshot.arm} if snapshot.arm else {}
+        arm = {"arm": snapshot.title.arm} if snapshot.title.arm else {}
         speed = {"per_second": round(snapshot.activity.per_second, 2)}
         self._write("progress", "", arm | snapshot.as_json() | speed)
 

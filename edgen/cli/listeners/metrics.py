@@ -11,14 +11,12 @@ import stat
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from edgen.api.supervision.snapshot import Activity, Snapshot
 from edgen.core.errors import UsageError
 from edgen.core.files import Part, write_whole
 
 Labels = Mapping[str, str]
-Kind = Literal["gauge", "counter"]
 _LAST_SUCCESS = "edgen_last_success_time_seconds"
 _MARK = b"# HELP edgen_"
 
@@ -27,28 +25,29 @@ class Families:
     """Figures by family, in the order in which these first came."""
 
     def __init__(self) -> None:
-        self._families: dict[str, tuple[str, str, list[str]]] = {}
+        self._families: dict[str, tuple[str, list[str]]] = {}
 
-    def add(self, name: str, kind: Kind, about: str, value: float | None, labels: Labels) -> None:
-        """One sample; None is none. A family's `kind` and `about` are those of its first sample."""
+    def add(self, name: str, about: str, value: float | None, labels: Labels) -> None:
+        """One sample; None is none. What a family is `about` is said by its first sample."""
         if value is not None:
             written = ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items())
-            self.add_line(name, kind, about, f"{name}{{{written}}} {_format(value)}")
+            self.add_line(name, about, f"{name}{{{written}}} {_format(value)}")
 
     def add_each(
-        self, name: str, kind: Kind, about: str, values: Mapping[str, float], labels: Labels, label: str
+        self, name: str, about: str, values: Mapping[str, float], labels: Labels, label: str
     ) -> None:
         """A sample for each of the values, which `label` tells apart."""
         for key, value in values.items():
-            self.add(name, kind, about, value, {**labels, label: key})
+            self.add(name, about, value, {**labels, label: key})
 
-    def add_line(self, name: str, kind: Kind, about: str, line: str) -> None:
+    def add_line(self, name: str, about: str, line: str) -> None:
         """A sample as it was written before."""
-        self._families.setdefault(name, (kind, about, []))[2].append(line)
+        self._families.setdefault(name, (about, []))[1].append(line)
 
     def text(self) -> str:
         lines: list[str] = []
-        for name, (kind, about, samples) in self._families.items():
+        for name, (about, samples) in self._families.items():
+            kind = "counter" if name.endswith("_total") else "gauge"
             help_ = about.replace("\\", r"\\").replace("\n", r"\n")
             lines += [f"# HELP {name} {help_}", f"# TYPE {name} {kind}", *samples]
         return "\n".join(lines) + "\n"
@@ -98,17 +97,17 @@ class MetricsFile:
         it has ended."""
         found, labels = Families(), {"run": run}
         for part in parts:
-            _add_counts(found, part, unit, labels | ({"arm": part.arm} if part.arm else {}))
-        found.add("edgen_start_time_seconds", "gauge", "When this start began.", self._started, labels)
+            _add_counts(found, part, unit, labels | ({"arm": part.title.arm} if part.title.arm else {}))
+        found.add("edgen_start_time_seconds", "When this start began.", self._started, labels)
         states = {name: name == state for name in ("running", "complete", "short", "stopped")}
         about = "1 for the state in which the run is, 0 for the others."
-        found.add_each("edgen_run_state", "gauge", about, states, labels, "state")
-        found.add("edgen_exit_code", "gauge", "What the command ended with.", code, labels)
+        found.add_each("edgen_run_state", about, states, labels, "state")
+        found.add("edgen_exit_code", "What the command ended with.", code, labels)
         about = "When a command with this file last ended with exit code 0."
         if code == 0:
-            found.add(_LAST_SUCCESS, "gauge", about, time.time(), labels)
+            found.add(_LAST_SUCCESS, about, time.time(), labels)
         elif self._last_success is not None:
-            found.add_line(_LAST_SUCCESS, "gauge", about, self._last_success)
+            found.add_line(_LAST_SUCCESS, about, self._last_success)
         try:
             # Its temporary name ends in no .prom, which would be read; a disk is not waited for.
             write_whole(self.path, found.text(), sync=False)
@@ -119,46 +118,42 @@ class MetricsFile:
 
 def _add_counts(found: Families, part: Snapshot, unit: str, labels: Labels) -> None:
     """Calls, tokens and cost are those of all starts of the run together."""
-    outcomes = {"accepted": part.accepted, "rejected": sum(part.rejected.values())}
-    outcomes |= {"failed": sum(part.failed.values()), "pending": part.pending}
-    things, total = unit.capitalize(), part.total
-    found.add_each(f"edgen_{unit}", "gauge", f"{things} by outcome.", outcomes, labels, "outcome")
-    found.add("edgen_planned", "gauge", f"{things} planned.", part.planned, labels)
-    found.add("edgen_calls_total", "counter", "Calls answered, of all starts.", total.made, labels)
-    about = "Attempts beyond a call's first, of all starts."
-    found.add("edgen_retried_total", "counter", about, total.retried, labels)
-    tokens = {"prompt": total.prompt_tokens, "completion": total.completion_tokens}
-    found.add_each(
-        "edgen_tokens_total", "counter", "Tokens of answers, of all starts.", tokens, labels, "kind"
-    )
-    about = "US dollars that answers cost, of all starts."
-    found.add("edgen_cost_usd_total", "counter", about, total.cost_usd, labels)
+    counts = part.counts
+    outcomes = {"accepted": counts.accepted, "rejected": counts.rejected.total()}
+    outcomes |= {"failed": counts.failed.total(), "pending": counts.pending}
+    tokens = {"prompt": part.total.tokens.prompt, "completion": part.total.tokens.completion}
+    things, calls, cost = unit.capitalize(), part.total.calls, part.total.cost_usd
+    found.add_each(f"edgen_{unit}", f"{things} by outcome.", outcomes, labels, "outcome")
+    found.add("edgen_planned", f"{things} planned.", counts.planned, labels)
+    found.add("edgen_calls_total", "Calls answered, of all starts.", calls.made, labels)
+    found.add("edgen_retried_total", "Attempts beyond a call's first, of all starts.", calls.retried, labels)
+    found.add_each("edgen_tokens_total", "Tokens of answers, of all starts.", tokens, labels, "kind")
+    found.add("edgen_cost_usd_total", "US dollars that answers cost, of all starts.", cost, labels)
     if part.activity is not None:
-        _add_activity(found, part.activity, labels)
+        _add_activity(found, part.activity, counts.retried_by, labels)
 
 
-def _add_activity(found: Families, now: Activity, labels: Labels) -> None:
+def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int], labels: Labels) -> None:
     """What is under way, how fast it may go, and what is left to spend."""
     about = "Attempts beyond a call's first, of this start, by what went wrong."
-    retried = dict(sorted(now.retried_by.items()))
-    found.add_each("edgen_retries_total", "counter", about, retried, labels, "kind")
+    found.add_each("edgen_retries_total", about, dict(sorted(retried_by.items())), labels, "kind")
     about = "When this start last got an answer."
-    found.add("edgen_last_answer_time_seconds", "gauge", about, now.last_answer, labels)
+    found.add("edgen_last_answer_time_seconds", about, now.last_answer, labels)
     for role, flow in now.flows.items():
         own = {**labels, "role": role}
-        found.add("edgen_in_flight", "gauge", "Calls that a service works on.", flow.in_flight, own)
+        found.add("edgen_in_flight", "Calls that a service works on.", flow.in_flight, own)
         about = "Calls that may be in flight, by how the service answers."
-        found.add("edgen_window", "gauge", about, flow.window, own)
+        found.add("edgen_window", about, flow.window, own)
         about = "1 while a service had asked to wait and has not answered since."
-        found.add("edgen_circuit_open", "gauge", about, flow.circuit_open, own)
+        found.add("edgen_circuit_open", about, flow.circuit_open, own)
     about = "Seconds of this start in which a service had asked to wait."
-    found.add("edgen_paused_seconds_total", "counter", about, now.paused_seconds, labels)
-    found.add("edgen_batches_out", "gauge", "Provider batch jobs that are out.", now.batches_out, labels)
+    found.add("edgen_paused_seconds_total", about, now.paused_seconds, labels)
+    found.add("edgen_batches_out", "Provider batch jobs that are out.", now.batches_out, labels)
     about = "Requests in batches that have no answer."
-    found.add("edgen_batch_requests_out", "gauge", about, now.batch_requests_out, labels)
+    found.add("edgen_batch_requests_out", about, now.batch_requests_out, labels)
     about = "of the budget that are neither spent nor set aside for what is under way."
-    found.add("edgen_budget_left_usd", "gauge", f"US dollars {about}", now.budget_left_usd, labels)
-    found.add("edgen_budget_left_tokens", "gauge", f"Tokens {about}", now.budget_left_tokens, labels)
+    found.add("edgen_budget_left_usd", f"US dollars {about}", now.budget_left_usd, labels)
+    found.add("edgen_budget_left_tokens", f"Tokens {about}", now.budget_left_tokens, labels)
 
 
 def _escape(text: str) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from rich.cells import cell_len, chop_cells, set_cell_size
 
-from edgen.cli.render.columns import GAP, join_blocks, wrap_text
 from edgen.core.pair import Pair
 from edgen.core.safe_text import safe
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 
+_GAP = 3  # between columns
 _NARROWEST = 44  # of a column
 _ROLE = 9
 _LABELS = {
@@ -40,7 +42,7 @@ def render_conversations(
 ) -> Iterator[str]:
     """Conversations of several arms stand beside each other where there is room."""
     arms = list(dict.fromkeys(one.arm for one in found))
-    column = (width - GAP * (len(arms) - 1)) // len(arms)
+    column = (width - _GAP * (len(arms) - 1)) // len(arms)
     if len(arms) > 1 and column >= _NARROWEST:
         for replicate in dict.fromkeys(one.replicate for one in found):
             row = [one for one in found if one.replicate == replicate]
@@ -151,3 +153,33 @@ def _describe_signals(pair: Pair) -> Iterator[str]:
 
 def _describe_stand(p: float | None, *, tie: bool) -> str:
     return "abstains" if p is None else f"p {p:.2f} for the first{', a tie' if tie else ''}"
+
+
+def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> Iterator[str]:
+    """The lines of a text, each no wider than `width`, white space at its beginning kept. The first begins with
+    `first`, all others with `rest`."""
+    lead = first
+    for line in text.split("\n"):
+        for piece in _pieces(line.expandtabs(4), max(width - max(cell_len(first), cell_len(rest)), 8)):
+            yield (lead + piece).rstrip()
+            lead = rest
+
+
+def _pieces(line: str, width: int) -> Iterator[str]:
+    now: str | None = None
+    for word in line.split(" "):
+        longer = word if now is None else f"{now} {word}"
+        if cell_len(longer) <= width:
+            now = longer
+            continue
+        if now is not None:
+            yield now
+        *whole, now = chop_cells(word, width) or [""]
+        yield from whole
+    yield now or ""
+
+
+def join_blocks(blocks: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """The lines of several blocks beside each other, each `width` wide."""
+    for lines in zip_longest(*blocks, fillvalue=""):
+        yield (" " * _GAP).join(set_cell_size(line, width) for line in lines).rstrip()

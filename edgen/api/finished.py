@@ -1,0 +1,122 @@
+"""What is made of finished runs: a comparison of arms, a data set in a format, a page, one run of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgen.api.status import Status, status_of
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.core.errors import UsageError
+from edgen.core.registry import find, find_all
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+if TYPE_CHECKING:
+    from edgen.evaluation.comparison.result import Comparison
+    from edgen.execution.merge import MergeResult
+    from edgen.export.options import ExportOptions
+    from edgen.export.write import Exported
+    from edgen.report.write import WrittenReport
+
+
+def compare_runs(
+    runs: Sequence[Path],
+    control: Control,
+    *,
+    arms: Sequence[str] = (),
+    prompts: bool = False,
+    output: Path | None = None,
+) -> tuple[Comparison, Path]:
+    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms` chooses some.
+    `prompts`: with how the rendered prompts differ.
+
+    Returns the comparison and its file: `output`, or one in the first run's `comparisons/`. Raises what
+    `evaluation.comparison` raises.
+    """
+    from edgen.evaluation.comparison.run_arms import open_comparison, store
+
+    if not runs:
+        raise UsageError(
+            "name a run, before the options: edgen compare RUN --arms A B (every word behind --arms is an arm)."
+        )
+    with (
+        control.stages() as tell,
+        open_comparison(runs, arms, prompts=prompts, tell=tell) as comparison,
+        explain_os_errors(output or runs[0]),
+    ):
+        return comparison, store(comparison, runs[0], output)
+
+
+def list_formats() -> list[dict[str, Any]]:
+    """Every format there is: its name, a summary, what it is of, and what it needs besides finished conversations."""
+    return [
+        {"format": one.name, "summary": one.summary, "of": one.of, "needs": list(one.needs)}
+        for one in find_all("format")
+    ]
+
+
+def has_pairs(run: Path) -> bool:
+    """Whether the run has pairs to export. Raises RunError for what is no run."""
+    rundir = RunFolder(run)
+    rundir.require()
+    return rundir.pairs.exists()
+
+
+def export_run(
+    run: Path, name: str, output: Path | None, options: ExportOptions, control: Control
+) -> Exported:
+    """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and counted.
+
+    Raises UsageError for options that do not go together, ShortError where no row is left, and what reading raises.
+    """
+    from edgen.export.write import check_target, export
+
+    format_ = find("format", name)
+    if output is None:
+        raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
+    format_.check(options)
+    check_target(output)
+    with RunFolder(run).lock_for_reading(), RunReader(run) as reader:
+        exported = export(reader, format_, output, options)
+    for remark in exported.remarks:
+        control.note(remark)
+    return exported
+
+
+def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
+    """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run it is not
+    about. Raises what reading the run raises, and UsageError where the file cannot be written."""
+    from edgen.report.write import write_report as write
+
+    with control.stages() as tell:
+        written = write(run, output, progress=tell)
+    if not written.accepted:
+        control.note(
+            f"no conversation was accepted ({written.refused:,} were rejected or failed), so there is nothing to "
+            "measure; the report says why they were."
+        )
+    if written.pending:
+        pending = "1 conversation is" if written.pending == 1 else f"{written.pending:,} conversations are"
+        control.note(f"{pending} pending; the report is about what is there.")
+    if written.missing:
+        missing = ", ".join(written.missing)
+        control.note(f"nothing is settled in {missing}; the report is about the other arms.")
+    if written.uncompared:
+        control.note(f"the arms are not compared: {written.uncompared}")
+    return written
+
+
+def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[Status, MergeResult]:
+    """Make one run of these in the folder `output`. They stay as they are, and nothing is dropped.
+
+    Returns how the new run stands and what was put together. Raises what `execution.merge` raises.
+    """
+    from edgen.execution.merge import merge
+
+    with control.stages() as tell, explain_os_errors(output):
+        merged = merge(runs, output, tell)
+    for sentence in merged.notes:
+        control.note(sentence)
+    return status_of(RunFolder(output)), merged

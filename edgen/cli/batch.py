@@ -1,0 +1,123 @@
+"""`edgen batch`: the batches of a run, looked at, ended, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Typer
+
+from edgen.cli.options import JsonOption, RunArgument, TrustOption
+from edgen.cli.output import note, print_value
+from edgen.core.durations import span
+
+if TYPE_CHECKING:
+    from edgen.api.batches import BatchFacts, Cancelled, ReadResults
+
+app = Typer(
+    help="Look at a run's provider batch jobs, end them, or read results that you fetched yourself.\n\n"
+    "Example: edgen batch list outputs/nightly",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command("list", short_help="Show every batch of a run and how it stands.")
+def list_(run: RunArgument, json: JsonOption = False) -> None:
+    """Show every batch of a run and how it stands, as the run has noted it. Nothing is asked of the provider.
+
+    Example: edgen batch list outputs/nightly
+    """
+    from edgen.api.batches import list_batches
+
+    batches = list_batches(run)
+    print_value({"run": str(run), "batches": batches}, _render_batches(batches), json=json)
+
+
+def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
+    if not batches:
+        yield "This run has had no batches; `edgen generate JOB --via batch` makes them."
+        return
+    yield f"{'batch':<18}{'state':<18}{'round':>5}{'requests':>10}  {'age':<8} id"
+    for batch in batches:
+        name, place = f"{batch.number} {batch.of}".strip(), batch.id or batch.file
+        # The one word with which the provider ended a batch stands behind its state.
+        word = batch.message if batch.state == "read" and " " not in (batch.message or " ") else None
+        state = f"{batch.state} ({word})" if word else batch.state
+        yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {span(batch.age_s):<8} {place}"
+        if batch.message and not word:
+            yield f"{'':<18}{batch.message}"
+
+
+@app.command(short_help="End batches; what they have answered is read and kept.")
+def cancel(
+    run: RunArgument,
+    numbers: Annotated[
+        list[int] | None,
+        Argument(metavar="[NUMBER]...", help="Which ones, as `edgen batch list` numbers them; all, if none."),
+    ] = None,
+    trust_host: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """End a run's batches that are out, wait until the provider has ended them, and read what they answered.
+
+    Their other requests are asked again when the run is gone on with. Request files that were written for somebody
+    to send are given up. A batch that the provider has lost is given up, too.
+
+    Example: edgen batch cancel outputs/nightly
+    """
+    from edgen.api.batches import cancel_batches
+    from edgen.cli.control import make_control
+
+    cancelled = cancel_batches(run, numbers or (), make_control(trust_host=trust_host))
+    print_value(cancelled, [_describe_cancelled(cancelled)], json=json)
+
+
+def _describe_cancelled(cancelled: Cancelled) -> str:
+    if not cancelled.ended:
+        return "No batch of this run is out."
+    return (
+        f"{cancelled.ended} batch{'es' if cancelled.ended > 1 else ''} ended; {cancelled.answered:,} answers were read "
+        "and kept. Requests without an answer are asked again by `edgen generate`, online or --via batch."
+    )
+
+
+@app.command(short_help="Read result files into a run; sends nothing.")
+def read(
+    run: RunArgument,
+    files: Annotated[list[Path], Argument(metavar="FILES...", help="Result files, JSON Lines.")],
+    json: JsonOption = False,
+) -> None:
+    """Read result files into a run: those of the provider, or of `vllm run-batch`, for the request files that
+    `edgen generate JOB --via batch --write-only DIR` wrote. ResultCounts a file twice changes nothing.
+
+    Example: edgen batch read outputs/nightly results/*.jsonl
+    """
+    from edgen.api.batches import read_results
+
+    read = read_results(run, files)
+    print_value(read, _render_read(read), json=json)
+    if not json:
+        still_out = f"{read.out:,} requests of this run are still without an answer."
+        settled = "All requests that were out are settled; run the same `edgen generate` command for the next round."
+        note(still_out if read.out else settled)
+    read.require_own()
+
+
+def _render_read(read: ReadResults) -> Iterator[str]:
+    for file in read.files:
+        counts = ((getattr(file, what), words) for what, words in _WORDS.items())
+        said = [f"{count:,} {words}" for count, words in counts if count]
+        yield f"{file.path}: {', '.join(said) or 'empty'}"
+
+
+_WORDS = {
+    "answered": "answers",
+    "known": "known before",
+    "failed": "errors, to be asked again",
+    "unanswered": "never worked on, to be asked again",
+    "strangers": "of another run",
+    "unreadable": "that are no result lines",
+}

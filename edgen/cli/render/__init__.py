@@ -1,1 +1,0 @@
-"""Values in words for a terminal: one file for each kind of value."""
