@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -129,10 +130,18 @@ def estimate_job(
         **msgspec.structs.asdict(sums),
         job=whole.name,
         via=via,
-        prices=tuple(_describe_price(*price) for price in prices(each)),
+        prices=tuple(
+            BackendPrice(backend=backend, model=model, **_known(price))
+            for backend, model, price in prices(each)
+        ),
         budget=tuple(budgets(whole, each, run, via)),
         arms={arm: _describe([one]) for arm, one in each.items()} if whole.arms else UNSET,
     )
+
+
+def _known(price: Price | None) -> dict[str, Any]:
+    known = {} if price is None else msgspec.structs.asdict(price)
+    return {key: value for key, value in known.items() if key in BackendPrice.__struct_fields__}
 
 
 def _describe(each: Sequence[Estimate]) -> Needs:
@@ -145,31 +154,20 @@ def _describe(each: Sequence[Estimate]) -> Needs:
         low, expected, high = (round(getattr(level, key), digits) for level in uses)
         return Interval(low, expected, high, UNSET if most is None else round(getattr(most, key), digits))
 
+    seconds = None  # arms go one after the other
+    if None not in (durations := [one.duration for one in each]):
+        time = functools.reduce(Duration.plus, filter(None, durations))
+        seconds = Interval(round(time.low), round(time.expected), round(time.high))
     return Needs(
         conversations=sum(one.conversations for one in each),
         to_make=round(sum(one.to_make for one in each)),
         calls=interval("calls"),
         tokens=TokenIntervals(interval("prompt"), interval("completion")),
         cost_usd=interval("usd", 6) if all(one.priced for one in each) else None,
-        seconds=_add_seconds([one.duration for one in each]),
+        seconds=seconds,
         basis=_describe_basis(each),
         already=_add_already([one.already for one in each]),
     )
-
-
-def _add_seconds(durations: Iterable[Duration | None]) -> Interval | None:
-    """Arms go one after the other."""
-    known = [*durations]
-    if any(one is None for one in known):
-        return None
-    whole = functools.reduce(Duration.plus, [one for one in known if one is not None])
-    return Interval(round(whole.low), round(whole.expected), round(whole.high))
-
-
-def _describe_price(backend: str, model: str, price: Price | None) -> BackendPrice:
-    known = {} if price is None else msgspec.structs.asdict(price)
-    there = {key: value for key, value in known.items() if key in BackendPrice.__struct_fields__}
-    return BackendPrice(backend=backend, model=model, **there)
 
 
 def _describe_basis(each: Sequence[Estimate]) -> Basis:

@@ -16,7 +16,7 @@ from edgen.core.errors import ShortError, UsageError
 
 if TYPE_CHECKING:
     from edgen.api.status import Status
-    from edgen.execution.merge import MergeInput, MergeResult
+    from edgen.execution.merge import MergeResult
 
 
 def command(
@@ -62,7 +62,9 @@ def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
 
 def _render(status: Status, merged: MergeResult) -> Iterator[str]:
     for one in merged.inputs:
-        yield f"input      {_describe_input(one)}"
+        pending = f", {one.pending} pending" if one.pending else ""
+        made = f"scenarios {one.first} to {one.end - 1}, {one.accepted} of {one.planned} accepted{pending}"
+        yield f"input      {one.run}: {made if one.end > one.first else 'nothing was planned'}"
     if merged.same or merged.other or merged.answered_twice:
         yield (
             f"twice      {merged.same + merged.other} conversations, {merged.same} of them alike; "
@@ -90,13 +92,6 @@ def _require_complete(status: Status, merged: MergeResult, output: Path) -> None
         f"{output} is made, and short: {status.accepted} of {status.planned} conversations were accepted."
         f"{again}"
     )
-
-
-def _describe_input(one: MergeInput) -> str:
-    if one.end <= one.first:
-        return f"{one.run}: nothing was planned"
-    pending = f", {one.pending} pending" if one.pending else ""
-    return f"{one.run}: scenarios {one.first} to {one.end - 1}, {one.accepted} of {one.planned} accepted{pending}"
 
 
 def _describe_gap(arm: str, first: int, end: int) -> str:

@@ -108,7 +108,7 @@ def from_csv(
 
     made = make_space_from_csv(file, output, name, weights=weights, force=force)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
-    _say_written(made.text, f"{made.rows:,} rows: {found}", output)
+    _say_written(made.text, f"{made.records:,} rows: {found}", output)
 
 
 @app.command("from-ed", short_help="Make a space of what released ED files were drawn from.")

@@ -18,7 +18,7 @@ from edgen.core.figures import describe_counts
 from edgen.core.safe_text import safe
 
 if TYPE_CHECKING:
-    from edgen.api.status import Amount, Calls, Status
+    from edgen.api.status import Amount, Status
 
 
 def command(
@@ -69,15 +69,18 @@ def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
 
 def render_status(status: Status) -> Iterator[str]:
     """A line a fact."""
-    calls, tokens = status.calls, status.tokens
+    calls, tokens, part = status.calls, status.tokens, status.range
+    piece = f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
+    # Of the calls of all starts, those of the one that ends now, where others made some.
+    now = f" ({calls.now} now)" if calls.now is not UNSET and calls.now != calls.made else ""
     yield f"run        {status.run}"
     yield f"state      {status.state}"
-    yield f"planned    {status.planned}{_describe_range(status)}"
+    yield f"planned    {status.planned}{piece}"
     yield f"accepted   {status.accepted}"
     yield f"rejected   {describe_counts(status.rejected)}"
     yield f"failed     {describe_counts(status.failed)}"
     yield f"pending    {status.pending}"
-    yield f"calls      {_describe_made(calls)}, {calls.replayed} replayed, {calls.retried} retried"
+    yield f"calls      {calls.made} made{now}, {calls.replayed} replayed, {calls.retried} retried"
     yield f"tokens     {tokens.prompt} prompt, {tokens.completion} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     if status.out:
@@ -86,7 +89,8 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls without a kept answer"
     yield from _render_batches([status, *status.begun_arms().values()])
     for name, arm in (status.arms or {}).items():
-        yield f"arm        {name}: {_describe_arm(arm)}"
+        stand = arm and f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"
+        yield f"arm        {name}: {stand or 'not begun'}"
     for judge in status.judges or ():
         yield f"judge      {judge.judge}: {judge.judged} of {judge.planned} pairs judged, {judge.pending} pending"
 
@@ -124,21 +128,9 @@ class _Speed:
         return f"{made / passed:.1f}/s, {span(status.pending * passed / made)} left"
 
 
-def _describe_range(status: Status) -> str:
-    """Of a piece: which scenarios it has."""
-    part = status.range
-    return f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
-
-
 def _describe_amount(amount: Amount) -> str:
     money = f", {format_cost(amount.cost_usd)}" if amount.cost_usd else ""
     return f"{amount.tokens:,} tokens{money}"
-
-
-def _describe_made(calls: Calls) -> str:
-    """The calls of all starts, and how many of them the one that ends now made, where others made some."""
-    other = calls.now is not UNSET and calls.now != calls.made
-    return f"{calls.made} made" + (f" ({calls.now} now)" if other else "")
 
 
 def _render_batches(runs: list[Status]) -> Iterator[str]:
@@ -154,9 +146,3 @@ def _since(moment: str) -> str:
     local = datetime.fromisoformat(moment).astimezone()
     today = local.date() == datetime.now().astimezone().date()
     return f"sent {local:%H:%M}" if today else f"sent {local:%Y-%m-%d %H:%M}"
-
-
-def _describe_arm(arm: Status | None) -> str:
-    if arm is None:
-        return "not begun"
-    return f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, choose_name, clean, dump, write
+from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space
@@ -19,14 +19,6 @@ from edgen.space.parse import default_roles
 from edgen.space.text_rules import likeness
 
 Weights = Literal["counts", "equal"]
-
-
-class SpaceFromCsv(NamedTuple):
-    """The text of a space file, of how many rows it was made, and the values of each dimension."""
-
-    text: str
-    rows: int
-    values: dict[str, int]
 
 
 class _Column(NamedTuple):
@@ -44,7 +36,7 @@ def make_space_from_csv(
     *,
     weights: Weights = "counts",
     force: bool = False,
-) -> SpaceFromCsv:
+) -> NewSpace:
     """Write a space file of what the rows of a table hold; without `output` it is only returned.
 
     Values come in the order in which they first appear; `weights` are how often each does, or all the same. An empty
@@ -60,7 +52,7 @@ def make_space_from_csv(
     text = dump(Space(name=name, source=what, dimensions=dimensions, roles=roles), source, "is read")
     if output is not None:
         write(output, text, force=force)
-    return SpaceFromCsv(text, len(rows) - 1, {one.name: len(one.entries) for one in dimensions})
+    return NewSpace(text, len(rows) - 1, {one.name: len(one.entries) for one in dimensions})
 
 
 def _read_rows(source: str, text: str) -> list[list[str]]:

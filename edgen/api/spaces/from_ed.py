@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, choose_name, clean, dump, write
+from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space, SpaceRole
@@ -161,18 +161,9 @@ _TYPES = {
 }
 
 
-class SpaceFromEd(NamedTuple):
-    """The text of a space file, of how many records it was made, the values of each dimension, and remarks."""
-
-    text: str
-    records: int
-    values: dict[str, int]
-    notes: tuple[str, ...]
-
-
 def make_space_from_ed(
     files: Sequence[Path], output: Path | None, name: str | None = None, *, force: bool = False
-) -> SpaceFromEd:
+) -> NewSpace:
     """Write a space file with observed frequencies out of released ED files; without `output` it is only returned.
 
     Raises DataError for files that cannot be read, UsageError where it cannot be written; `force`: over another.
@@ -190,7 +181,7 @@ def make_space_from_ed(
     if observed.roles:
         notes.append("every role sees every dimension, as records do not say more: give each its own `sees`")
     values = {LISTS.get(name, name): len(counts) for name, counts in observed.counts.items()}
-    return SpaceFromEd(text, observed.records, values, tuple(notes))
+    return NewSpace(text, observed.records, values, tuple(notes))
 
 
 def _observe(files: Sequence[Path]) -> _Observed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import write_new, write_whole
@@ -27,6 +28,15 @@ def choose_name(name: str | None, output: Path | None, otherwise: str) -> str:
     if not (chosen := clean(name if name is not None else output.stem if output else otherwise)):
         raise UsageError("--name: a space needs a name that is not blank.")
     return chosen
+
+
+class NewSpace(NamedTuple):
+    """The text of a space file, of how many records it was made, the values of each dimension, and remarks."""
+
+    text: str
+    records: int
+    values: dict[str, int]
+    notes: tuple[str, ...] = ()
 
 
 def dump(space: Space, source: str, too_large: str) -> str:
