@@ -3,6 +3,7 @@ left out."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
@@ -175,25 +176,18 @@ def follow_status(
     before = None
     while True:
         held = rundir.is_locked()  # looked at first: what it wrote before it let go is seen below
-        status = _status_begun(rundir, held=held)
+        status = None
+        if rundir.exists:
+            with (
+                contextlib.suppress(RunError) if held else contextlib.nullcontext()
+            ):  # as its ledger is being made
+                status = status_of(rundir, held=held)
         if status is not None and (status != before or not held):
             yield status
             before = status
         if status is not None and not held:
             return
         time.sleep(every)
-
-
-def _status_begun(rundir: RunFolder, *, held: bool) -> Status | None:
-    """How it stands, None while its ledger is being made."""
-    if not rundir.exists:
-        return None
-    try:
-        return status_of(rundir, held=held)
-    except RunError:
-        if held:
-            return None
-        raise
 
 
 def _run_status(rundir: RunFolder, *, held: bool) -> Status:

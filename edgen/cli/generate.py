@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from edgen.cli.output import print_value
 from edgen.cli.status import render_status
 
 if TYPE_CHECKING:
-    from edgen.api.generation import ArmFiles, Generated
+    from edgen.api.generation import Generated
 
 RunOption = Annotated[
     Path | None, Option("-o", metavar="RUN", help="The run's folder.  [default: outputs/<name>]")
@@ -95,16 +96,9 @@ def _render(made: Generated, show: int) -> Iterator[str]:
             yield f"arm        {arm.arm}"
         yield f"split      {arm.train} train, {arm.test} test"
         yield f"data       {arm.folder}"
-        for record in _read_first(arm, show):
+        files = (msgspec.json.decode((arm.folder / name).read_bytes()) for name in arm.names)
+        for record in islice(chain.from_iterable(files), show):
             yield from _render_record(record)
-
-
-def _read_first(arm: ArmFiles, count: int) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
-    for name in arm.names:
-        if len(records) < count:
-            records += msgspec.json.decode((arm.folder / name).read_bytes())[: count - len(records)]
-    return records
 
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
