@@ -5,7 +5,6 @@ Every run has at least one arm; that of a job without `arms:` is made in the run
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from edgen.providers import Backend
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import read_manifest, strays
+from edgen.store.shards import Manifest, read_manifest, strays
 
 Arm = str
 
@@ -64,13 +63,11 @@ class GenerateOptions:
 
 
 class ArmFiles(NamedTuple):
-    """The finished files of an arm: their folder, their names, and records by side."""
+    """The finished files of an arm, and their folder."""
 
     arm: str
     folder: Path
-    names: tuple[str, ...]
-    train: int
-    test: int
+    manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +80,7 @@ class Generated:
     ended: EdgenError | None
 
 
-def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
-    """Make the conversations of a job. See `generate_async`."""
-    return asyncio.run(generate_async(source, options, control))
-
-
-async def generate_async(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
+async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
     """Make the conversations of a job, and the files of what was accepted.
 
     What ends the work once something was asked is in the result; what is wrong before that is raised.
@@ -158,9 +150,13 @@ class _Generation:
         return Generated(
             folder.path,
             status_of(folder).with_calls_now(made),
-            tuple(_find_files(arm, folder.arm(arm)) for arm in self._plans) if finished else (),
+            tuple(map(self._find_files, self._plans)) if finished else (),
             ended,
         )
+
+    def _find_files(self, arm: Arm) -> ArmFiles:
+        shards = self._folder.arm(arm).shards
+        return ArmFiles(arm, shards, read_manifest(shards))
 
     async def _make(self) -> None:
         folder, control = self._folder, self._control
@@ -323,9 +319,3 @@ def configs_of(plan: Plan) -> dict[str, BackendConfig]:
     """The backends that a plan asks, by their names in the job."""
     job = plan.job
     return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
-
-
-def _find_files(arm: Arm, folder: RunFolder) -> ArmFiles:
-    manifest = read_manifest(folder.shards)
-    names = tuple(file.path for file in manifest.files)
-    return ArmFiles(arm, folder.shards, names, manifest.counts.train, manifest.counts.test)

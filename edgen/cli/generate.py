@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -80,7 +81,7 @@ def command(
         output=output, via=via, write_only=write_only, part=o.read_range(part), fresh=resume == "never"
     )
     source = JobSource.of(job, o.read_overrides(set_, count), allow_outside=allow_outside)
-    made = generate(source, options, control)
+    made = asyncio.run(generate(source, options, control))
     try:
         print_value(made.status, _render(made, show), json=json)
     finally:
@@ -94,9 +95,10 @@ def _render(made: Generated, show: int) -> Iterator[str]:
     for arm in made.files:
         if arm.arm:
             yield f"arm        {arm.arm}"
-        yield f"split      {arm.train} train, {arm.test} test"
+        counts = arm.manifest.counts
+        yield f"split      {counts.train} train, {counts.test} test"
         yield f"data       {arm.folder}"
-        files = (msgspec.json.decode((arm.folder / name).read_bytes()) for name in arm.names)
+        files = (msgspec.json.decode((arm.folder / file.path).read_bytes()) for file in arm.manifest.files)
         for record in islice(chain.from_iterable(files), show):
             yield from _render_record(record)
 

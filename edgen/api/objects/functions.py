@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import json
@@ -9,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
-from edgen.api.generation import Generated, GenerateOptions, JobSource, generate_async
-from edgen.api.generation import generate as generate_now
+from edgen.api.generation import Generated, GenerateOptions, JobSource
+from edgen.api.generation import generate as make_run
 from edgen.api.objects.job import AnyJob, read_source
 from edgen.api.objects.progress import find_progress
 from edgen.api.objects.run import Run
@@ -119,21 +120,21 @@ def generate(call: _Call) -> Run:
     Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open` has the run),
     StoppedError, ProviderError, LockedError; and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
-
-    def work(control: Control) -> Generated:
-        return generate_now(call.source, call.options, control)
-
-    return _finish(run_in_thread(work, call.control, call.listeners))
+    made = run_in_thread(
+        lambda control: asyncio.run(make_run(call.source, call.options, control)),
+        call.control,
+        call.listeners,
+    )
+    return _finish(made)
 
 
 @_takes(_read_call)
 async def agenerate(call: _Call) -> Run:
     """As `generate`, in the caller's event loop. Cancelled, it stops cleanly, and the same call goes on."""
-
-    async def work(control: Control) -> Generated:
-        return await generate_async(call.source, call.options, control)
-
-    return _finish(await run_in_loop(work, call.control, call.listeners))
+    made = await run_in_loop(
+        lambda control: make_run(call.source, call.options, control), call.control, call.listeners
+    )
+    return _finish(made)
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001 - as edgen.open
