@@ -16,7 +16,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.execution.progress_counts import ProgressCounts
 from edgen.store.ledger import OPEN, Batch, Counts, out_at, summary_at
 from edgen.store.run_folder import RunFolder
 
@@ -46,7 +45,7 @@ class Usage(msgspec.Struct, frozen=True):
     cost_usd: float | None
 
     @classmethod
-    def of(cls, counts: Counts | ProgressCounts) -> Usage:
+    def of(cls, counts: Counts) -> Usage:
         """What a ledger or a running session has counted."""
         calls = Calls(counts.made, counts.replayed, counts.retried)
         return cls(calls, Tokens(counts.prompt_tokens, counts.completion_tokens), counts.cost_usd)

@@ -78,8 +78,8 @@ def usage_before(status: RunStatus) -> Usage:
 
 def still_snapshot(status: RunStatus, title: Title) -> Snapshot:
     """A run at which nothing is done, as its ledger has it."""
-    counts = ProgressCounts(planned=status.planned)
-    counts.take(status.accepted, status.rejected, status.failed)
+    counts = ProgressCounts()
+    counts.take(status)
     return Snapshot(title=title, counts=counts, total=usage_before(status))
 
 
