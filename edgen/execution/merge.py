@@ -21,7 +21,7 @@ from edgen.core.files import replacing, sync_folder
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.merge_extras import copy_rest, judge_ledgers
-from edgen.execution.run_identity import OF_ALL, Part, begun_arms, compare_runs, longest_list
+from edgen.execution.run_identity import OF_ALL, Part, begun_arms, compare_runs
 from edgen.families.base import record_id
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import OPEN, Drop, Duplicates, Ledger, MergedLedger, RunPlan, RunStatus, SourceLedger
@@ -232,7 +232,9 @@ class _Merger:
             for source in sources:
                 self._tell(f"adding {source.run}")
                 ledger.add(source)
-            plan = _plan(job, noted.fingerprint, sources)
+            # All of the job; with a top-up what was planned, whoever planned the most.
+            planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
+            plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
             described = _describe_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
             if any(source.facts.get("simulated") == noted.fingerprint for source in sources):
@@ -249,7 +251,9 @@ class _Merger:
             _copy_job(part.runs[0], self._work.arm(part.arm), part.job)
         if self._runs[0].arms_folder.exists():
             _copy_job(self._runs[0], self._work, self._job)
-            self._work.numbered_arms(longest_list(run.numbered_arms() for run in self._runs))
+            numbered = [run.numbered_arms() for run in self._runs]
+            longest = max(numbered, key=len)
+            self._work.numbered_arms(longest)
 
     def _settled(self) -> bool:
         """Whether all that is planned is settled, in every arm that the job has."""
@@ -296,12 +300,6 @@ def _input(arm: str, source: SourceLedger) -> MergeInput:
         accepted=status.accepted,
         pending=status.pending,
     )
-
-
-def _plan(job: Job, under: str, sources: Sequence[SourceLedger]) -> RunPlan:
-    """All of the job; with a top-up what was planned, whoever planned the most."""
-    planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
-    return plan_of_run(job, under, scenarios=max(job.conversations, *planned, 0))
 
 
 def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -59,7 +59,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
     """Every arm that was begun in any of the runs. Raises RunError where they do not number them alike: a
     candidate's number is made of its arm's, and what was judged is found by it."""
     numbered = {run.path: run.numbered_arms() for run in runs}
-    longest = longest_list(numbered.values())
+    longest = max(numbered.values(), key=len)
     for path, arms in numbered.items():
         if arms != longest[: len(arms)]:
             raise RunError(
@@ -69,10 +69,6 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
             )
     begun = {arm for run in runs for arm in begun_arms(run)}
     return [*(arm for arm in longest if arm in begun), *sorted(begun - {*longest})]
-
-
-def longest_list(lists: Iterable[list[str]]) -> list[str]:
-    return max(lists, key=lambda each: len(each))
 
 
 def _same_job(runs: Sequence[RunFolder]) -> Job:

@@ -103,14 +103,8 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
 
 def space_of(job: Job, reach: Reach) -> Space:
-    """The space that a job names."""
-    return load_space(find_space(job.space, reach))
-
-
-def find_space(name: str, reach: Reach) -> Path:
-    """The file of the space that a name or a path means. Raises SpaceError for a name that nothing has, and for a
-    file out of reach."""
-    return reach.require("preference_space", name, "space")
+    """The space that a job names. Raises SpaceError for a name that nothing has, and for a file out of reach."""
+    return load_space(reach.require("preference_space", job.space, "space"))
 
 
 def find_template(template: Template, reach: Reach) -> Path:

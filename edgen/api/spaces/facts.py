@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.load import find_space
 from edgen.planning.sizes import conversations_needed, strata
 from edgen.space import Dimension, Entry, content_sha256, load_space
 from edgen.space.cells import AllowedCells
@@ -23,7 +22,7 @@ def describe_space(name: str, per_cell: int | None = None) -> dict[str, Any]:
     `cells_by_value`: how many allowed cells the rarest and the most frequent value of each dimension has, which is how
     often a value comes in a pass of a balanced design. Raises SpaceError.
     """
-    path = find_space(name, unlimited())
+    path = unlimited().require("preference_space", name, "space")
     space = load_space(path)
     cells, each = AllowedCells(space), _PER_CELL if per_cell is None else (per_cell,)
     counts = zip(space.names, cells.counts_by_entry(), strict=True) if cells.linked and cells.count else None

@@ -19,7 +19,6 @@ from edgen.execution.session import Session
 from edgen.execution.space_growth_tasks import SpaceGrowth, build_grown_space, load_growth_prompt
 from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.load import find_space
 from edgen.providers import provider_of
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.education import LISTS
@@ -81,7 +80,7 @@ def grow_space(
     `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template that asks; `output`: the new file,
     <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops the asking.
     """
-    path = find_space(space, unlimited())
+    path = unlimited().require("preference_space", space, "space")
     known = load_space(path)
     # Also what ED's files call the list.
     named = {**{LISTS.get(name, name): name for name in known.names}, **{name: name for name in known.names}}

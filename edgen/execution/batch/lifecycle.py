@@ -28,7 +28,7 @@ from edgen.core.events import Events
 from edgen.execution.batch.ownership import own_file
 from edgen.execution.batch.results import ResultCounts, read_results
 from edgen.execution.batch.round import new_token
-from edgen.execution.batch.service_calls import TRANSFER, GoneError, ServiceCalls, service_error
+from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import BatchService, OversizedError, RemoteBatch, is_id
@@ -162,8 +162,8 @@ class BatchLifecycle:
             while True:
                 try:
                     remote = await self._calls.request(lambda: service.state(remote_id), named=True)
-                except GoneError as gone:
-                    raise self._lost_error(batch, gone.failure) from None
+                except CallError as failure:
+                    raise self._lost_error(batch, failure) from None
                 if remote.state == "ended":
                     self._working.discard(batch.number)
                     return await self._read_ended(batch, remote)
@@ -231,14 +231,14 @@ class BatchLifecycle:
                 await self._calls.request(
                     partial(service.download, file_id, path, most), TRANSFER, named=True
                 )
-            except GoneError as gone:
-                raise self._lost_error(batch, gone.failure) from None
             except OversizedError as failure:
                 raise LostBatch(
                     f"batch {batch.number} ({batch.remote_id}): its results cannot be used: {failure.message} for "
                     f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` gives it up: "
                     "it is charged at the most it can have cost, and its requests are asked anew."
                 ) from None
+            except CallError as failure:
+                raise self._lost_error(batch, failure) from None
         price = self._settings.backends[batch.backend].price
         counts = await read_results(path, service.read, self._ledger, lambda _row: price, batch.sent_at)
         self._on_results(batch, path, counts)

@@ -39,8 +39,8 @@ class ServiceCalls:
     ) -> T:
         """The result of one request to the provider, tried as often as the limits say.
 
-        Raises ProviderError; where the request is about something `named` that is not there, GoneError; that is too
-        large, OversizedError.
+        Raises ProviderError; where the request is about something `named` that is not there or too large, the CallError
+        that says so.
         """
         try:
             return await call_with_retries(
@@ -50,9 +50,7 @@ class ServiceCalls:
                 rng=self.rng,
             )
         except CallError as failure:
-            if named and failure.kind is FailureKind.NOT_FOUND:
-                raise GoneError(failure) from None
-            if named and isinstance(failure, OversizedError):
+            if named and (failure.kind is FailureKind.NOT_FOUND or isinstance(failure, OversizedError)):
                 raise
             raise service_error(failure) from None
 
@@ -100,11 +98,3 @@ def service_error(failure: CallError, what: str = "", hint: str = "") -> Provide
     return ProviderError(
         f"{what}the batch service gave no use: {describe_failure(failure)}. {hint or kept} {GO_ON}"
     )
-
-
-class GoneError(Exception):
-    """The provider has nothing of that name."""
-
-    def __init__(self, failure: CallError) -> None:
-        self.failure = failure
-        super().__init__(failure)
