@@ -61,7 +61,8 @@ class Answering:
                 faults=self.faults,
                 salt=self._salt,
                 stop=call.stop,
-                json_mode=call.json_mode,
+                json_mode=call.json_mode or call.schema is not None,
+                schema=call.schema,
             )
             for i in range(call.choices)
         ]

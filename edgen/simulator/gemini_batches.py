@@ -24,7 +24,6 @@ from edgen.simulator.gemini_files import (
     Files,
     answer_page,
     as_json,
-    camel,
     missing,
     moment,
     overloaded,
@@ -182,8 +181,8 @@ class Service:
     async def _create(self, request: web.BaseRequest, model: str) -> web.StreamResponse | Refusal:
         try:
             body = msgspec.json.decode(await request.read(), type=dict[str, Any])
-            asked = msgspec.convert(camel(body.get("batch")), _Asked)
-            given = msgspec.convert(camel(asked.input_config or {}), _Input)
+            asked = msgspec.convert(wire_gemini.camel(body.get("batch")), _Asked)
+            given = msgspec.convert(wire_gemini.camel(asked.input_config or {}), _Input)
         except UNREADABLE as problem:
             return wire_gemini.error(400, f"The request body cannot be read: {problem}.")
         source: File | bytes | None = None

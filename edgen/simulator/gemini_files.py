@@ -29,7 +29,6 @@ _START = re.compile(rf"/upload{VERSION}/files")
 _SEND = re.compile(r"/upload-session/([0-9a-f]+)")
 _FILES = re.compile(rf"(?:/download)?{VERSION}/files(?:/([^/:]+))?(:download)?")
 _NAME = re.compile(r"files/[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
-_UNDERSCORE = re.compile(r"_([a-z])")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -78,7 +77,7 @@ class Files:
         body = await request.read()
         try:
             described = msgspec.json.decode(body, type=dict[str, Any]) if body.strip() else {}
-            asked = msgspec.convert(camel(described.get("file", {})), _New)
+            asked = msgspec.convert(wire_gemini.camel(described.get("file", {})), _New)
         except UNREADABLE as problem:
             return wire_gemini.error(400, f"The file's description cannot be read: {problem}.")
         if asked.name is not None and not _NAME.fullmatch(asked.name):
@@ -161,13 +160,6 @@ class Files:
                 self._store.remove(file.id)
                 return as_json({})
         return wire_gemini.error(405, f"{request.path} does not take {request.method}.")
-
-
-def camel(value: Any) -> Any:
-    """An object with its keys in camel case: both spellings are taken, and Google's client sends both."""
-    if not isinstance(value, dict):
-        return value
-    return {_UNDERSCORE.sub(lambda found: found[1].upper(), key): inner for key, inner in value.items()}
 
 
 def missing(name: str) -> Refusal:

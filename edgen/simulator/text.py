@@ -38,13 +38,15 @@ def respond(
     salt: int = 0,
     stop: Sequence[str] = (),
     json_mode: bool = False,
+    schema: bytes | None = None,
     model: str | None = None,
     protocol: str | None = None,
 ) -> Reply:
     """The reply to the messages.
 
     Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number. Usage is counted in
+    `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number; an
+    answer without a fault fits `schema` (see `structured`). Usage is counted in
     tokens of four characters, and `max_tokens` cuts there. `protocol`: who asks, None where the prompt has to tell.
     """
     key = request_key(messages, seed, salt)
@@ -52,6 +54,10 @@ def respond(
     fault = struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
     request = SimulatedRequest(messages, fault.name if fault else None, rng, json_mode=json_mode)
     text, finish, refusal = _answer(request, protocol)
+    if schema is not None and fault is None:
+        from edgen.simulator import structured
+
+        text = structured.fit(text, schema, rng)
     for sequence in stop:
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 import msgspec
 
 from edgen.core.values import Message, Reply
 from edgen.simulator.faults import Fault
+from edgen.simulator.structured import UnfitSchema, read_schema
 
 MODEL = "edgen-simulator"
 MARK = {"x-edgen-simulated": "true"}  # on every answer
@@ -21,7 +22,10 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """One call, whichever vendor's words it came in. `seed` None: the caller does not care."""
+    """One call, whichever vendor's words it came in. `seed` None: the caller does not care.
+
+    `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
+    """
 
     messages: tuple[Message, ...]
     model: str
@@ -33,6 +37,8 @@ class Call(NamedTuple):
     json_mode: bool = False
     stream: bool = False
     include_usage: bool = False
+    schema: bytes | None = None
+    tool: str | None = None
 
 
 class Refusal(NamedTuple):
@@ -81,6 +87,23 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise BadCall(f"The request body cannot be read: {problem}.") from None
+
+
+def schema_of(value: Any) -> bytes:
+    """A schema that an answer is to fit. Raises BadCall for one that cannot be obeyed."""
+    try:
+        return read_schema(value)
+    except UnfitSchema as problem:
+        raise BadCall(f"The schema cannot be obeyed: {problem}.") from None
+
+
+def tool_of(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
+    """What a Call says where a tool has to be called, `named` or the first: its name and the schema of its
+    arguments. Raises BadCall."""
+    if not tools or (named is not None and named not in tools):
+        raise BadCall(f"There is no tool {named!r}." if named else "There is no tool to call.")
+    name = named or next(iter(tools))
+    return {"tool": name, "schema": schema_of(tools[name])}
 
 
 def pieces(text: str) -> Iterator[str]:

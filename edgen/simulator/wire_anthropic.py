@@ -1,6 +1,7 @@
 """Anthropic's Messages format, version 2023-06-01.
 
-What shapes an answer and cannot be simulated (tools, schemas) is refused, as are fields that the API does not have.
+A tool that has to be called is called, and a format is obeyed. What cannot be simulated is refused, as are fields that
+the API does not have.
 """
 
 from __future__ import annotations
@@ -14,12 +15,29 @@ import msgspec
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.text import tokens
-from edgen.simulator.wire import BadCall, Call, Refusal, check_call, decode, pieces
+from edgen.simulator.wire import BadCall, Call, Refusal, check_call, decode, pieces, schema_of, tool_of
 
 
 class _Block(msgspec.Struct):
     type: str
     text: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"")
+    content: str | list[_Block] = ""
+
+
+class _Format(msgspec.Struct):
+    type: Literal["json_schema"]
+    schema: Any
+
+
+class _Tool(msgspec.Struct):
+    name: str
+    input_schema: Any
+
+
+class _ToolChoice(msgspec.Struct):
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
 
 
 class _Message(msgspec.Struct):
@@ -29,7 +47,7 @@ class _Message(msgspec.Struct):
 
 class _OutputConfig(msgspec.Struct):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    format: dict[str, Any] | None = None
+    format: _Format | None = None
 
 
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,7 +59,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     stop_sequences: list[str] = []
     stream: bool = False
     output_config: _OutputConfig | None = None
-    tools: list[Any] = []
+    tools: list[_Tool] = []
+    tool_choice: _ToolChoice | None = None
     # Taken, and of no use here.
     top_p: float | None = None
     top_k: int | None = None
@@ -50,7 +69,6 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     thinking: dict[str, Any] | None = None
     cache_control: dict[str, Any] | None = None
     inference_geo: str | None = None
-    tool_choice: dict[str, Any] | None = None
 
 
 class _Counted(msgspec.Struct):
@@ -92,8 +110,6 @@ _FAULTS = {
 def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
     """The call that a body holds. Raises BadCall."""
     value = decode(_BODY, body)
-    if value.tools or (value.output_config is not None and value.output_config.format is not None):
-        raise BadCall("tools and output_config.format cannot be simulated")
     if value.temperature is not None and not 0 <= value.temperature <= 1:
         raise BadCall("temperature: range: 0..1")
     check_call(value.messages, 1, value.max_tokens)
@@ -106,7 +122,16 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
         max_tokens=value.max_tokens,
         stop=tuple(value.stop_sequences),
         stream=value.stream,
+        **_wanted(value),
     )
+
+
+def _wanted(value: _Body) -> dict[str, Any]:
+    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    if value.tool_choice is not None and value.tool_choice.type in ("any", "tool"):
+        return tool_of({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
+    form = None if value.output_config is None else value.output_config.format
+    return {} if form is None else {"schema": schema_of(form.schema)}
 
 
 def _messages(value: _Body | _Counted) -> tuple[Message, ...]:
@@ -118,9 +143,18 @@ def _messages(value: _Body | _Counted) -> tuple[Message, ...]:
 def _text(content: str | list[_Block]) -> str:
     if isinstance(content, str):
         return content
-    if any(block.type != "text" for block in content):
-        raise BadCall("Only text can be read; a message holds a block of another type.")
-    return "\n".join(block.text for block in content)
+    return "\n".join(map(_words_of, content))
+
+
+def _words_of(block: _Block) -> str:
+    match block.type:
+        case "text":
+            return block.text
+        case "tool_use":
+            return bytes(block.input).decode()
+        case "tool_result":
+            return _text(block.content)
+    raise BadCall("Only text can be read; a message holds a block of another type.")
 
 
 def count(body: bytes) -> bytes:
@@ -146,6 +180,14 @@ def _message(call: Call, reply: Reply, name: str) -> dict[str, Any]:
         "usage": _usage(reply),
         "simulated": True,
     }
+    if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
+        called = {
+            "type": "tool_use",
+            "id": f"toolu_{name}",
+            "name": call.tool,
+            "input": msgspec.Raw(text.encode()),
+        }
+        value |= {"content": [called], "stop_reason": "tool_use"}
     if refused:
         value["stop_details"] = {"type": "refusal", "category": None, "explanation": reply.refusal}
     return value
@@ -167,9 +209,14 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
     yield _event("message_start", message=begun)
     for block in whole["content"]:
-        yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-        for piece in pieces(block["text"]):
-            yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece})
+        if block["type"] == "text":
+            begun, text, kind, field = block | {"text": ""}, block["text"], "text_delta", "text"
+        else:
+            begun, text = block | {"input": {}}, bytes(block["input"]).decode()
+            kind, field = "input_json_delta", "partial_json"
+        yield _event("content_block_start", index=0, content_block=begun)
+        for piece in pieces(text):
+            yield _event("content_block_delta", index=0, delta={"type": kind, field: piece})
         yield _event("content_block_stop", index=0)
     end = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
     yield _event("message_delta", delta=end, usage=whole["usage"])

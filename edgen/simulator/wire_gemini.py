@@ -5,6 +5,7 @@ Fields that the simulator has no use for are tolerated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -13,11 +14,21 @@ import msgspec
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.text import tokens
-from edgen.simulator.wire import Call, Refusal, check_call, decode, pieces
+from edgen.simulator.wire import Call, Refusal, check_call, decode, pieces, schema_of, tool_of
 
 
-class _Part(msgspec.Struct):
+class _FunctionCall(msgspec.Struct, frozen=True):
+    args: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _FunctionResponse(msgspec.Struct, frozen=True):
+    response: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Part(msgspec.Struct, rename="camel"):
     text: str = ""
+    function_call: _FunctionCall = _FunctionCall()
+    function_response: _FunctionResponse = _FunctionResponse()
 
 
 class _Content(msgspec.Struct):
@@ -32,12 +43,25 @@ class _Generation(msgspec.Struct, rename="camel"):
     stop_sequences: list[str] = []
     candidate_count: int = 1
     response_mime_type: str | None = None
+    response_schema: Any = None  # in OpenAPI's words
+    response_json_schema: Any = None
+
+
+class _Calling(msgspec.Struct, rename="camel", frozen=True):
+    mode: str = "AUTO"
+    allowed_function_names: list[str] = []
+
+
+class _ToolConfig(msgspec.Struct, rename="camel", frozen=True):
+    function_calling_config: _Calling = _Calling()
 
 
 class _Body(msgspec.Struct, rename="camel"):
     contents: list[_Content]
     system_instruction: _Content | None = None
     generation_config: _Generation | None = None
+    tools: list[dict[str, Any]] = []  # either case of keys, as Google takes them
+    tool_config: _ToolConfig = _ToolConfig()
 
 
 class _Counted(msgspec.Struct, rename="camel"):
@@ -47,6 +71,7 @@ class _Counted(msgspec.Struct, rename="camel"):
 
 _BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
 _encode = msgspec.json.Encoder().encode
+_UNDERSCORE = re.compile("_([a-z])")
 _FINISH: dict[FinishReason, str] = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
@@ -87,7 +112,65 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
         choices=generation.candidate_count,
         json_mode=generation.response_mime_type == "application/json",
         stream=stream,
+        **_wanted(value, generation),
     )
+
+
+def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
+    """What the answer has to fit: a call of a function that is required goes before a format."""
+    calling = value.tool_config.function_calling_config
+    if calling.mode == "ANY":
+        declared = [
+            camel(one)
+            for tool in map(camel, value.tools)
+            for one in tool.get("functionDeclarations", ())
+            if isinstance(one, dict)
+        ]
+        return tool_of(
+            {
+                str(one.get("name")): _schema(one.get("parameters"), one.get("parametersJsonSchema"))
+                for one in declared
+            },
+            next(iter(calling.allowed_function_names), None),
+        )
+    if generation.response_schema is None and generation.response_json_schema is None:
+        return {}
+    return {"schema": schema_of(_schema(generation.response_schema, generation.response_json_schema))}
+
+
+def _schema(openapi: Any, json_schema: Any) -> Any:
+    """A JSON Schema, of whichever of the two is given."""
+    if json_schema is not None:
+        return json_schema
+    return True if openapi is None else _from_openapi(openapi)
+
+
+def camel(value: Any) -> Any:
+    """An object with its keys in camel case: both spellings are taken, and Google's client sends both."""
+    if not isinstance(value, dict):
+        return value
+    return {_UNDERSCORE.sub(lambda found: found[1].upper(), key): inner for key, inner in value.items()}
+
+
+def _from_openapi(schema: Any) -> Any:
+    """Google's Schema object as a JSON Schema: types in capitals, `nullable`, numbers as texts, either case of keys."""
+    if isinstance(schema, list):
+        return [_from_openapi(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = camel(schema)
+    plain = {key: value for key, value in schema.items() if key not in ("nullable", "properties")}
+    plain = {
+        key: _from_openapi(value) if key in ("items", "anyOf") else value for key, value in plain.items()
+    }
+    for key in ("minItems", "maxItems", "minLength", "maxLength"):
+        if isinstance(plain.get(key), str) and plain[key].isdecimal():
+            plain[key] = int(plain[key])
+    if isinstance(schema.get("properties"), dict):
+        plain["properties"] = {name: _from_openapi(part) for name, part in schema["properties"].items()}
+    if isinstance(kind := schema.get("type"), str):
+        plain["type"] = [kind.lower(), "null"] if schema.get("nullable") else kind.lower()
+    return plain
 
 
 def _messages(value: _Body) -> tuple[Message, ...]:
@@ -105,7 +188,12 @@ def count(body: bytes) -> bytes:
 
 
 def _text(content: _Content) -> str:
-    return "\n".join([part.text for part in content.parts])
+    return "\n".join(
+        [
+            part.text or bytes(part.function_call.args or part.function_response.response).decode()
+            for part in content.parts
+        ]
+    )
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
@@ -119,7 +207,7 @@ def _response(call: Call, replies: Sequence[Reply], name: str) -> dict[str, Any]
         value["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
         value["usageMetadata"] = _usage(replies, completion=0)
         return value
-    value["candidates"] = [_candidate(i, reply, _words(reply)) for i, reply in enumerate(replies)]
+    value["candidates"] = [_candidate(i, reply, _parts(call, reply)) for i, reply in enumerate(replies)]
     value["usageMetadata"] = _usage(replies)
     return value
 
@@ -134,10 +222,16 @@ def _words(reply: Reply) -> str:
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
-def _candidate(index: int, reply: Reply, text: str, *, last: bool = True) -> dict[str, Any]:
+def _parts(call: Call, reply: Reply) -> list[dict[str, Any]]:
+    if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
+        return [{"functionCall": {"name": call.tool, "args": msgspec.Raw(reply.text.encode())}}]
+    return [{"text": _words(reply)}]
+
+
+def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: bool = True) -> dict[str, Any]:
     value: dict[str, Any] = {"index": index}
     if reply.finish_reason != "content_filter":
-        value["content"] = {"role": "model", "parts": [{"text": text}]}
+        value["content"] = {"role": "model", "parts": parts}
     if last:
         value["finishReason"] = _FINISH[reply.finish_reason]
     return value
@@ -158,9 +252,10 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """GenerateContentResponse objects, a piece of text each, the last with finish reason and usage."""
     if not _is_blocked(replies, name):
         for i, reply in enumerate(replies):
-            for piece in pieces(_words(reply)):
+            (whole,) = _parts(call, reply)
+            for piece in [{"text": one} for one in pieces(whole["text"])] if "text" in whole else [whole]:
                 part = {
-                    "candidates": [_candidate(i, reply, piece, last=False)],
+                    "candidates": [_candidate(i, reply, [piece], last=False)],
                     "modelVersion": call.model,
                     "responseId": name,
                 }
@@ -168,7 +263,7 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     end = _response(call, replies, name)
     for i, reply in enumerate(replies):
         if "candidates" in end:
-            end["candidates"][i] = _candidate(i, reply, "")
+            end["candidates"][i] = _candidate(i, reply, [{"text": ""}])
     yield b"data: " + _encode(end) + b"\r\n\r\n"
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core.values import Message, Reply
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import MODEL, BadCall, Call, Refusal, check_call, decode, pieces
+from edgen.simulator.wire import MODEL, BadCall, Call, Refusal, check_call, decode, pieces, schema_of, tool_of
 
 
 class _Part(msgspec.Struct):
@@ -27,8 +27,23 @@ class _Message(msgspec.Struct):
     content: str | list[_Part] | None = None
 
 
+class _JsonSchema(msgspec.Struct):
+    schema: Any = True
+
+
 class _ResponseFormat(msgspec.Struct):
-    type: str = "text"
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: _JsonSchema | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str
+    parameters: Any = True
+
+
+class _Tool(msgspec.Struct):
+    type: Literal["function"]
+    function: _Function
 
 
 class _StreamOptions(msgspec.Struct):
@@ -47,6 +62,8 @@ class _Body(msgspec.Struct):
     response_format: _ResponseFormat | None = None
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
+    tools: list[_Tool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | _Tool | None = None
 
 
 _BODY = msgspec.json.Decoder(_Body)
@@ -88,7 +105,21 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
         json_mode=value.response_format is not None and value.response_format.type != "text",
         stream=bool(value.stream),
         include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
+        **_wanted(value),
     )
+
+
+def _wanted(value: _Body) -> dict[str, Any]:
+    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    tools = {tool.function.name: tool.function.parameters for tool in value.tools or ()}
+    if isinstance(value.tool_choice, _Tool):
+        return tool_of(tools, value.tool_choice.function.name)
+    if value.tool_choice == "required":
+        return tool_of(tools, None)
+    form = value.response_format
+    if form is None or form.type != "json_schema":
+        return {}
+    return {"schema": schema_of(True if form.json_schema is None else form.json_schema.schema)}
 
 
 def _text(content: str | list[_Part] | None) -> str:
@@ -115,8 +146,13 @@ def _head(call: Call, name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _finish(reply: Reply) -> str:
-    return reply.finish_reason
+def _finish(reply: Reply, call: Call) -> str:
+    return "tool_calls" if call.tool and reply.finish_reason == "stop" else reply.finish_reason
+
+
+def _tool_call(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+    function = {"name": call.tool, "arguments": reply.text}
+    return {"index": 0, "id": f"call_{name}", "type": "function", "function": function}
 
 
 def _usage(replies: Sequence[Reply]) -> dict[str, int]:
@@ -132,16 +168,22 @@ def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
     value["choices"] = [
         {
             "index": i,
-            "message": {"role": "assistant", "content": reply.text, "refusal": None}
-            if not _withheld(reply)
-            else {"role": "assistant", "content": None, "refusal": reply.refusal},
+            "message": {"role": "assistant", **_said(call, reply, name)},
             "logprobs": None,
-            "finish_reason": _finish(reply),
+            "finish_reason": _finish(reply, call),
         }
         for i, reply in enumerate(replies)
     ]
     value["usage"] = _usage(replies)
     return _encode(value)
+
+
+def _said(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+    if _withheld(reply):
+        return {"content": None, "refusal": reply.refusal}
+    if call.tool:
+        return {"content": None, "refusal": None, "tool_calls": [_tool_call(call, reply, name)]}
+    return {"content": reply.text, "refusal": None}
 
 
 def _withheld(reply: Reply) -> bool:
@@ -161,10 +203,13 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
 
     for i, reply in enumerate(replies):
         yield chunk(i, {"role": "assistant", "content": ""})
-        field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
-        for piece in pieces(text):
-            yield chunk(i, {field: piece})
-        yield chunk(i, {}, _finish(reply))
+        if call.tool and not _withheld(reply):
+            yield chunk(i, {"tool_calls": [_tool_call(call, reply, name)]})
+        else:
+            field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
+            for piece in pieces(text):
+                yield chunk(i, {field: piece})
+        yield chunk(i, {}, _finish(reply, call))
     if call.include_usage:
         yield b"data: " + _encode(head | {"choices": [], "usage": _usage(replies)}) + b"\n\n"
     yield b"data: [DONE]\n\n"

@@ -1,0 +1,393 @@
+"""Answers that fit a JSON Schema that a client sent: structured outputs, and the arguments of tools.
+
+The answer is made from the schema and the request's own chance, so the same request gets the same answer. What a
+schema may say is in _KEYWORDS; whatever else constrains a value is refused, never ignored. Each answer is checked
+against its schema before it is given.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import re._parser as regex_parser  # type: ignore[import-not-found]
+import string
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import Any, ClassVar
+
+import jsonschema_rs
+import msgspec
+
+from edgen.simulator.phrases import Phrases
+
+MOST_BYTES = 256 * 1024  # of a schema
+_MOST_VALUES = 10_000  # of one answer
+_MOST_TEXT = 10_000  # characters of one text that a schema may ask for
+_TERSE = 6  # how deep an answer goes before it takes the shortest way to its end
+_DEEPEST = 40
+_TRIES = 8  # answers that are made until one fits
+
+_PARTS = frozenset({"items", "additionalProperties"})  # a schema each, or true or false
+_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_MAPS = frozenset({"properties", "$defs", "definitions"})
+_KEYWORDS = _PARTS | _LISTS | _MAPS | frozenset(
+    ["type", "enum", "const", "required", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$ref"]
+)  # fmt: skip
+_NOTES = frozenset(
+    [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "$comment",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "propertyOrdering",
+        "$schema",
+        "$id",
+        "strict",
+    ]
+)
+_FORMATS = {
+    "date": "2026-0{d}-1{d}",
+    "date-time": "2026-0{d}-1{d}T0{d}:00:00Z",
+    "time": "0{d}:00:00Z",
+    "duration": "P{d}D",
+    "email": "student{d}@example.org",
+    "hostname": "host{d}.example.org",
+    "ipv4": "192.0.2.{d}",
+    "ipv6": "2001:db8::{d}",
+    "uuid": "00000000-0000-4000-8000-00000000000{d}",
+    "uri": "https://example.org/{d}",
+}
+
+
+class UnfitSchema(Exception):  # noqa: N818 - an answer to give, not a failure of this program
+    """A schema that no answer is made for. Its text is a sentence for the caller."""
+
+
+def read_schema(schema: Any) -> bytes:
+    """The schema as its JSON, for `fit`. Raises UnfitSchema for what is none, or cannot be obeyed."""
+    try:
+        text: bytes = msgspec.json.encode(_plain(schema, 0))
+    except (TypeError, ValueError, RecursionError):
+        raise UnfitSchema("the schema cannot be read") from None
+    if len(text) > MOST_BYTES:
+        raise UnfitSchema(f"the schema has more than {MOST_BYTES} bytes")
+    fit("", text, Random(0))  # noqa: S311 - whether there is an answer at all
+    return text
+
+
+def fit(text: str, schema: bytes, rng: Random) -> str:
+    """`text` where it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
+    whole, validator = _compiled(schema)
+    try:
+        if validator.is_valid(json.loads(text)):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    for _ in range(_TRIES):
+        made = _Maker(whole, rng).make(whole, 0)
+        if validator.is_valid(made):
+            return json.dumps(made, ensure_ascii=False)
+    raise UnfitSchema("no value was found that fits the schema")
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(schema: bytes) -> tuple[Any, Any]:
+    whole = json.loads(schema)
+    try:
+        return whole, jsonschema_rs.validator_for(whole)
+    except (ValueError, jsonschema_rs.ValidationError) as problem:
+        raise UnfitSchema(f"the schema is none: {str(problem).splitlines()[0]}") from None
+
+
+def _plain(schema: Any, depth: int) -> Any:
+    """A schema without notes. Raises UnfitSchema for keywords that nothing is known of."""
+    if isinstance(schema, bool):
+        return schema
+    if not isinstance(schema, Mapping):
+        raise UnfitSchema("a schema is an object")
+    if depth > _DEEPEST:
+        raise UnfitSchema(f"the schema is more than {_DEEPEST} deep")
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _NOTES:
+            continue
+        if key not in _KEYWORDS:
+            raise UnfitSchema(f"'{key}' cannot be simulated")
+        if key == "$ref" and not str(value).startswith("#"):
+            raise UnfitSchema("a $ref leads out of the schema")
+        if key in _PARTS:
+            plain[key] = _plain(value, depth + 1)
+        elif key in _LISTS and isinstance(value, list):
+            plain[key] = [_plain(part, depth + 1) for part in value]
+        elif key in _MAPS and isinstance(value, Mapping):
+            plain[key] = {name: _plain(part, depth + 1) for name, part in value.items()}
+        else:
+            plain[key] = value
+    return plain
+
+
+class _Maker:
+    """Makes one value for a schema; all chance is `rng`."""
+
+    def __init__(self, whole: Any, rng: Random) -> None:
+        self._whole = whole
+        self._rng = rng
+        self._phrases = Phrases(rng, {})
+        self._made = 0
+
+    def make(self, schema: Any, depth: int) -> Any:
+        self._made += 1
+        if self._made > _MOST_VALUES or depth > _DEEPEST or schema is False:
+            raise UnfitSchema("every value that fits the schema is too large, or there is none")
+        schema = self._resolved({} if schema is True else schema)
+        for choice in ("anyOf", "oneOf"):
+            if choice in schema:
+                return self._one_of(schema, choice, depth)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._rng.choice(schema["enum"])
+        return self._KINDS[self._type(schema)](self, schema, depth)
+
+    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A schema with what its $ref and its allOf say laid into it."""
+        for _ in range(_DEEPEST):
+            if "$ref" in schema:
+                rest = {key: value for key, value in schema.items() if key != "$ref"}
+                schema = _both(self._target(schema["$ref"]), rest)
+            elif "allOf" in schema:
+                rest = {key: value for key, value in schema.items() if key != "allOf"}
+                schema = functools.reduce(_both, schema["allOf"], rest)
+            else:
+                return schema
+        raise UnfitSchema("a $ref of the schema leads round in a circle")
+
+    def _target(self, ref: str) -> Any:
+        found = self._whole
+        for step in ref.removeprefix("#").split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def _one_of(self, schema: Mapping[str, Any], choice: str, depth: int) -> Any:
+        """A value for one of several schemas: any of them, deep down the first that comes to an end."""
+        rest = {key: value for key, value in schema.items() if key != choice}
+        parts = list(schema[choice])
+        if depth < _TERSE:
+            self._rng.shuffle(parts)
+        else:
+            parts.sort(key=lambda part: part is not True and "$ref" in part)
+        for part in parts:
+            try:
+                return self.make(_both(rest, part), depth + 1)
+            except UnfitSchema:
+                continue
+        raise UnfitSchema(f"none of the schemas of an {choice} can be met")
+
+    def _type(self, schema: Mapping[str, Any]) -> str:
+        said = schema.get("type")
+        if said is None:
+            hints = {"properties": "object", "items": "array", "prefixItems": "array", "minimum": "number"}
+            return next((kind for key, kind in hints.items() if key in schema), "string")
+        kinds = [said] if isinstance(said, str) else [kind for kind in said if kind != "null"] or ["null"]
+        kind = self._rng.choice(kinds)
+        if kind not in self._KINDS:
+            raise UnfitSchema(f"there is no type {str(kind)[:40]!r}")
+        return str(kind)
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        more = schema.get("additionalProperties", True)
+        names = [name for name in properties if depth < _TERSE or name in required]
+        made = {name: self.make(properties[name], depth + 1) for name in names}
+        made |= {name: self.make(more, depth + 1) for name in required if name not in made}
+        if not properties and isinstance(more, Mapping) and depth < _TERSE:
+            made.setdefault("answer", self.make(more, depth + 1))
+        return made
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        first, items = schema.get("prefixItems", []), schema.get("items", True)
+        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+        wanted = max(len(first), least, 0 if depth >= _TERSE or items is False else self._rng.randint(1, 3))
+        made: list[Any] = []
+        for number in range(min(wanted, most)):
+            part = first[number] if number < len(first) else items
+            value = self.make(part, depth + 1)
+            for _ in range(20):
+                if not schema.get("uniqueItems") or value not in made:
+                    made.append(value)
+                    break
+                value = self.make(part, depth + 1)
+        return made
+
+    def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
+        least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+        if least > _MOST_TEXT:
+            raise UnfitSchema(f"a text of {least} characters is longer than any that is made")
+        if "pattern" in schema:
+            return "".join(_match(schema["pattern"], self._rng))
+        if (form := schema.get("format")) in _FORMATS:
+            return _FORMATS[form].format(d=self._rng.randint(1, 9))
+        text = self._phrases.say("plain")
+        while len(text) < least:
+            text += " " + self._phrases.say("plain")
+        return text if len(text) <= most else text[: int(most)].strip().ljust(int(least), ".")
+
+    def _number(self, schema: Mapping[str, Any], _depth: int) -> float:
+        low, high = _bounds(schema, 1e-6)
+        step = schema.get("multipleOf")
+        if step:
+            return float(
+                step
+                * self._rng.randint(
+                    math.ceil(low / step), max(math.ceil(low / step), math.floor(high / step))
+                )
+            )
+        return round(self._rng.uniform(low, high), 2) if high - low > 0.1 else self._rng.uniform(low, high)
+
+    def _integer(self, schema: Mapping[str, Any], _depth: int) -> int:
+        low, high = _bounds(schema, 1)
+        step = int(schema.get("multipleOf", 1)) or 1
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if first > last:
+            raise UnfitSchema("no whole number is between the bounds of the schema")
+        return step * self._rng.randint(first, last)
+
+    def _boolean(self, _schema: Mapping[str, Any], _depth: int) -> bool:
+        return self._rng.random() < 0.5
+
+    def _null(self, _schema: Mapping[str, Any], _depth: int) -> None:
+        return None
+
+    _KINDS: ClassVar[dict[str, Callable[[_Maker, Mapping[str, Any], int], Any]]] = {
+        "object": _object,
+        "array": _array,
+        "string": _string,
+        "number": _number,
+        "integer": _integer,
+        "boolean": _boolean,
+        "null": _null,
+    }
+
+
+def _bounds(schema: Mapping[str, Any], apart: float) -> tuple[float, float]:
+    """The least and the greatest number; where one is left open, ten away from the other."""
+    low = [schema["minimum"]] if "minimum" in schema else []
+    low += [schema["exclusiveMinimum"] + apart] if "exclusiveMinimum" in schema else []
+    high = [schema["maximum"]] if "maximum" in schema else []
+    high += [schema["exclusiveMaximum"] - apart] if "exclusiveMaximum" in schema else []
+    least = max(low) if low else min(0, min(high) - 10) if high else 0
+    greatest = min(high) if high else least + 10
+    if least > greatest:
+        raise UnfitSchema("no number is between the bounds of the schema")
+    return least, greatest
+
+
+_TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minItems", "minLength"), max),
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxItems", "maxLength"), min),
+    "required": lambda one, other: [*one, *(name for name in other if name not in one)],
+    "enum": lambda one, other: [value for value in one if value in other],
+}
+
+
+def _both(one: Any, other: Any) -> dict[str, Any]:
+    """A schema for what fits two; where that cannot be written, a value that is made may not fit, and is not given."""
+    if one is False or other is False:
+        raise UnfitSchema("nothing fits the schema")
+    merged = {} if one is True else dict(one)
+    for key, value in ({} if other is True else other).items():
+        if key not in merged or merged[key] == value:
+            merged[key] = value
+        elif key in _TIGHTER:
+            merged[key] = _TIGHTER[key](merged[key], value)
+        elif key in _MAPS:
+            merged[key] = merged[key] | {
+                name: _both(merged[key][name], part) if name in merged[key] else part
+                for name, part in value.items()
+            }
+        elif key in _PARTS:
+            merged[key] = _both(merged[key], value)
+        elif key == "type" and isinstance(merged[key], list):
+            merged[key] = value if isinstance(value, str) else [kind for kind in merged[key] if kind in value]
+        elif key not in ("type", "format"):
+            merged.setdefault("allOf", []).append({key: value})
+    return merged
+
+
+# --- patterns ------------------------------------------------------------------------------------
+
+_CLASSES = {
+    "CATEGORY_DIGIT": string.digits,
+    "CATEGORY_SPACE": " ",
+    "CATEGORY_WORD": string.ascii_letters + string.digits + "_",
+    "CATEGORY_NOT_DIGIT": string.ascii_letters,
+    "CATEGORY_NOT_SPACE": string.ascii_letters,
+    "CATEGORY_NOT_WORD": " .,",
+}
+_ANY = string.ascii_lowercase
+
+
+def _match(pattern: str, rng: Random) -> Iterator[str]:
+    """The pieces of a text that matches a regular expression. Raises UnfitSchema."""
+    if len(pattern) > 1000:
+        raise UnfitSchema("a pattern has more than 1,000 characters")
+    try:
+        parsed = regex_parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError):
+        raise UnfitSchema(f"the pattern {pattern[:80]!r} cannot be read") from None
+    yield from _pieces(parsed, rng)
+
+
+def _pieces(parsed: Any, rng: Random) -> Iterator[str]:
+    for kind, value in parsed:
+        match str(kind):
+            case "LITERAL":
+                yield chr(value)
+            case "NOT_LITERAL":
+                yield next(letter for letter in _ANY if ord(letter) != value)
+            case "ANY":
+                yield rng.choice(_ANY)
+            case "IN":
+                yield rng.choice(_members(value))
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                low, high, part = value
+                if low > _MOST_TEXT:
+                    raise UnfitSchema("a pattern repeats something too often")
+                for _ in range(rng.randint(low, min(high, low + 3))):
+                    yield from _pieces(part, rng)
+            case "SUBPATTERN":
+                yield from _pieces(value[-1], rng)
+            case "BRANCH":
+                yield from _pieces(rng.choice(value[1]), rng)
+            case "AT":
+                pass
+            case other:
+                raise UnfitSchema(f"{other} in a pattern cannot be simulated")
+
+
+def _members(parts: Any) -> str:
+    """The characters of a class, as many as are needed."""
+    refused, found = False, ""
+    for kind, value in parts:
+        match str(kind):
+            case "NEGATE":
+                refused = True
+            case "LITERAL":
+                found += chr(value)
+            case "RANGE":
+                found += "".join(map(chr, range(value[0], min(value[1], value[0] + 200) + 1)))
+            case "CATEGORY":
+                found += _CLASSES[str(value)]
+    if refused:
+        found = "".join(set(string.ascii_letters + string.digits + " .-") - set(found))
+    if not found:
+        raise UnfitSchema("a pattern has a class without characters")
+    return "".join(sorted(set(found)))
