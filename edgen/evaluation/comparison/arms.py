@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -106,32 +106,11 @@ class ArmSums:
         if outcome.status != "accepted":
             columns[f"{outcome.status}_{outcome.reason or 'unknown'}"][i] += 1
             return
-        columns["accepted"][i] += 1
         if self._first[i] < 0:
             self._first[i] = outcome.replicate
         self._digests[i] ^= _digest(outcome)
-        self._add_conversation(i, outcome)
-
-    def _add_conversation(self, i: int, outcome: SettledConversation) -> None:
-        columns = self._columns
-        for turn in outcome.turns:
-            role, count = turn.role, len(words(turn.text))
-            columns["turns"][i] += 1
-            columns[f"turns of {role}"][i] += 1
-            columns["words"][i] += count
-            columns[f"words of {role}"][i] += count
-        if outcome.probability is None:
-            columns["without_probability"][i] += 1
-        else:
-            columns["with_probability"][i] += 1
-            columns["probability"][i] += outcome.probability
-        if outcome.ended_by is not None:
-            columns["ended"][i] += 1
-            columns[f"ended by {outcome.ended_by}"][i] += 1
-        if outcome.repairs:
-            columns["repaired"][i] += 1
-        for kind in outcome.repairs:
-            columns[f"repair_{kind}"][i] += 1
+        for name, amount in _count_conversation(outcome):
+            columns[name][i] += amount
 
     def column(self, name: str) -> Array:
         """The sums of one number by scenario (scenarios planned); zeros where it never occurred."""
@@ -151,6 +130,11 @@ class ArmSums:
         return float(self.column(name).sum())
 
     @property
+    def priced(self) -> bool:
+        """Whether every answer has a price."""
+        return not self.unpriced and bool(self.total("calls"))
+
+    @property
     def digests(self) -> NDArray[np.uint64]:
         """By scenario, what stands for all that its accepted conversations say; 0 where there is none."""
         return np.frombuffer(self._digests, dtype=np.uint64)
@@ -158,6 +142,29 @@ class ArmSums:
     def first(self, scenario: int) -> tuple[Turn, ...]:
         """The accepted conversation of a scenario that has the lowest number. There must be one."""
         return self.arm.turns(scenario, self._first[scenario])
+
+
+def _count_conversation(outcome: SettledConversation) -> Iterator[tuple[str, float]]:
+    """What an accepted conversation adds to which column."""
+    yield "accepted", 1
+    for turn in outcome.turns:
+        count = len(words(turn.text))
+        yield "turns", 1
+        yield f"turns of {turn.role}", 1
+        yield "words", count
+        yield f"words of {turn.role}", count
+    if outcome.probability is None:
+        yield "without_probability", 1
+    else:
+        yield "with_probability", 1
+        yield "probability", outcome.probability
+    if outcome.ended_by is not None:
+        yield "ended", 1
+        yield f"ended by {outcome.ended_by}", 1
+    if outcome.repairs:
+        yield "repaired", 1
+    for kind in outcome.repairs:
+        yield f"repair_{kind}", 1
 
 
 def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from edgen.core.text import quantity
 from edgen.evaluation.comparison.arms import Arm, ArmSums
 from edgen.evaluation.comparison.metrics import BLOCK, MetricSpec
 from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
@@ -21,35 +23,29 @@ def find_not_compared(
     """What is not compared: as (metric, arm's label) where an arm has numbers that say nothing beside the
     first one's, and in words for people."""
     names, first = {spec.name for spec in kept}, tables[0].arm
-    found: list[NotCompared] = []
-    refused: set[tuple[str, str]] = set()
-
-    def note(what: str, labels: Sequence[str], why: str) -> None:
-        if labels:
-            found.append(NotCompared(what=what, arms=tuple(labels), why=why))
-
-    unpriced = [table.arm.label for table in tables if table.unpriced or not table.total("calls")]
-    refused |= {("cost", label) for label in unpriced if "cost" in names}
-    note("cost", unpriced, "the job had no price for every answer (backends.<role>.price)")
-    if "probability" in names:
-        other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
-        refused |= {(name, label) for label in other for name in ("probability", "no_probability")}
-        note(
-            "probability",
-            other,
-            f"it is asked for in another way than in {first.label} (another protocol or closing)",
-        )
-    else:
-        note("probability", [table.arm.label for table in tables], "no conversation has one")
+    labels = [table.arm.label for table in tables]
+    other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
+    unpriced = [table.arm.label for table in tables if not table.priced]
     nothing = [table.arm.label for table in tables if not table.total("accepted")]
-    note("everything that is measured on accepted conversations", nothing, "none was accepted")
-    without = [t.arm.label for t in tables if t.arm.label not in blocks and t.arm.label not in nothing]
-    note(
-        "distinct-n, self-BLEU",
-        without,
-        "too few conversations were accepted, or too few of the scenarios that the others accepted",
+    without = [label for label in labels if label not in blocks and label not in nothing]
+    probability = (
+        (other, f"it is asked for in another way than in {first.label} (another protocol or closing)")
+        if "probability" in names
+        else (labels, "no conversation has one")
     )
-    return refused, found
+    found = (
+        ("cost", unpriced, "the job had no price for every answer (backends.<role>.price)"),
+        ("probability", *probability),
+        ("everything that is measured on accepted conversations", nothing, "none was accepted"),
+        (
+            "distinct-n, self-BLEU",
+            without,
+            "too few conversations were accepted, or too few of the scenarios that the others accepted",
+        ),
+    )
+    senseless = {"cost": unpriced, "probability": other, "no_probability": other}
+    refused = {(name, label) for name, arms in senseless.items() if name in names for label in arms}
+    return refused, [NotCompared(what=what, arms=tuple(arms), why=why) for what, arms, why in found if arms]
 
 
 def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
@@ -64,37 +60,27 @@ def _about_scenarios(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
     first = tables[0].arm
     for table in tables:
         if table.arm.pending:
-            yield (
-                f"{table.arm.label}: {table.arm.pending:,} planned conversations are not settled yet, and are "
-                "left out."
-            )
+            pending = f"{table.arm.pending:,} planned conversations are not settled yet, and are left out."
+            yield f"{table.arm.label}: {pending}"
     same = [table.arm for table in tables if table.arm.draws == first.draws]
     if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
+        each = ", ".join(f"{arm.label}: {_number_of(arm)} x {arm.replicates}" for arm in same)
         yield (
-            f"The arms were not planned alike ({_each(same)}): differences are over the {shared:,} "
-            "scenarios that all of these share, each arm's own values over all that it has (in blocks: over "
-            "as many words as the others)."
+            f"The arms were not planned alike ({each}): differences are over the {shared:,} scenarios that all of these "
+            "share, each arm's own values over all that it has (in blocks: over as many words as the others)."
         )
     for table in tables:
         if table.arm.draws != first.draws:
             yield (
-                f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is "
-                "shared, so the two are "
-                "compared as independent samples, and a difference holds that of the mix of scenarios as "
-                "well."
+                f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is shared, so the two "
+                "are compared as independent samples, and a difference holds that of the mix of scenarios as well."
             )
-    shares = {round(table.total("accepted") / table.total("settled"), 6) for table in tables}
-    if len(shares) > 1:
+    if len({round(table.total("accepted") / table.total("settled"), 6) for table in tables}) > 1:
         yield (
-            "An arm's own values are over all that it has (in blocks: over as many words as the others), "
-            "differences over the scenarios that have a value in both: what is measured on conversations is compared where both were accepted. Where arms differ in what they accept, "
-            "that choice is part of "
-            "the difference."
+            "An arm's own values are over all that it has (in blocks: over as many words as the others), differences "
+            "over the scenarios that have a value in both: what is measured on conversations is compared where both were "
+            "accepted. Where arms differ in what they accept, that choice is part of the difference."
         )
-
-
-def _each(arms: Sequence[Arm]) -> str:
-    return ", ".join(f"{a.label}: {_number_of(a)} x {a.replicates}" for a in arms)
 
 
 def _number_of(arm: Arm) -> str:
@@ -104,14 +90,13 @@ def _number_of(arm: Arm) -> str:
 
 def _about_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
     first = tables[0]
-    kinds = {table.arm.simulated for table in tables}
-    if len(kinds) > 1:
-        made = ", ".join(table.arm.label for table in tables if table.arm.simulated)
+    simulated = [table.arm.label for table in tables if table.arm.simulated]
+    if 0 < len(simulated) < len(tables):
         yield (
-            f"Simulated and real answers stand side by side: a simulator had a part in {made}. Such a difference "
-            "says nothing about models."
+            f"Simulated and real answers stand side by side: a simulator had a part in {', '.join(simulated)}. Such a "
+            "difference says nothing about models."
         )
-    elif kinds == {True}:
+    elif simulated:
         yield "All arms are simulated: differences are the simulator's, not a model's."
     for table in tables[1:]:
         if table.arm.draws != first.arm.draws:
@@ -122,45 +107,40 @@ def _about_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         alike = int(np.sum((one != 0) & (one == other)))
         if both and alike > _MANY_ALIKE * both:
             yield (
-                f"{table.arm.label} and {first.arm.label} say the same to the letter in {alike:,} of "
-                f"{both:,} scenarios accepted in both: "
-                "identical requests get identical answers from a simulator, or from a model with a fixed "
-                "seed, and no difference can show there."
+                f"{table.arm.label} and {first.arm.label} say the same to the letter in {alike:,} of {both:,} scenarios "
+                "accepted in both: identical requests get identical answers from a simulator, or from a model with a "
+                "fixed seed, and no difference can show there."
             )
 
 
 def _about_money(tables: Sequence[ArmSums]) -> Iterator[str]:
     if earlier := ", ".join(table.arm.label for table in tables if table.arm.earlier):
         yield (
-            f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, "
-            "tokens and cost count these too."
+            f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, tokens and cost "
+            "count these too."
         )
     if branching := ", ".join(table.arm.label for table in tables if table.arm.branching):
-        yield (
-            f"In {branching} conversations branch: the turns that they share are paid by the first of each "
-            "scenario."
-        )
+        yield f"In {branching} conversations branch: the turns that they share are paid by the first of each scenario."
 
 
 def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
-            "A share of 0% or 100% says what was seen, not what can happen, and its interval has no width: "
-            "what did not occur in n "
-            "independent conversations may have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
+            "A share of 0% or 100% says what was seen, not what can happen, and its interval has no width: what did not "
+            "occur in n independent conversations may have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
     if any(few(difference) for metric in metrics for difference in metric.differences):
         yield (
-            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or what a share is of occurred fewer "
-            "times, the interval may be too short; go by p there."
+            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or what a share is of occurred fewer times, the "
+            "interval may be too short; go by p there."
         )
     yield from _about_clusters(metrics)
     if tests:
         yield (
             f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at all, about "
-            f"{tests / 20:.2g} of their 95% intervals "
-            "would exclude zero by chance. A * marks p_holm < 0.05, adjusted for all of them (Holm 1979)."
+            f"{tests / 20:.2g} of their 95% intervals would exclude zero by chance. A * marks p_holm < 0.05, adjusted for "
+            "all of them (Holm 1979)."
         )
 
 
@@ -168,18 +148,17 @@ def _about_clusters(metrics: Sequence[Metric]) -> Iterator[str]:
     blocks = [value.n for metric in metrics if metric.over == "blocks" for value in metric.arms.values()]
     most = max(blocks, default=0)
     if 0 < most < FEWEST:
-        many = "1 block" if most == 1 else f"{most} blocks"
         yield (
-            f"distinct-n and self-BLEU have no interval: {many} of {BLOCK} conversations "
+            f"distinct-n and self-BLEU have no interval: {quantity(most, 'block')} of {BLOCK} conversations "
             f"{'is' if most == 1 else 'are'} too few ({FEWEST} are the least)."
         )
-    for metric in metrics:
-        for difference in metric.differences if metric.name == "near_duplicates" else ():
-            if difference.value and difference.n < FEWEST:
-                yield (
-                    f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into "
-                    f"{difference.n} of the {FEWEST} groups that it needs at least."
-                )
+    near = [metric.differences for metric in metrics if metric.name == "near_duplicates"]
+    for difference in itertools.chain.from_iterable(near):
+        if difference.value and difference.n < FEWEST:
+            yield (
+                f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into {difference.n} of the "
+                f"{FEWEST} groups that it needs at least."
+            )
 
 
 def few(difference: Difference) -> bool:

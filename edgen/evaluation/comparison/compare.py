@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -43,9 +43,6 @@ METHOD = (
     "1979); what is another one's mirror image is tested with it."
 )
 
-# Which metrics of which arms there is no sense in: (metric, arm's label).
-Refused = set[tuple[str, str]]
-
 
 def compare_arms(
     name: str,
@@ -71,32 +68,26 @@ def compare_arms(
         tell(f"looking for near-duplicates in {table.arm.label}")
         count_near_duplicates(table, most, copies)
     tell("measuring blocks")
-    blocks = in_blocks(tables, _rng(seed, 0))
+    blocks = in_blocks(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
-    grouped = metric_specs(tables)
-    kept = _drop_absent([spec for group in grouped.values() for spec in group], tables)
-    group_of = {spec.name: group for group, members in grouped.items() for spec in members}
-    missing, left_out = find_not_compared(tables, kept, blocks)
-    own = {
-        table.arm.label: _own(table, most, kept, blocks, missing, _rng(seed, 1), resamples)
-        for table in tables
-    }
+    kept = list(metric_specs(tables))
+    refused, not_compared = find_not_compared(tables, kept, blocks)
+    work = _Resampling(kept, blocks, refused, size=most, seed=seed, resamples=resamples)
+    own = {table.arm.label: work.values(table) for table in tables}
     flips = max(resamples, 40 * len(kept) * (len(tables) - 1) - 1)
     found = {
-        table.arm.label: _against(
-            tables[0], table, most, kept, blocks, missing, _rng(seed, 2, i), (resamples, flips)
-        )
-        for i, table in enumerate(tables[1:])
+        table.arm.label: work.differences(tables[0], table, place, flips)
+        for place, table in enumerate(tables[1:])
     }
     adjusted, tests = _adjust(found, _mirrors(tables, kept))
-    metrics = _metrics(kept, group_of, own, found, adjusted)
+    metrics = tuple(_metric(spec, own, found, adjusted) for spec in kept)
     return Comparison(
         name=name,
         baseline=arms[0].label,
         arms=tuple(_facts(table, arms[0]) for table in tables),
         shared=shared,
         metrics=metrics,
-        not_compared=tuple(left_out),
+        not_compared=tuple(not_compared),
         caveats=tuple(caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
@@ -105,18 +96,13 @@ def compare_arms(
     )
 
 
-def _rng(*key: int) -> np.random.Generator:
-    return np.random.default_rng(key)
-
-
 def _count_shared(tables: Sequence[ArmSums]) -> int:
     """Scenarios that are settled in every arm with the first one's scenarios."""
     first = tables[0].arm
     for table in tables:
         if not table.total("settled"):
             raise ShortError(
-                f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to "
-                "compare. "
+                f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to compare. "
                 "Generate it first, or name other arms with --arms."
             )
     same = [table for table in tables if table.arm.draws == first.draws]
@@ -127,132 +113,107 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
     count = int(everywhere.sum())
     if not count:
         raise ShortError(
-            f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so "
-            "nothing can be compared. "
-            "Generate them to their end."
+            f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so nothing can be "
+            "compared. Generate them to their end."
         )
     return count
 
 
-def _drop_absent(every: Sequence[MetricSpec], tables: Sequence[ArmSums]) -> list[MetricSpec]:
-    """Without what no arm has."""
-    without = set()
-    if not any(_has_price(table) for table in tables):
-        without.add("cost")
-    if not any(table.total("with_probability") for table in tables):
-        without |= {"probability", "no_probability"}
-    return [spec for spec in every if spec.name not in without]
+class _Resampling:
+    """The values of the metrics and their differences, by drawing. `size`: the scenarios that every arm has planned;
+    `refused`: which metrics of which arms there is no sense in, as (metric, arm's label)."""
+
+    def __init__(
+        self,
+        kept: Sequence[MetricSpec],
+        blocks: Mapping[str, Mapping[str, Array]],
+        refused: set[tuple[str, str]],
+        *,
+        size: int,
+        seed: int,
+        resamples: int,
+    ) -> None:
+        self._kept, self._blocks, self._refused = kept, blocks, refused
+        self._size, self._seed, self._resamples = size, seed, resamples
+        self._over_blocks = [spec for spec in kept if spec.name in BLOCK_METRICS]
+        self._over_groups = [spec for spec in kept if spec.bottom == "compared"]
+        others = (*self._over_blocks, *self._over_groups)
+        self._over_scenarios = [spec for spec in kept if spec not in others]
+
+    def values(self, table: ArmSums) -> dict[str, RatioEstimate]:
+        """Each metric of one arm."""
+        rng = np.random.default_rng((self._seed, 1))
+        found = {spec.name: RatioEstimate() for spec in self._kept}
+        for members, columns in self._parts(table, None):
+            if columns is not None:
+                names = [spec.name for spec in members]
+                found |= zip(names, ratio_values(columns, members, rng, self._resamples), strict=True)
+        if ("cost", table.arm.label) in self._refused:
+            found["cost"] = RatioEstimate()
+        return found
+
+    def differences(
+        self, first: ArmSums, other: ArmSums, place: int, flips: int
+    ) -> dict[str, RatioDifference]:
+        """Each metric of an arm, the one at `place` behind the first, minus that of the first."""
+        rng = np.random.default_rng((self._seed, 2, place))
+        same = other.arm.draws == first.arm.draws
+        measure = paired_differences if same else unpaired_differences
+        found = {spec.name: RatioDifference() for spec in self._kept}
+        ours = self._parts(first, other if same else None)
+        theirs = self._parts(other, first if same else None)
+        for (members, a), (_, b) in zip(ours, theirs, strict=True):
+            if a is not None and b is not None:
+                names = [spec.name for spec in members]
+                found |= zip(names, measure(a, b, members, rng, self._resamples, flips), strict=True)
+        labels = (first.arm.label, other.arm.label)
+        return found | {name: RatioDifference() for name, label in self._refused if label in labels}
+
+    def _parts(self, table: ArmSums, beside: ArmSums | None) -> list[tuple[list[MetricSpec], Columns | None]]:
+        """The metrics over scenarios, over groups of the scenarios that near-duplicates link (in the arm `beside` as
+        well, of which only what both have counts), and over blocks; each with where its columns are."""
+        mine, size = self._blocks.get(table.arm.label), self._size
+        both = [table] if beside is None else [table, beside]
+        group = groups(size, [link for one in both for link in one.linked])
+        there = np.all([one.column("compared")[:size] > 0 for one in both], axis=0)
+
+        def of_groups(column: str) -> Array:
+            sums = np.bincount(group, weights=np.where(there, table.column(column)[:size], 0.0))
+            return sums.astype(np.float64)
+
+        def of_blocks(column: str) -> Array:
+            assert mine is not None
+            return np.ones(len(mine["self_bleu"])) if column == "blocks" else mine[column]
+
+        return [
+            (self._over_scenarios, table.column),
+            (self._over_groups, of_groups),
+            (self._over_blocks, None if mine is None else of_blocks),
+        ]
 
 
-def _has_price(table: ArmSums) -> bool:
-    return not table.unpriced and bool(table.total("calls"))
-
-
-def _families(
-    table: ArmSums,
-    size: int,
-    kept: Sequence[MetricSpec],
-    blocks: dict[str, dict[str, Array]],
-    beside: ArmSums | None,
-) -> list[tuple[list[MetricSpec], Columns | None]]:
-    """The metrics over scenarios, over groups of the first `size` of them that near-duplicates link (in the
-    arm `beside` as well, of which only what both have counts), and over blocks; each with where its columns
-    are."""
-    mine = blocks.get(table.arm.label)
-    both = [table] if beside is None else [table, beside]
-    group = groups(size, [link for one in both for link in one.linked])
-    there = np.all([one.column("compared")[:size] > 0 for one in both], axis=0)
-
-    def of_groups(column: str) -> Array:
-        sums = np.bincount(group, weights=np.where(there, table.column(column)[:size], 0.0))
-        return sums.astype(np.float64)
-
-    def of_blocks(column: str) -> Array:
-        assert mine is not None
-        return np.ones(len(mine["self_bleu"])) if column == "blocks" else mine[column]
-
-    over_blocks = [spec for spec in kept if spec.name in BLOCK_METRICS]
-    over_groups = [spec for spec in kept if spec.bottom == "compared"]
-    over_scenarios = [spec for spec in kept if spec not in over_blocks and spec not in over_groups]
-    return [
-        (over_scenarios, table.column),
-        (over_groups, of_groups),
-        (over_blocks, of_blocks if mine is not None else None),
-    ]
-
-
-def _own(
-    table: ArmSums,
-    size: int,
-    kept: Sequence[MetricSpec],
-    blocks: dict[str, dict[str, Array]],
-    missing: Refused,
-    rng: np.random.Generator,
-    resamples: int,
-) -> dict[str, RatioEstimate]:
-    found = {spec.name: RatioEstimate() for spec in kept}
-    for members, columns in _families(table, size, kept, blocks, None):
-        if columns is not None:
-            names = [spec.name for spec in members]
-            found |= zip(names, ratio_values(columns, members, rng, resamples), strict=True)
-    if ("cost", table.arm.label) in missing:
-        found["cost"] = RatioEstimate()
-    return found
-
-
-def _against(
-    first: ArmSums,
-    other: ArmSums,
-    size: int,
-    kept: Sequence[MetricSpec],
-    blocks: dict[str, dict[str, Array]],
-    missing: Refused,
-    rng: np.random.Generator,
-    draws: tuple[int, int],
-) -> dict[str, RatioDifference]:
-    """The differences of one arm to the first."""
-    same = other.arm.draws == first.arm.draws
-    measure = paired_differences if same else unpaired_differences
-    found = {spec.name: RatioDifference() for spec in kept}
-    both = zip(
-        _families(first, size, kept, blocks, other if same else None),
-        _families(other, size, kept, blocks, first if same else None),
-        strict=True,
-    )
-    for (members, a), (_, b) in both:
-        if a is not None and b is not None:
-            names = [spec.name for spec in members]
-            found |= zip(names, measure(a, b, members, rng, *draws), strict=True)
-    refused = {name for name, label in missing if label in (first.arm.label, other.arm.label)}
-    return {name: RatioDifference() if name in refused else one for name, one in found.items()}
-
-
-def _metrics(
-    kept: Sequence[MetricSpec],
-    group_of: dict[str, str],
-    own: dict[str, dict[str, RatioEstimate]],
-    found: dict[str, dict[str, RatioDifference]],
-    adjusted: dict[tuple[str, str], float],
-) -> tuple[Metric, ...]:
-    return tuple(
-        Metric(
-            name=spec.name,
-            title=spec.title,
-            kind=spec.kind,
-            group=group_of[spec.name],
-            over=spec.over,
-            definition=spec.definition,
-            arms={label: numbers[spec.name] for label, numbers in own.items()},
-            differences=tuple(
-                Difference(
-                    arm=label,
-                    p_holm=adjusted.get((spec.name, label)),
-                    **msgspec.structs.asdict(differences[spec.name]),
-                )
-                for label, differences in found.items()
-            ),
-        )
-        for spec in kept
+def _metric(
+    spec: MetricSpec,
+    own: Mapping[str, Mapping[str, RatioEstimate]],
+    found: Mapping[str, Mapping[str, RatioDifference]],
+    adjusted: Mapping[tuple[str, str], float],
+) -> Metric:
+    return Metric(
+        name=spec.name,
+        title=spec.title,
+        kind=spec.kind,
+        group=spec.group,
+        over=spec.over,
+        definition=spec.definition,
+        arms={label: numbers[spec.name] for label, numbers in own.items()},
+        differences=tuple(
+            Difference(
+                arm=label,
+                p_holm=adjusted.get((spec.name, label)),
+                **msgspec.structs.asdict(differences[spec.name]),
+            )
+            for label, differences in found.items()
+        ),
     )
 
 
@@ -316,7 +277,7 @@ def _facts(table: ArmSums, first: Arm) -> ArmFacts:
         failed=failed,
         pending=arm.pending,
         tokens=int(table.total("tokens")),
-        cost_usd=float(table.total("cost")) if _has_price(table) else None,
+        cost_usd=table.total("cost") if table.priced else None,
         simulated=arm.simulated,
         changes=arm.changes,
     )

@@ -29,6 +29,7 @@ class MetricSpec(msgspec.Struct, frozen=True):
     bottom: str
     definition: str
     within: str | None = None
+    group: str = ""
 
     @property
     def over(self) -> str:
@@ -52,15 +53,16 @@ _OVER = {
 _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
-def metric_specs(tables: Sequence[ArmSums]) -> dict[str, list[MetricSpec]]:
-    """The metrics of these arms by group, in the order in which they are shown; reasons and repairs that occur
-    in none are left out."""
-    return {
-        "outcomes": list(_outcomes(tables)),
-        "effort": list(_effort(tables)),
-        "conversations": list(_conversations(tables)),
-        "diversity": list(_DIVERSITY),
-    }
+def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+    """The metrics of these arms in the order in which they are shown; what occurs in none of them is left out."""
+    for group, specs in (
+        ("outcomes", _outcomes(tables)),
+        ("effort", _effort(tables)),
+        ("conversations", _conversations(tables)),
+        ("diversity", _DIVERSITY),
+    ):
+        for spec in specs:
+            yield msgspec.structs.replace(spec, group=group)
 
 
 def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
@@ -93,7 +95,8 @@ def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     definition = (
         "US dollars for all answers at the job's price, rejected ones included, for each accepted one."
     )
-    yield MetricSpec("cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled")
+    if any(table.priced for table in tables):
+        yield MetricSpec("cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled")
 
 
 def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
@@ -116,7 +119,8 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
             f"{name}_share", f"{name}'s words", "share", f"words of {role}", "words",
             f"The {name}'s words among all words of accepted conversations. {_WORDS}",
         )  # fmt: skip
-    yield from _PROBABILITY
+    if any(table.total("with_probability") for table in tables):
+        yield from _PROBABILITY
     definition = "Accepted conversations that somebody ends with the end marker."
     yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition)
     for role, name in ((role, role.lower()) for role in leading):
@@ -129,8 +133,7 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 _PROBABILITY = (
     MetricSpec(
         "probability", "probability", "number", "probability", "with_probability",
-        "Mean probability that the student understood, as the model gave it, over conversations that have "
-        "one.",
+        "Mean probability that the student understood, as the model gave it, over conversations that have one.",
     ),
     MetricSpec(
         "no_probability", "no probability", "share", "without_probability", "accepted",
@@ -139,10 +142,9 @@ _PROBABILITY = (
 )  # fmt: skip
 
 _CUT = (
-    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
-    "that "
-    "an arm has in its place: all arms are measured on as many words, and on how conversations begin. The "
-    "figures depend on which arms are compared, and are not those of `edgen stats`."
+    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest that an arm "
+    "has in its place: all arms are measured on as many words, and on how conversations begin. The figures depend on "
+    "which arms are compared, and are not those of `edgen stats`."
 )
 _DIVERSITY = (
     MetricSpec(

@@ -6,9 +6,9 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
+from edgen.core.text import columns, quantity
 from edgen.evaluation.comparison.caveats import few
 from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
 from edgen.stats.ratios import RatioEstimate
@@ -42,9 +42,8 @@ def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[s
         yield from _differences(comparison, arm, width)
     yield ""
     for left_out in comparison.not_compared:
-        yield from _bullet(
-            f"not compared: {left_out.what} ({', '.join(left_out.arms)}): {left_out.why}.", width
-        )
+        what = f"{left_out.what} ({', '.join(left_out.arms)})"
+        yield from _bullet(f"not compared: {what}: {left_out.why}.", width)
     for caveat in comparison.caveats:
         yield from _bullet(caveat, width)
     for prompt in comparison.prompts:
@@ -57,7 +56,7 @@ def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[s
 
 def _tags(labels: Sequence[str]) -> dict[str, str]:
     """What each arm is called over its numbers: its label, or a letter where a label is too wide for that."""
-    if all(_columns(label) <= _LABEL for label in labels):
+    if all(columns(label) <= _LABEL for label in labels):
         return {label: label for label in labels}
     return {label: _letters(number) for number, label in enumerate(labels)}
 
@@ -70,20 +69,14 @@ def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[
     head = ["arm", "planned", "accepted", "rejected", "failed", "pending", "tokens", "cost"]
     rows = [head]
     for arm in comparison.arms:
-        counts = (
-            arm.planned,
-            arm.accepted,
-            sum(arm.rejected.values()),
-            sum(arm.failed.values()),
-            arm.pending,
-        )
+        lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
         cost = "no price" if arm.cost_usd is None else f"${arm.cost_usd:,.{_cents(arm.cost_usd)}f}"
-        rows.append([tags[arm.label], *map(str, counts), str(arm.tokens), cost])
+        rows.append([tags[arm.label], *map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost])
     if not any(arm.pending for arm in comparison.arms):
         rows = [[*row[:5], *row[6:]] for row in rows]
-    wide = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
+    wide = [max(map(columns, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
-        cells = [_pad_left(text, columns) for text, columns in zip(row, wide, strict=True)]
+        cells = [_pad_left(text, room) for text, room in zip(row, wide, strict=True)]
         yield "  ".join([_pad_right(row[0], wide[0]), *cells[1:]])
     for arm in comparison.arms[1:]:
         for key, value in arm.changes.items():
@@ -114,7 +107,7 @@ def _with_interval(metric: Metric, value: RatioEstimate) -> str:
     sign = "%" if metric.kind == "share" else ""
     ends = [factor * end for end in (value.low, value.high) if end is not None]
     digits = _digits(factor * value.value, ends, unit)
-    shown = [f"{_fixed(end, digits)}" for end in (factor * value.value, *ends)]
+    shown = [_fixed(end, digits) for end in (factor * value.value, *ends)]
     interval = f" [{shown[1]}, {shown[2]}]" if len(ends) == 2 else ""
     return f"{'$' if metric.kind == 'usd' else ''}{shown[0]}{sign}{interval}"
 
@@ -139,9 +132,8 @@ def _too_few(metric: Metric, difference: Difference) -> str:
     if difference.evidence < difference.changed:
         times = "once" if difference.evidence == 1 else f"{difference.evidence} times"
         return f"it occurred only {times} in both arms"
-    one = difference.changed == 1
-    what = "block" if metric.over == "blocks" else "scenario"
-    return f"only {difference.changed} {what}{'' if one else 's'} differ{'s' if one else ''}"
+    what = quantity(difference.changed, "block" if metric.over == "blocks" else "scenario")
+    return f"only {what} differ{'s' if difference.changed == 1 else ''}"
 
 
 def _disagree(difference: Difference) -> bool:
@@ -160,7 +152,7 @@ def _by_group(comparison: Comparison) -> Iterator[tuple[str, list[Metric]]]:
 def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
     """A metric's title and its numbers; on two lines where the title is too long for one."""
     title = f"cost of {_PER:,} accepted" if metric.kind == "usd" else metric.title
-    if _columns(title) > _TITLE:
+    if columns(title) > _TITLE:
         yield f"  {title}"
         title = ""
     yield f"  {_pad_right(title, _TITLE)}{numbers}".rstrip()
@@ -176,8 +168,8 @@ def _unit(metric: Metric) -> tuple[float, int]:
 def _digits(value: float, ends: Sequence[float], least: int) -> int:
     """Decimals that give a value four digits, and the width of its interval two; a rare share is not none."""
     apart = max(ends) - min(ends) if ends else 0.0
-    wanted = [1 - math.floor(math.log10(apart))] if apart else [3 - _order(value)]
-    return min(_MOST_DIGITS, max(least, *wanted))
+    wanted = 1 - _order(apart) if apart else 3 - _order(value)
+    return min(_MOST_DIGITS, max(least, wanted))
 
 
 def _order(value: float) -> int:
@@ -220,8 +212,7 @@ def _formatter(metric: Metric, difference: Difference) -> Callable[[float], str]
     factor, least = _unit(metric)
     ends = (difference.value, difference.low, difference.high)
     widest = factor * max(abs(end) for end in ends if end is not None)
-    digits = 1 - math.floor(math.log10(widest)) if widest else 0
-    digits = max(least, digits)
+    digits = max(least, 1 - _order(widest) if widest else 0)
     if digits > _MOST_DIGITS and metric.kind != "usd":
         return lambda value: f"{factor * value:+.1e}"
     return lambda value: f"{round(factor * value, digits) + 0.0:+.{digits}f}"
@@ -231,16 +222,9 @@ def _bullet(text: str, width: int) -> Sequence[str]:
     return textwrap.wrap(text, width, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
 
 
-def _columns(text: str) -> int:
-    """How many columns of a terminal it takes."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
-
-
 def _pad_right(text: str, wide: int) -> str:
-    return text + " " * (wide - _columns(text))
+    return text + " " * (wide - columns(text))
 
 
 def _pad_left(text: str, wide: int) -> str:
-    return " " * (wide - _columns(text)) + text
+    return " " * (wide - columns(text)) + text

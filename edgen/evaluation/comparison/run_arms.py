@@ -69,7 +69,7 @@ def open_comparison(
         arms = [_arm(one, reader, first) for one, reader in zip(chosen, readers, strict=True)]
         differences = list(_prompt_differences(chosen, arms)) if prompts else []
         seed = readers[0].job.seed
-        yield compare_arms(_name(paths), arms, seed=seed, prompts=differences, tell=tell)
+        yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
 
 
 def compare(
@@ -78,7 +78,7 @@ def compare(
     *,
     tell: Callable[[str], None] = lambda _stage: None,
 ) -> Comparison:
-    """As `comparing`, for somebody who stores nothing or keeps others out himself."""
+    """As `open_comparison`, for somebody who stores nothing or keeps others out himself."""
     with open_comparison(paths, names, tell=tell) as comparison:
         return comparison
 
@@ -131,10 +131,6 @@ def _refuse_twins(paths: Sequence[Path]) -> None:
         seen.add(path.resolve())
 
 
-def _name(paths: Sequence[Path]) -> str:
-    return " and ".join(_labels(paths))
-
-
 def _labels(paths: Sequence[Path]) -> list[str]:
     """The folders' names, with as much of what is above them as keeps them apart."""
     parts = [path.resolve().parts for path in paths]
@@ -171,24 +167,18 @@ def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path
     if len(chosen) < 2:
         if names:
             raise UsageError(
-                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared "
-                "with."
+                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared with."
             )
         raise UsageError(
-            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a "
-            "second run "
-            "of the same scenarios, or give the job `arms:`."
+            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a second run of the "
+            "same scenarios, or give the job `arms:`."
         )
+    begun = [one.label for one in chosen if one.run.ledger.exists()]
     for one in chosen:
-        if not one.run.ledger.exists():
-            others = [other.label for other in chosen if other.run.ledger.exists()]
-            more = (
-                f" The others can be compared by themselves: --arms {' '.join(others)}."
-                if len(others) > 1
-                else ""
-            )
+        if one.label not in begun:
+            others = f" The others can be compared by themselves: --arms {' '.join(begun)}."
             raise ShortError(
-                f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{more}"
+                f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{others if len(begun) > 1 else ''}"
             )
     return chosen
 
@@ -209,16 +199,12 @@ def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) ->
                 "Runs can be compared that have the same seed, design and space."
             )
     for one in chosen:
-        drawn = _drawn_by(one.run)
-        for key, value in drawn.items():
-            if value != first[key] and not (
-                key == "space" and one.arm and "space" in one.whole.arms[one.arm]
-            ):
+        own_space = bool(one.arm) and "space" in one.whole.arms[one.arm]
+        for key, value in _drawn_by(one.run).items():
+            if value != first[key] and not (key == "space" and own_space):
                 raise RunError(
-                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now "
-                    "has: generation "
-                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, "
-                    "to its end."
+                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now has: generation "
+                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, to its end."
                 )
 
 
@@ -267,10 +253,15 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
     view = reader.views[""]
     spent, records = _Sought(view.spent()), _Sought(view.records())
     for index, replicate, status, reason in view.settled():
-        paid = spent.at(index, replicate)
-        kept = records.at(index, replicate) if status == "accepted" else None
+        paid, kept = spent.at(index, replicate), records.at(index, replicate)
         calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
-        outcome = SettledConversation(
+        said: dict[str, Any] = {}
+        if kept is not None:
+            record = reader.read(kept[-1])
+            found = record.conversation
+            said = {"turns": record.turns, "probability": found.probability, "ended_by": found.ended_by}
+            said["repairs"] = record.provenance.repairs
+        yield SettledConversation(
             scenario=index,
             replicate=replicate,
             status=status,
@@ -278,17 +269,8 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
             calls=calls,
             tokens=prompt_tokens + completion_tokens,
             cost=cost,
+            **said,
         )
-        if kept is not None:
-            record = reader.read(kept[-1])
-            outcome = msgspec.structs.replace(
-                outcome,
-                turns=record.turns,
-                probability=record.conversation.probability,
-                ended_by=record.conversation.ended_by,
-                repairs=record.provenance.repairs,
-            )
-        yield outcome
 
 
 class _Sought:
