@@ -66,25 +66,13 @@ def _forest(name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: st
 
 def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
     """What a forest shows, in figures; how many scenarios changed is known of paired ones only."""
-    head = (
-        "metric",
-        f"difference, {unit} (95%)",
-        "p",
-        "p (Holm)",
-        "scenarios",
-        *(("changed",) if paired else ()),
-    )
+    head = ("metric", f"difference, {unit} (95%)", "p", "p (Holm)", "scenarios", *["changed"] * paired)
     cells = (
         (
-            metric.title,
-            interval.said,
-            number(d.p),
-            number(d.p_holm),
-            number(d.n),
-            *((number(d.changed),) if paired else ()),
+            metric.title, interval.said, number(d.p), number(d.p_holm), number(d.n), *[number(d.changed)] * paired
         )
         for metric, d, interval in rows
-    )
+    )  # fmt: skip
     return Table(head, tuple(cells))
 
 
@@ -152,10 +140,6 @@ def _value(kind: str, found: RatioEstimate | None) -> str:
 def _difference(kind: str, found: Difference | None) -> str:
     if found is None or found.value is None:
         return "–"
-    star = " *" if _sure(found) else ""
-    if kind == "share":
-        ends = "" if found.low is None else f" ({points(found.low)} to {points(found.high)})"
-        return f"{points(found.value)}{ends}{star}"
-    form = dollars if kind == "usd" else signed_number
+    form = {"share": points, "usd": dollars}.get(kind, signed_number)
     ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
-    return f"{form(found.value)}{ends}{star}"
+    return f"{form(found.value)}{ends}{' *' if _sure(found) else ''}"

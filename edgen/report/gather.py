@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -118,26 +119,21 @@ def summarize_latency(seconds: Iterator[float]) -> Distribution:
 
 def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
     """What was rejected or failed, by status and reason, the most frequent first."""
-    found: dict[tuple[str, str], list[RejectedExample]] = {}
-    counts: dict[tuple[str, str], int] = {}
+    examples: defaultdict[tuple[str, str], list[RejectedExample]] = defaultdict(list)
+    counts: Counter[tuple[str, str]] = Counter()
     for index, replicate, status, reason, detail, last in view.refused():
-        reply = None if last is None else last.text if last.refusal is None else last.refusal
         key = (status, reason or "unknown")
-        counts[key] = counts.get(key, 0) + 1
-        examples = found.setdefault(key, [])
-        if len(examples) < EXAMPLES:
-            examples.append(
-                RejectedExample(
-                    id=record_id(name, index, replicate),
-                    detail=detail,
-                    reply=None if reply is None else reply[:CUT],
-                    length=len(reply or ""),
-                )
+        counts[key] += 1
+        if len(examples[key]) < EXAMPLES:
+            reply = None if last is None else last.text if last.refusal is None else last.refusal
+            shown = None if reply is None else reply[:CUT]
+            identifier = record_id(name, index, replicate)
+            examples[key].append(
+                RejectedExample(id=identifier, detail=detail, reply=shown, length=len(reply or ""))
             )
-    ordered = sorted(counts, key=lambda key: (-counts[key], key))
     return tuple(
-        RejectionGroup(status=key[0], reason=key[1], count=counts[key], examples=tuple(found[key]))
-        for key in ordered
+        RejectionGroup(status=key[0], reason=key[1], count=counts[key], examples=tuple(examples[key]))
+        for key in sorted(counts, key=lambda key: (-counts[key], key))
     )
 
 
@@ -149,24 +145,19 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
         candidate = reader.named(pick.id)
         data = reader.views[""].record(candidate.scenario, candidate.replicate)
         if data is not None:
-            roles = tuple(role.name for role in reader.space.roles)
-            return _show(pick, label, reader.read(data), roles)
+            return _show(pick, label, reader.read(data), [role.name for role in reader.space.roles])
     raise RunError(f"{pick.id}: this conversation is not in the run any more; make the report again.")
 
 
-def _show(pick: Pick, label: str, record: Recorded, roles: tuple[str, ...]) -> ShownConversation:
+def _show(pick: Pick, arm: str, record: Recorded, roles: Sequence[str]) -> ShownConversation:
     turns = record.turns
     return ShownConversation(
         id=pick.id,
-        arm=label,
+        arm=arm,
         why=pick.why,
-        scenario=record.scenario,
+        record=record,
         turns=tuple(_cut(turn) for turn in turns[:MOST_TURNS]),
-        all_turns=len(turns),
         words=sum(map(len, cut(turns))),
-        probability=record.conversation.probability,
-        ended_by=record.conversation.ended_by,
-        repairs=record.provenance.repairs,
         roles=tuple(dict.fromkeys((*roles, *(turn.role for turn in turns)))),
     )
 
@@ -175,10 +166,8 @@ def _cut(turn: Turn) -> Turn:
     """A turn no longer than is shown, and a word where it was cut."""
     if len(turn.text) <= LONGEST_TURN:
         return turn
-    return Turn(
-        turn.role,
-        f"{turn.text[:LONGEST_TURN]} … [the first {LONGEST_TURN:,} of {len(turn.text):,} characters]",
-    )
+    note = f"[the first {LONGEST_TURN:,} of {len(turn.text):,} characters]"
+    return Turn(turn.role, f"{turn.text[:LONGEST_TURN]} … {note}")
 
 
 LEFT_OUT = "(left out here)"
@@ -193,12 +182,8 @@ def _portable_job(path: Path) -> str:
                 if backend.get(key):
                     # What a service is told beside the usual may be meant for nobody else's eyes.
                     backend[key] = dict.fromkeys(backend[key], LEFT_OUT)
-    return yaml.safe_dump(
-        {key: value for key, value in job.items() if key != "resolved"},
-        sort_keys=False,
-        allow_unicode=True,
-        width=100,
-    )
+    job.pop("resolved", None)
+    return yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from edgen.core.text import readable_name
-from edgen.core.values import Scenario, Turn
+from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import Comparison
 from edgen.evaluation.measuring import Quality
+from edgen.families.base import Recorded
 from edgen.stats.distributions import Distribution
 from edgen.store.ledger import RunStatus, Session
 
@@ -71,30 +72,26 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the page shows it: its first turns, of `all_turns`. `arm` is "" without arms."""
+    """A conversation as the page shows it: its record, its first turns. `arm` is "" without arms."""
 
     id: str
     arm: str
     why: tuple[str, ...]
-    scenario: Scenario
+    record: Recorded
     turns: tuple[Turn, ...]
-    all_turns: int
     words: int
-    probability: float | None
-    ended_by: str | None
-    repairs: tuple[str, ...]
     roles: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """The value of the first dimension."""
-        return next(iter(self.scenario.values.values()), "")
+        return next(iter(self.record.scenario.values.values()), "")
 
     @property
     def about(self) -> list[tuple[str, str]]:
         """What the scenario holds besides, for a table of two columns."""
-        row = {key: str(said) for key, said in self.scenario.as_row().items() if key != "index"}
-        row.pop(next(iter(self.scenario.values), ""), None)
+        row = {key: str(said) for key, said in self.record.scenario.as_row().items() if key != "index"}
+        row.pop(next(iter(self.record.scenario.values), ""), None)
         for role in ("student", "teacher"):  # of Education Dialogue a preference and its reaction read as one
             if {f"{role}_preference", f"{role}_reaction"} <= row.keys():
                 row[f"{role}_prefers"] = f"{row.pop(f'{role}_preference')} {row.pop(f'{role}_reaction')}"

@@ -134,18 +134,13 @@ def _job_facts(report: Report) -> Iterator[tuple[str, str]]:
 def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:
     resolved = job.get("resolved") or {}
     templates = (resolved.get("prompts") or {}).values() or [job.get("prompt") or ""]
-    yield (
-        "Scenarios",
-        f"{_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}",
-    )
+    yield "Scenarios", f"{_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}"
     yield "Conversations of each", number(job["replicates"])
-    yield "Space", _stem(resolved.get("space") or job["space"])
+    yield "Space", Path(resolved.get("space") or job["space"]).stem
     yield "Protocol", str(job["protocol"])
-    yield "Template", ", ".join(dict.fromkeys(map(_stem, templates)))
-    yield (
-        "Models",
-        "; ".join(f"{role}: {', '.join(_backend(backend))}" for role, backend in job["backends"].items()),
-    )
+    yield "Template", ", ".join(dict.fromkeys(Path(name).stem for name in templates))
+    models = (f"{role}: {', '.join(_backend(backend))}" for role, backend in job["backends"].items())
+    yield "Models", "; ".join(models)
     yield "Asks", f"at most {number(job['asks'])} until an answer is a conversation"
     yield "Split", f"{percent(job['split']['test'], 0)} test, by {job['split']['by']}"
 
@@ -156,10 +151,6 @@ def _scenarios(job: dict[str, Any]) -> str:
         first, end, of = piece
         return f"{number(first)} to {number(end - 1)} of {number(of)}"
     return number(job["conversations"])
-
-
-def _stem(name: str) -> str:
-    return Path(name).stem
 
 
 def _backend(backend: dict[str, Any]) -> Iterable[str]:

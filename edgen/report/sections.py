@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -114,12 +113,12 @@ def _arms_section(report: Report) -> Iterator[Section]:
 def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
     """The sections of the measures; where nothing was accepted, of those that tell of the plan."""
     accepted = any(arm.status.accepted for arm in arms)
-    by_section = {name: [] for name in _MEASURED}  # type: dict[str, list[Measure[object]]]
+    by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
     for measure in measures(arms[0].quality.values):
         if accepted or measure.tells_of_plan:
             by_section.get(measure.section, by_section["more"]).append(measure)
     for name, (title, lead) in _MEASURED.items():
-        blocks = list(itertools.chain.from_iterable(_blocks(measure, arms) for measure in by_section[name]))
+        blocks = [block for measure in by_section[name] for block in measure.blocks(_results(measure, arms))]
         if blocks:
             yield Section(
                 name=name,
@@ -131,6 +130,5 @@ def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
             )
 
 
-def _blocks(measure: Measure[object], arms: Sequence[ArmReport]) -> Iterator[Block]:
-    found = [ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job) for arm in arms]
-    yield from measure.blocks(found)
+def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
+    return [ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job) for arm in arms]

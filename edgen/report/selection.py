@@ -1,7 +1,8 @@
 """Which conversations a report shows: twelve that differ, each with why.
 
 The extremes are remembered while all conversations pass; what is usual is found among those whose ids have the
-smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC), which depends on the ids alone. The same conversations give the same choice, in any order; memory does not grow with them.
+smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC). The same conversations give the same choice, in any
+order; memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
     ),
     (
         lambda f: len(f.repairs) or None,
-        lambda f: (
-            f"most repaired while it was read: {join_list(readable_name(repair) for repair in f.repairs)}"
-        ),
+        lambda f: f"most repaired while it was read: {join_list(map(readable_name, f.repairs))}",
     ),
     (
         lambda f: f.share,
@@ -83,9 +82,9 @@ class Selection:
         facts = _facts(sample, words)
         for place, (score, _) in enumerate(_EXTREMES):
             value, best = score(facts), self._best[place]
-            if value is not None and (
-                best is None or value > best[0] or (value == best[0] and facts.id < best[1].id)
-            ):
+            if value is None:
+                continue
+            if best is None or value > best[0] or (value == best[0] and facts.id < best[1].id):
                 self._best[place] = (value, facts)
         count, first = self._ended.get(facts.ended_by, (0, facts.id))
         self._ended[facts.ended_by] = (count + 1, min(first, facts.id))
@@ -159,13 +158,11 @@ def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
 
     def far(facts: ConversationFacts) -> tuple[float, str]:
         values = (facts.turns, facts.words, facts.share)
-        return sum(
-            abs(v - middle) / width for v, (middle, width) in zip(values, scales, strict=True)
-        ), facts.id
+        distances = (abs(v - middle) / width for v, (middle, width) in zip(values, scales, strict=True))
+        return sum(distances), facts.id
 
-    best = min(sampled, key=far)
     yield (
-        best.id,
+        min(sampled, key=far).id,
         "typical: its turns, its words and who talks how much are near the medians",
     )
 
