@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core.digest import hash64
-from edgen.core.pair import Candidate, read_candidate_name
+from edgen.core.pair import Candidate, candidate_name
 from edgen.core.values import Rejection
 from edgen.evaluation.measures.adherence import KEYWORDS, Adherence, VerdictCount
 from edgen.evaluation.sample import cut
@@ -136,19 +136,15 @@ class _ArmCount:
 
 def _sample_conversations(reader: RunReader, seed: int, sample: int) -> list[tuple[int, str]]:
     """(scenario, name) of `sample` accepted conversations of each arm, ascending: the least hashes."""
-    least: dict[str, list[tuple[int, int, str]]] = {}
-    for index, names in reader.scenarios():
-        for name in names:
-            arm, replicate = read_candidate_name(name)
-            drawn = (-_rank(seed, index, replicate), index, name)
-            chosen = least.setdefault(arm, [])
-            if len(chosen) < sample:
-                heapq.heappush(chosen, drawn)
-            else:
-                heapq.heappushpop(chosen, drawn)
-    return sorted((index, name) for chosen in least.values() for _, index, name in chosen)
+    chosen: list[tuple[int, int, str]] = []
+    for arm, view in reader.views.items():
+        ranked = (
+            (_rank(seed, index, replicate), index, candidate_name(arm, replicate))
+            for index, replicate in view.accepted()
+        )
+        chosen += heapq.nsmallest(sample, ranked)
+    return sorted((index, name) for _, index, name in chosen)
 
 
 def _rank(seed: int, index: int, replicate: int) -> int:
-    place = f"adherence/{seed}/{index}/{replicate}".encode()
-    return hash64(place)
+    return hash64(f"adherence/{seed}/{index}/{replicate}".encode())

@@ -1,21 +1,25 @@
-"""Measures at work: one pass over the samples of a data set, their words cut once, and one over its plan."""
+"""Measures at work: one pass over the samples of a data set, their words cut once, and one over its plan.
+
+`render` is what they found, for a terminal of 80 columns.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from edgen.core.registry import PluginError, find, find_all, names
-from edgen.core.text import join_list
+from edgen.core.text import join_list, quantity
 from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.measures.overview import Overview
 from edgen.evaluation.sample import cut
+from edgen.evaluation.terminal import join_counts, wrap
 from edgen.families.base import Family
 
 _TELL_EVERY = 500  # conversations
@@ -107,3 +111,34 @@ def measure(
         definitions={one.name: one.definition for one in chosen},
         notes=tuple(notes),
     )
+
+
+def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
+    """The sections of what was measured, and the notes, in lines without line ends."""
+    yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
+    if not quality.overview.records:
+        yield from _explain_nothing(quality)
+    for measure in measures(quality.values):
+        if not (quality.overview.records or measure.tells_of_plan):
+            continue
+        lines = list(measure.lines(quality.values[measure.name]))
+        if not lines and only is not None:
+            lines = wrap(measure.nothing)
+        if lines:
+            yield ""
+            yield measure.name
+            yield from (f"  {line}" for line in lines)
+    if quality.notes:
+        yield ""
+    for note in quality.notes:
+        yield from wrap(f"Note: {note}")
+
+
+def _explain_nothing(quality: Quality) -> Iterator[str]:
+    """What there is to say where no conversation was accepted."""
+    found = quality.values.get("coverage")
+    planned, reasons = (found.planned, found.reasons) if found is not None else (0, {})
+    why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
+    left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
+    yield ""
+    yield from wrap(f"Nothing was accepted{why}. {left}")

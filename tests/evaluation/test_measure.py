@@ -21,8 +21,7 @@ from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measures.balance import BalanceCount
 from edgen.evaluation.measures.lengths import LengthsCount
 from edgen.evaluation.measures.overview import OverviewCount
-from edgen.evaluation.measuring import Quality, measure, measures
-from edgen.evaluation.render import render
+from edgen.evaluation.measuring import Quality, measure, measures, render
 from edgen.evaluation.sample import Sample
 from edgen.families.education import EDUCATION
 from edgen.stats.distributions import (

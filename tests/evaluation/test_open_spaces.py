@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_set import DataSet
-from edgen.evaluation.measuring import Quality, measure
-from edgen.evaluation.render import render
+from edgen.evaluation.measuring import Quality, measure, render
 from edgen.evaluation.sample import PlannedOutcome, Sample
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole

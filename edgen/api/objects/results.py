@@ -139,7 +139,7 @@ class Stats:
         return plain.get("", {"arms": plain})
 
     def __str__(self) -> str:
-        from edgen.evaluation.render import render
+        from edgen.evaluation.measuring import render
 
         return "\n\n".join("\n".join(render(quality, None)) for quality in self.arms.values())
 

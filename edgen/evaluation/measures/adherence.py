@@ -1,13 +1,9 @@
 """Adherence: whether conversations keep to what their scenarios state, by keywords.
 
-Five shares, each over the conversations that can be decided: does the student ask for the way it
-prefers, do both sides' stated reactions show, does the teacher keep to its preferred way or leave it for
-the student's. How each is decided is defined in `cues`. On nineteen released records of Education
-Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew
-these records, so elsewhere expect less.
-
-Shares and intervals are those of `stats.intervals`, clustered by scenario: they tell of the draw of
-scenarios, not of the keywords' errors. Memory: 13 bytes a conversation.
+Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released records of
+Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew these
+records, so elsewhere expect less. Intervals are those of `stats.intervals`, clustered by scenario: they tell of the
+draw of scenarios, not of the keywords' errors. Memory: 13 bytes a conversation.
 """
 
 from __future__ import annotations

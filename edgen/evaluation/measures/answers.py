@@ -1,14 +1,8 @@
 """Answer-giving: how often a student that asks to be told the answer is told it.
 
-A turn of the student asks if it holds one of the phrases below (`just tell me`, `what is the answer`). It
-is given what it asked for if the next turn is the teacher's, tells something about the matter and asks
-nothing back (`cues.tells`, `cues.asks`). `telling` is the share of the teacher's turns that hold no
-question mark.
-
-Telling rather than asking is what tutors are measured by in MathDial (Macina et al. 2023, arXiv
-2305.14536, where people and models mark each turn); this is a baseline by words in the same spirit, not
-their measure. Intervals are those of `stats.intervals`, clustered by scenario. Memory: 32 bytes a
-conversation.
+A turn of the student asks if it holds one of the phrases below. It is given what it asked for if the next turn is the
+teacher's, tells something about the matter and asks nothing back (`cues.tells`, `cues.asks`). Intervals are those of
+`stats.intervals`, clustered by scenario. Memory: 32 bytes a conversation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Conversations that are the same, or nearly: within a side of the split and across.
 
-Exact: the same roles say the same, to the letter. Near: see `near_duplicates`, over the words of a conversation.
-Exact ones count as near too, whatever they say. Their share has no interval: whether one conversation has a
-near-duplicate depends on all the others, so neither conversations nor scenarios are independent draws of it, and
-it rises with the size of the data.
+Near ones are those of `near_duplicates`, over the words of a conversation; exact ones count as near too, whatever they
+say. Their share has no interval: whether one conversation has a near-duplicate depends on all the others, and it rises
+with the size of the data.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Which of many texts are nearly the same: MinHash to find candidates, the Jaccard index to decide.
 
 A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
-one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8. That is the
-number at which Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line too, who find candidates by MinHash as
-well but decide by edit similarity: deciding by the Jaccard index of 3-grams is edgen's own. Candidates are
-texts whose MinHash signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and
-Ullman 2020, Mining of Massive Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight
-bits are kept (Li and König 2010, WWW, who keep fewer): candidates that only these bring together are few, and the
-Jaccard index tells. Where very many texts share a band, each is compared with a few of them, so that the work stays
-linear. In memory are 120 bytes a text; words are read again for the candidates.
+one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8, the number at which
+Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line on edit similarity. Candidates are texts whose MinHash signatures
+of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive Datasets,
+3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are kept (Li and König 2010, WWW). Where
+very many texts share a band, each is compared with a few of them, so that the work stays linear. In memory are 120
+bytes a text; words are read again for the candidates.
 """
 
 from __future__ import annotations
