@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from edgen.execution.merge import MergeResult
     from edgen.export.options import ExportOptions
     from edgen.export.write import Exported
-    from edgen.report.write import WrittenReport
+    from edgen.report.page import WrittenReport
 
 
 def compare_runs(
@@ -88,7 +88,7 @@ def export_run(
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
     """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run it is not
     about. Raises what reading the run raises, and UsageError where the file cannot be written."""
-    from edgen.report.write import write_report as write
+    from edgen.report.page import write_report as write
 
     with control.stages() as tell:
         written = write(run, output, progress=tell)

@@ -59,7 +59,7 @@ def command(
     from edgen.api.objects.results import Stats
     from edgen.api.stats import choose_measures, measure
     from edgen.cli.control import make_control
-    from edgen.evaluation.render import render
+    from edgen.evaluation.measuring import render
 
     chosen, control = choose_measures(only), make_control(trust_host=trust_host)
     found = Stats(measure(paths, control, only=chosen, judge=judge, overrides=set_ or ()))

@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
-from edgen.evaluation.sample import PlannedOutcome, Sample, Words
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.stats.intervals import Estimate
 

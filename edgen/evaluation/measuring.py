@@ -14,11 +14,10 @@ import msgspec
 
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.measures.overview import Overview
-from edgen.evaluation.sample import cut
+from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.families.base import Family
 

@@ -1,18 +1,22 @@
-"""What the measures see: conversations as samples, and the outcome of each planned conversation."""
+"""What is measured: data sets, their conversations as samples, and the outcome of each planned conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import msgspec
 
 from edgen.core.values import Role, Scenario, Turn
-from edgen.families.base import FiledRecord
+from edgen.families.base import Family, FiledRecord
 from edgen.reading.detect import words
+from edgen.space import Space, SpaceRole
 from edgen.validation.speech import Marker
 
 Split = Literal["train", "test"]
+SCENARIOS_A_PATH = 1 << 40  # keeps the scenarios of several paths apart where they are one data set
 Words = Sequence[Sequence[str]]  # the words of each turn
 
 
@@ -71,3 +75,30 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
     replicate: int
     status: Literal["accepted", "rejected", "failed", "pending"]
     reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """A data set to be measured. `name` is for people, `sources` are the paths it was read from.
+
+    `family` is what kind of conversations these are, None for several kinds; `roles` are those that may speak, with
+    what each may know, () where nothing tells. `arm` is the arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of everything planned (None for
+    files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
+    `{"judges": [{"judge", "model", "compare", "calibration"}]}` as `edgen pairs --report` has them, where there
+    are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
+    that cannot be read, by reason, and is complete when `samples()` is at its end. `notes` are sentences
+    about what limits the data set.
+    """
+
+    name: str
+    sources: tuple[str, ...] = ()
+    samples: Callable[[], Iterator[Sample]]
+    plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
+    family: Family | None
+    roles: tuple[SpaceRole, ...]
+    space: Space | None = None
+    arm: str = ""
+    count: int | None = None
+    calibration: dict[str, Any] | None = None
+    unread: Counter[str] = field(default_factory=Counter)
+    notes: tuple[str, ...] = ()

@@ -21,10 +21,9 @@ from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.evaluation.comparison.result import Comparison
 from edgen.evaluation.comparison.run_arms import compare
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
-from edgen.evaluation.sample import cut
+from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import Selection

@@ -1,11 +1,13 @@
-"""The page: what was gathered, drawn and laid out. All text goes through Jinja's escaping, or matplotlib's."""
+"""The page: what was gathered, drawn, laid out and written whole. All text is escaped, by Jinja or by matplotlib."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgen.core.files import write_lines
 from edgen.core.text import (
     dollars,
     escape_invisible,
@@ -22,15 +24,63 @@ from edgen.evaluation.measuring import measures
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
 from edgen.report.charts import draw
+from edgen.report.gather import gather
 from edgen.report.model import ArmReport, Report
 from edgen.report.sections import sections
+from edgen.store.run_folder import RunFolder, check_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-GENERATOR = "edgen report"  # what tells an earlier report from anything else
+_GENERATOR = "edgen report"
+_MARK = (
+    f'<meta name="generator" content="{_GENERATOR}'.encode()
+)  # what tells an earlier report from anything else
 _HERE = Path(__file__).parent
 _MOST_SESSIONS = 20
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """Where a report is, its size in bytes, and what became of what was planned. `missing`: arms of which nothing
+    is settled; `uncompared`: why arms are not compared."""
+
+    path: Path
+    size: int
+    pending: int
+    accepted: int
+    refused: int
+    missing: tuple[str, ...]
+    uncompared: str | None
+
+
+def write_report(
+    run: Path, output: Path | None = None, progress: Callable[[str], None] = lambda _: None
+) -> WrittenReport:
+    """Make the report of the run in the folder `run`: `report.html` in it, or the file `output`.
+
+    An earlier report is replaced. Raises UsageError if something else is there or the file cannot be written, and
+    what `gather` raises; nothing is half written.
+    """
+    RunFolder(run).require()
+    path = RunFolder(run).report if output is None else output
+    check_file(path, RunFolder(run), _MARK, "report")
+    with RunFolder(run).lock_for_reading():  # until the file stands: nobody makes the run anew below it
+        found = gather(run, progress)
+        progress("drawing")
+        text = page(found).encode()
+        # what was checked may be another file by now
+        check_file(path, RunFolder(run), _MARK, "report")
+        write_lines(path, [text])
+    return WrittenReport(
+        path=path,
+        size=len(text) + 1,
+        pending=sum(arm.status.pending for arm in found.arms),
+        accepted=sum(arm.status.accepted for arm in found.arms),
+        refused=sum(reason.count for arm in found.arms for reason in arm.reasons),
+        missing=found.missing,
+        uncompared=found.uncompared,
+    )
 
 
 def page(report: Report) -> str:
@@ -44,7 +94,7 @@ def page(report: Report) -> str:
             sections=list(sections(report)),
             tiles=_tiles(report),
             style=(_HERE / "report.css").read_text("utf-8"),
-            generator=GENERATOR,
+            generator=_GENERATOR,
             facts=_job_facts(report),
             most_sessions=_MOST_SESSIONS,
             draw=draw,

@@ -41,8 +41,7 @@ _MEASURED = {
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the page: pictures, then other blocks, then definitions. `body` is a block of the template that goes
-    behind the pictures (or before them), "" for none."""
+    """A part of the page: pictures, then other blocks, then what the template has of that name, then definitions."""
 
     name: str
     title: str
@@ -50,63 +49,47 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     pictures: tuple[Picture, ...] = ()
     blocks: tuple[Block, ...] = ()
     definitions: tuple[tuple[str, str], ...] = ()
-    body: str = ""
-    body_first: bool = False
 
 
 def sections(report: Report) -> Iterator[Section]:
     """All sections of the page, in order."""
-    arms = report.arms
+    arms, found = report.arms, report.comparison
     yield Section(
         name="asked",
         title="What was asked, and what came",
         lead="Every conversation that was planned ends as exactly one of accepted, rejected or failed, or is pending.",
         pictures=(run_pictures.outcomes(arms), *run_pictures.rejections(arms)),
-        body="asked",
-        body_first=True,
     )
     yield Section(
         name="cost",
         title="Cost and time",
         lead="What the answers took, over all sessions; an answer that was stored is never paid for twice.",
         pictures=(*run_pictures.tokens(arms), *run_pictures.latencies(arms)),
-        body="cost",
     )
-    yield from _arms_section(report)
+    if len(arms) > 1 or report.missing:
+        yield Section(
+            name="arms",
+            title="Arms side by side",
+            lead=arm_pictures.lead(found),
+            pictures=tuple(arm_pictures.forests(found)) if found else (),
+            definitions=tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
+        )
     yield from _measured_sections(arms)
     if report.chosen:
         yield Section(
             name="conversations",
             title=f"{quantity(len(report.chosen), 'conversation')} to read",
             lead="Chosen to show the range, each with why. They are not a sample: what is extreme is rare.",
-            body="conversations",
         )
     yield Section(
         name="refused",
         title="What was not accepted",
         lead="Every reason, with the first examples as the model wrote them.",
-        body="refused",
     )
     yield Section(
         name="again",
         title="How to make it again",
         lead="The same job gives the same scenarios; a model may answer otherwise, a stored answer never.",
-        body="again",
-    )
-
-
-def _arms_section(report: Report) -> Iterator[Section]:
-    """The section about arms, for a run that has some."""
-    if len(report.arms) < 2 and not report.missing:
-        return
-    found = report.comparison
-    yield Section(
-        name="arms",
-        title="Arms side by side",
-        lead=arm_pictures.lead(found),
-        pictures=tuple(arm_pictures.forests(found)) if found else (),
-        definitions=tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
-        body="arms",
     )
 
 

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from edgen.core.errors import DataError, LockedError
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.data_sets.files import split_of
 from edgen.evaluation.measuring import measure
+from edgen.evaluation.sample import DataSet
 from edgen.store.run_folder import RunFolder
 from tests import ROOT
 from tests.cli.command import Command

@@ -17,12 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measures.balance import BalanceCount
 from edgen.evaluation.measures.lengths import LengthsCount
 from edgen.evaluation.measures.overview import OverviewCount
 from edgen.evaluation.measuring import Quality, measure, measures, render
-from edgen.evaluation.sample import Sample
+from edgen.evaluation.sample import DataSet, Sample
 from edgen.families.education import EDUCATION
 from edgen.stats.distributions import (
     MOST_BINS,

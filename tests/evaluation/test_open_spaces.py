@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from edgen.core.values import Scenario, Turn
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.measuring import Quality, measure, render
-from edgen.evaluation.sample import PlannedOutcome, Sample
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgen.report.gather import gather
-from edgen.report.write import write_report
+from edgen.report.page import write_report
 from tests.cli.command import Command
 from tests.execution.service import ROOT
 from tests.report.runs import made

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.report.write import write_report
+from edgen.report.page import write_report
 from tests.execution.service import ROOT
 from tests.report.browser import Page, browser, chromium
 from tests.report.runs import ATTACKS, hostile, made

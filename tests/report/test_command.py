@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core.errors import LockedError, UsageError
-from edgen.report.write import write_report
+from edgen.report.page import write_report
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.execution.service import ROOT

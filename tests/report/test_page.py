@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from edgen.report.gather import CUT
-from edgen.report.write import write_report
+from edgen.report.page import write_report
 from tests.execution.service import ROOT
 from tests.report.runs import hostile, made
 

@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from edgen.evaluation.data_set import DataSet
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.data_sets.runs import is_settled, nothing_settled, run_at
-from edgen.evaluation.sample import PlannedOutcome, Sample
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.store.run_folder import RunFolder
 
 __all__ = ["DataSet", "open_data_sets"]

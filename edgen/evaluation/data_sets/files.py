@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import DataError
-from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
-from edgen.evaluation.sample import Sample, Split, sample_of
+from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
 from edgen.families import family_of_record
 from edgen.families.base import Family
 from edgen.space import load_space

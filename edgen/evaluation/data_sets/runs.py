@@ -13,8 +13,7 @@ import msgspec
 from edgen.config import load_job
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
-from edgen.evaluation.data_set import SCENARIOS_A_PATH, DataSet
-from edgen.evaluation.sample import PlannedOutcome, Sample, Split, sample_of
+from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder

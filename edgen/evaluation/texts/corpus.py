@@ -1,8 +1,8 @@
 """The words of all conversations as numbers, in the order in which they were told: what diversity and
 near-duplicates are counted on. A word's number is its place among the words by first use.
 
-In memory are the different words, eight bytes a text, and the latest half a million words; the words before them wait in
-a temporary file, four bytes each, and are read again in chunks.
+In memory are the different words, eight bytes a text, and half a million words; beyond, words wait in a temporary file,
+four bytes each, and are read again in chunks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import errno
 import tempfile
 from array import array
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,24 +47,24 @@ class _Numbers(dict[str, int]):
 
 
 class Corpus:
-    """Texts, each a sequence of words. `types` counts the different words, `tokens` all of them."""
+    """Texts, each a sequence of words: all are added before any is read. `types` counts the different words."""
 
     def __init__(self, chunk: int = CHUNK) -> None:
         self._chunk = chunk
         self._numbers = _Numbers()
         self._ends = array("q")
-        self._latest = array("I")
-        self._file: BinaryIO | None = None
-        self._stored = 0  # words in the file
+        self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
 
     def add(self, words: Words) -> None:
         """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for them."""
-        number = self._numbers.__getitem__
+        ids, number = array("I"), self._numbers.__getitem__
         for turn in words:
-            self._latest.extend(map(number, turn))
-        self._ends.append(self.tokens)
-        if len(self._latest) >= self._chunk:
-            self._store()
+            ids.extend(map(number, turn))
+        try:
+            self._file.write(ids)
+        except OSError as problem:
+            raise _explain(problem) from None
+        self._ends.append(self.tokens + len(ids))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -75,7 +75,8 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        return self._stored + len(self._latest)
+        """How many words there are."""
+        return self._ends[-1] if self._ends else 0
 
     @property
     def ends(self) -> Ends:
@@ -98,33 +99,21 @@ class Corpus:
         return self._words(self._ends[place - 1] if place else 0, self._ends[place])
 
     def _words(self, start: int, stop: int) -> Ids:
-        """Those from one place among all words to another, from the file, from memory or from both."""
-        if start >= self._stored:
-            latest = self._latest[start - self._stored : stop - self._stored]
-            return np.frombuffer(latest, dtype=np.uint32) if latest else np.array([], dtype=np.uint32)
-        assert self._file is not None
-        self._file.seek(start * _BYTES)
-        stored = self._file.read((min(stop, self._stored) - start) * _BYTES)
-        rest = self._latest[: stop - self._stored].tobytes() if stop > self._stored else b""
-        return np.frombuffer(stored + rest, dtype=np.uint32)
-
-    def _store(self) -> None:
+        """Those from one place among all words to another."""
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="edgen-", buffering=0)  # noqa: SIM115 - gone with this
-            self._file.seek(self._stored * _BYTES)
-            left = memoryview(self._latest).cast("B")
-            while left:
-                left = left[self._file.write(left) :]
+            self._file.seek(start * _BYTES)  # which writes what was added last
         except OSError as problem:
-            if problem.errno not in _FULL:
-                raise
-            raise StoppedError(
-                f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
-                "bytes a word. Make room, or name another folder in the environment variable TMPDIR."
-            ) from None
-        self._stored += len(self._latest)
-        self._latest = array("I")
+            raise _explain(problem) from None
+        return np.frombuffer(self._file.read((stop - start) * _BYTES), dtype=np.uint32)
+
+
+def _explain(problem: OSError) -> OSError | StoppedError:
+    if problem.errno not in _FULL:
+        return problem
+    return StoppedError(
+        f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four bytes a "
+        "word. Make room, or name another folder in the environment variable TMPDIR."
+    )
 
 
 def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:

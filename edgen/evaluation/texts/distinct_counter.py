@@ -15,7 +15,6 @@ import numpy as np
 from edgen.evaluation.texts.corpus import Codes
 
 MOST = 1 << 21
-_WAITING = 1 << 19  # numbers, before they are taken into the table
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
@@ -26,44 +25,29 @@ class DistinctCounter:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._table = np.array([], dtype=np.uint64)  # sorted
-        self._waiting: list[Codes] = []
-        self._held = 0
         self._halved = 0
 
     def add(self, codes: Codes) -> None:
         """Count these, among which may be equal ones."""
-        own = _different(np.sort(codes))
         if self._halved:
-            own = own[self._chosen(own)]
-        self._waiting.append(own)
-        self._held += len(own)
-        if self._held >= _WAITING:
-            self._settle()
+            codes = codes[self._chosen(codes)]
+        # the stable sort merges what is sorted already
+        self._table = _different(
+            np.sort(np.concatenate([self._table, _different(np.sort(codes))]), kind="stable")
+        )
+        while len(self._table) > self._most:
+            self._halved += 1
+            self._table = self._table[self._chosen(self._table)]
 
     @property
     def count(self) -> int:
         """How many different ones there were: the number itself while `error` is 0."""
-        self._settle()
         return len(self._table) << self._halved
 
     @property
     def error(self) -> float:
         """The standard error of `count`, as a share of it."""
-        self._settle()
         return 1.2 / math.sqrt(self._most) if self._halved else 0.0
-
-    def _settle(self) -> None:
-        if not self._waiting:
-            return
-        # the stable sort merges what is sorted already
-        together = np.concatenate([self._table, *self._waiting])
-        self._waiting, self._held = [], 0
-        self._table = together  # the old one is not needed any more, and may be large
-        together.sort(kind="stable")
-        self._table = _different(together)
-        while len(self._table) > self._most:
-            self._halved += 1
-            self._table = self._table[self._chosen(self._table)]
 
     def _chosen(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
         """Which of them are in the sample."""
