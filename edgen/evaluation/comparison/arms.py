@@ -168,9 +168,8 @@ def _count_conversation(outcome: SettledConversation) -> Iterator[tuple[str, flo
 
 
 def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> None:
-    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
-    scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
-    link."""
+    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many scenarios
+    and replicates, those with another one that is nearly the same; and say which scenarios these link."""
     corpus, keys = Corpus(), []
     for outcome in table.arm.outcomes():
         if outcome.scenario >= scenarios:

@@ -28,8 +28,7 @@ Groups = NDArray[np.intp]
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups (topics, personas) of the test side, how many of them train has too, and the test
-    conversations in these."""
+    """Groups (topics, personas) of the test side, how many of them train has too, and the test conversations in these."""
 
     test_groups: int
     shared_groups: int
