@@ -65,8 +65,7 @@ def open_comparison(
         chosen = _choose(_arms_of(paths), names, paths)
         _refuse_other_scenarios(chosen, paths)
         readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]
-        first = chosen[0].whole, readers[0]
-        arms = [_arm(one, reader, first) for one, reader in zip(chosen, readers, strict=True)]
+        arms = [_arm(one, reader, readers[0]) for one, reader in zip(chosen, readers, strict=True)]
         differences = list(_prompt_differences(chosen, arms)) if prompts else []
         seed = readers[0].job.seed
         yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
@@ -222,9 +221,8 @@ def _drawn_by(run: RunFolder) -> dict[str, str]:
     }
 
 
-def _arm(one: _Chosen, reader: RunReader, first: tuple[Job, RunReader]) -> Arm:
+def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     view, job = reader.views[""], reader.job
-    baseline = first[1]
     theirs, ours = (
         settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
     )

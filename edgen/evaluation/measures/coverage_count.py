@@ -14,6 +14,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -118,8 +119,9 @@ class _Column:
         if missing := count - len(self._of_outcome):
             self._of_outcome.extend([self.places.setdefault(NONE, len(self.places))] * missing)
 
-    @property
-    def array(self) -> Ints:
+    @cached_property
+    def table(self) -> Ints:
+        """The place of each outcome's value, once all are filled."""
         return np.array(self._of_outcome, dtype=np.int64)
 
     @property
@@ -169,8 +171,7 @@ class CoverageCount:
         status = np.array(self._status)
         for column in (*self._dimensions.values(), *self._fields.values()):
             column.fill(len(status))
-        tables = {name: column.array for name, column in (self._fields | self._dimensions).items()}
-        cells = self._number_cells(tables)
+        cells = self._number_cells()
         counts = _by_status(cells, status)
         lost = (counts[:, ACCEPTED] == 0) & (counts[:, PENDING] == 0)
         return Coverage(
@@ -181,16 +182,16 @@ class CoverageCount:
             planned_cells=len(counts),
             accepted_cells=int(np.count_nonzero(counts[:, ACCEPTED])),
             lost_cells=int(np.count_nonzero(lost)),
-            lost=tuple(self._lost(cells, counts, lost, tables)),
-            dimensions=self._describe_dimensions(status, tables),
-            heat=tuple(self._cross_table(row, column, status, tables) for row, column in self._crossed()),
+            lost=tuple(self._lost(cells, counts, lost)),
+            dimensions=self._describe_dimensions(status),
+            heat=tuple(self._cross_table(row, column, status) for row, column in self._crossed()),
         )
 
-    def _number_cells(self, tables: dict[str, Ints]) -> Ints:
+    def _number_cells(self) -> Ints:
         """The cell of each outcome, numbered from 0: dimension by dimension, so that numbers stay small."""
         cells = np.zeros(len(self._status), dtype=np.int64)
-        for name, column in self._dimensions.items():
-            cells = np.unique(cells * len(column.places) + tables[name], return_inverse=True)[1]
+        for column in self._dimensions.values():
+            cells = np.unique(cells * len(column.places) + column.table, return_inverse=True)[1]
         return cells
 
     def _crossed(self) -> list[tuple[str, str]]:
@@ -208,9 +209,7 @@ class CoverageCount:
         texts = list(self._reasons)
         return {texts[place]: n for place, n in Counter(self._reason).most_common() if place >= 0}
 
-    def _lost(
-        self, cells: Ints, counts: Ints, lost: NDArray[np.bool_], tables: dict[str, Ints]
-    ) -> list[LostCell]:
+    def _lost(self, cells: Ints, counts: Ints, lost: NDArray[np.bool_]) -> list[LostCell]:
         """Examples: those that most was planned of first, then by their first conversation."""
         reasons, texts = np.array(self._reason), list(self._reasons)
         places = np.flatnonzero(lost)
@@ -218,36 +217,36 @@ class CoverageCount:
         for cell in places[np.argsort(-counts[places].sum(axis=1), kind="stable")][:LOST]:
             outcomes = np.flatnonzero(cells == cell)
             why = Counter(texts[r] if r >= 0 else "no reason given" for r in reasons[outcomes])
-            values = {
-                name: list(column.places)[tables[name][outcomes[0]]]
-                for name, column in self._dimensions.items()
-            }
+            first = outcomes[0]
+            values = {name: list(one.places)[one.table[first]] for name, one in self._dimensions.items()}
             found.append(LostCell(cell=values, planned=len(outcomes), reasons=dict(why.most_common())))
         return found
 
-    def _describe_dimensions(self, status: Ints, tables: dict[str, Ints]) -> tuple[DimensionCoverage, ...]:
+    def _describe_dimensions(self, status: Ints) -> tuple[DimensionCoverage, ...]:
         scenarios = np.array(self._scenarios)
-        columns = {name: column for name, column in self._fields.items() if column.says_anything}
-        columns = {
-            **self._dimensions,
-            **{n: column for n, column in columns.items() if n not in self._dimensions},
+        columns = dict(self._dimensions)
+        for name, column in self._fields.items():
+            if column.says_anything:
+                columns.setdefault(name, column)
+        counts = {name: _by_status(column.table, status) for name, column in columns.items()}
+        p = {
+            name: _p_values(column.table, len(counts[name]), status, scenarios)
+            for name, column in columns.items()
         }
-        counts = {name: _by_status(tables[name], status) for name in columns}
-        p = {name: _p_values(tables[name], len(counts[name]), status, scenarios) for name in columns}
         adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
         found = []
         for name, column in columns.items():
             p_holm = list(itertools.islice(adjusted, len(p[name])))
-            values = self._values(column, tables[name], counts[name], p_holm, status)
+            values = self._values(column, counts[name], p_holm, status)
             found.append(self._dimension(name, column, counts[name], values))
         return tuple(found)
 
     def _values(
-        self, column: _Column, table: Ints, counts: Ints, p_holm: list[float], status: Ints
+        self, column: _Column, counts: Ints, p_holm: list[float], status: Ints
     ) -> Iterator[ValueCount]:
         """The values that most was planned with."""
         names, scenarios = list(column.places), np.array(self._scenarios)
-        rows = np.argsort(table, kind="stable")  # the outcomes of each value together
+        rows = np.argsort(column.table, kind="stable")  # the outcomes of each value together
         ends = np.cumsum(counts.sum(axis=1))
         for i in map(int, np.argsort(-counts.sum(axis=1), kind="stable")[:VALUES]):
             own = rows[ends[i - 1] if i else 0 : ends[i]]
@@ -279,13 +278,13 @@ class CoverageCount:
             unplanned=tuple(unplanned[:UNSEEN]),
         )
 
-    def _cross_table(self, row: str, column: str, status: Ints, tables: dict[str, Ints]) -> CrossTable:
+    def _cross_table(self, row: str, column: str, status: Ints) -> CrossTable:
         texts, ranks = [], []
-        for name in (row, column):
-            order = np.argsort(-np.bincount(tables[name]), kind="stable")
-            values = list(self._dimensions[name].places)
+        for one in (self._dimensions[row], self._dimensions[column]):
+            order = np.argsort(-np.bincount(one.table), kind="stable")
+            values = list(one.places)
             texts.append(tuple(values[i] for i in order[:HEAT]))
-            ranks.append(np.argsort(order)[tables[name]])
+            ranks.append(np.argsort(order)[one.table])
         inside = (ranks[0] < HEAT) & (ranks[1] < HEAT)
         planned, accepted = np.zeros((2, len(texts[0]), len(texts[1])), dtype=np.int64)
         for grid, which in ((planned, inside), (accepted, inside & (status == ACCEPTED))):
