@@ -20,7 +20,7 @@ from edgen.core.values import Turn
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.evaluation.comparison.result import Comparison
-from edgen.evaluation.comparison.run_arms import compare
+from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
@@ -77,7 +77,8 @@ def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
     try:
-        return compare([run], arms, tell=progress), None
+        with open_comparison([run], arms, tell=progress) as comparison:
+            return comparison, None
     except (InputError, ShortError) as problem:
         return None, str(problem).removeprefix(f"{run}: ")
 

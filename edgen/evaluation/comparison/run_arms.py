@@ -71,17 +71,6 @@ def open_comparison(
         yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
 
 
-def compare(
-    paths: Sequence[Path],
-    names: Sequence[str] = (),
-    *,
-    tell: Callable[[str], None] = lambda _stage: None,
-) -> Comparison:
-    """As `open_comparison`, for somebody who stores nothing or keeps others out himself."""
-    with open_comparison(paths, names, tell=tell) as comparison:
-        return comparison
-
-
 def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
     """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or to
     the file `output`; returns where it is. Raises UsageError if something else is there."""
