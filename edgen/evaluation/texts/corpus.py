@@ -62,8 +62,14 @@ class Corpus:
             ids.extend(map(number, turn))
         try:
             self._file.write(ids)
+            self._file.flush()
         except OSError as problem:
-            raise _explain(problem) from None
+            if problem.errno not in _FULL:
+                raise
+            raise StoppedError(
+                f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
+                "bytes a word. Make room, or name another folder in the environment variable TMPDIR."
+            ) from None
         self._ends.append(self.tokens + len(ids))
 
     def __len__(self) -> int:
@@ -100,20 +106,8 @@ class Corpus:
 
     def _words(self, start: int, stop: int) -> Ids:
         """Those from one place among all words to another."""
-        try:
-            self._file.seek(start * _BYTES)  # which writes what was added last
-        except OSError as problem:
-            raise _explain(problem) from None
+        self._file.seek(start * _BYTES)
         return np.frombuffer(self._file.read((stop - start) * _BYTES), dtype=np.uint32)
-
-
-def _explain(problem: OSError) -> OSError | StoppedError:
-    if problem.errno not in _FULL:
-        return problem
-    return StoppedError(
-        f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four bytes a "
-        "word. Make room, or name another folder in the environment variable TMPDIR."
-    )
 
 
 def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
