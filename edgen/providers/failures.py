@@ -153,6 +153,7 @@ _KIND_OF_STATUS = {
     410: FailureKind.NOT_FOUND,
     425: FailureKind.SERVER_ERROR,
     429: FailureKind.RATE_LIMIT,
+    498: FailureKind.OVERLOADED,  # Groq's flex tier has no room
     499: FailureKind.CONNECTION,  # the call was cut off on the way
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,

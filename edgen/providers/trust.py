@@ -29,6 +29,7 @@ VARIABLE = "EDGEN_TRUSTED_HOSTS"
 _TABLE = Path(__file__).with_name("hosts.yaml")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ADDRESS = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\d{1,5}))?(?:/[^?#]*)?")
+_REGION = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # of Amazon's, as in us-west-2
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 # Variables that hold other services' secrets, by their usual names.
 _ANOTHERS = re.compile(
@@ -310,11 +311,14 @@ def _is_own(variable: str, host: str) -> bool:
 
 
 def _is_below(host: str, own: str) -> bool:
-    """Whether a host is meant by a line of the table. A "*" in the middle stands for one label."""
+    """Whether a host is meant by a line of the table."""
     if own.startswith("*."):
         return host.endswith(own[1:])
-    labels, listed = host.split("."), own.split(".")
-    return len(labels) == len(listed) and all(b in ("*", a) for a, b in zip(labels, listed, strict=True))
+    before, region, after = own.partition("{region}")
+    if not region:
+        return host == own
+    named = host.removeprefix(before).removesuffix(after)
+    return host == before + named + after and _REGION.fullmatch(named) is not None
 
 
 class _Service(msgspec.Struct, frozen=True, kw_only=True):

@@ -138,7 +138,7 @@ STATUSES = {
     FailureKind.CONNECTION: (407, 499),
     FailureKind.TIMEOUT: (408, 504, 522, 524),
     FailureKind.RATE_LIMIT: (429,),
-    FailureKind.OVERLOADED: (503, 529),
+    FailureKind.OVERLOADED: (498, 503, 529),
     FailureKind.SERVER_ERROR: (409, 425, 500, 501, 502, 520, 599),
     FailureKind.BAD_REQUEST: (400, 411, 413, 415, 418, 422, 451),
     FailureKind.BAD_RESPONSE: (100, 204, 206, 600),

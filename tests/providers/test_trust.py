@@ -53,6 +53,8 @@ OPENAI = "OPENAI_API_KEY"
         ("ANTHROPIC_API_KEY", "https://api.anthropic.com/v1"),
         ("XAI_API_KEY", "https://api.x.ai/v1"),
         ("CEREBRAS_API_KEY", "https://api.cerebras.ai/v1"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "https://bedrock-mantle.us-gov-west-1.api.aws/v1"),
     ],
 )
 def test_a_providers_key_goes_to_its_own_host_without_a_word(variable: str, url: str) -> None:
@@ -233,6 +235,22 @@ def test_a_host_is_the_same_however_it_is_written(host: str) -> None:
         assert isinstance(decide_trust("MY_KEY", f"https://{written}/v1", said), Allowed)
     for other in (f"x{host}", f"{host}x", f"x.{host}", f"{host}.x"):
         assert not isinstance(decide_trust("MY_KEY", f"https://{other}/v1", said), Allowed)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "bedrock-runtime.s3.amazonaws.com",  # anybody's bucket
+        "bedrock-runtime.us-west-2.evil.amazonaws.com",
+        "x.bedrock-runtime.us-west-2.amazonaws.com",
+        "bedrock-runtime.us-west-2.amazonaws.com.example.org",
+        "bedrock-runtime..amazonaws.com",
+        "bedrock-runtime.amazonaws.com",
+    ],
+)
+def test_a_region_is_a_region(host: str) -> None:
+    decision = decide_trust("AWS_BEARER_TOKEN_BEDROCK", f"https://{host}/openai/v1", Consents())
+    assert isinstance(decision, Refused)
 
 
 # --- consents ------------------------------------------------------------------------------------
