@@ -140,7 +140,7 @@ class SelfplayProtocol(ConversationProtocol):
 
     def _branch_problems(self, job: Job, settings: Selfplay) -> Iterator[Problem]:
         assert job.branch is not None
-        turns = _turns_of(job, MOST_TURNS)
+        turns = _turns_of(job)
         if not turns:
             yield Problem("$.branch.role", f"{job.branch.role} is not in selfplay.order")
         elif isinstance(job.branch.at, int):
@@ -225,7 +225,7 @@ class SelfplayProtocol(ConversationProtocol):
         """The turn that the job names; else the last one for what is low, the first one for what is high, all of the
         role's for what is expected."""
         assert job.branch is not None
-        turns = _turns_of(job, MOST_TURNS)
+        turns = _turns_of(job)
         if job.branch.at != "sampled":
             return [min(turns[job.branch.at - 1], calls - 1)]
         turns = [turn for turn in turns if turn < calls] or [0]
@@ -254,11 +254,11 @@ class SelfplayProtocol(ConversationProtocol):
         return request.probability() or request.turn()
 
 
-def _turns_of(job: Job, most: int) -> list[int]:
+def _turns_of(job: Job) -> list[int]:
     """The turns, from 0, of the role at whose turns a job branches."""
     assert job.branch is not None
     role = (job.branch.role or job.speakers[0]).lower()
-    order = itertools.islice(settings_of(job).speakers(job.speakers), most)
+    order = itertools.islice(settings_of(job).speakers(job.speakers), MOST_TURNS)
     return [turn for turn, speaker in enumerate(order) if speaker.lower() == role]
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from edgen.core.errors import Problem
 from edgen.core.yaml_values import convert, nearest, shortened
 from edgen.space.model import Combination, Entry
-from edgen.space.names import field_problem
-from edgen.space.text_rules import likeness, quoted, remark_problems, text_problems
+from edgen.space.text_rules import field_problem, likeness, quoted, remark_problems, text_problems
 
 # So many are read in seconds, and are within what is read of any file.
 MAX_ENTRIES = 20_000  # a dimension

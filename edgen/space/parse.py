@@ -18,8 +18,7 @@ from edgen.space.conditions import condition_problems
 from edgen.space.education import LISTS, TOPIC_FIELDS
 from edgen.space.entries import read_combination, read_entries
 from edgen.space.model import Combination, Dimension, Space, SpaceRole
-from edgen.space.names import dimension_problem, role_problem
-from edgen.space.text_rules import remark_problems
+from edgen.space.text_rules import dimension_problem, remark_problems, role_problem
 
 MAX_DIMENSIONS = 64
 MAX_TOTAL = 40_000  # entries of a space

@@ -81,3 +81,10 @@ def test_the_design_begins_with_the_array_and_goes_on_balanced() -> None:
 def test_too_many_tuples_are_refused() -> None:
     with pytest.raises(SpaceError, match="would have to cover 1,600,000,000 combinations"):
         Sampler(plain_space(40_000, 40_000), 0, "pairwise")
+
+
+def test_an_array_is_made_once_a_process() -> None:
+    space = plain_space(5, 4, 3, 3)
+    one, again, other = (Sampler(space, seed, "pairwise") for seed in (1, 1, 2))
+    assert one._rows is again._rows
+    assert one._rows is not other._rows

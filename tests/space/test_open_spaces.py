@@ -13,7 +13,7 @@ from edgen.core.errors import SpaceError
 from edgen.planning.catalogue import USABLE
 from edgen.space import Dimension, Entry, Space, SpaceRole, content_sha256, dump_space, parse_space
 from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
-from edgen.space.names import OF_EDGEN
+from edgen.space.text_rules import OF_EDGEN
 from tests.space.spaces import conditional_spaces
 
 pytestmark = pytest.mark.unit
