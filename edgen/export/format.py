@@ -1,6 +1,7 @@
 """What an export format is: what it needs, the rows that it gives, their files, and the words of its card.
 
-A format is one `Format` object, found by the entry points `edgen.formats`.
+A format is one `Format` object, found by the entry points `edgen.formats`. All that most formats use can be imported
+from here.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from edgen.export.chat import Chat
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
-from edgen.export.rows import DataTable, Item
+from edgen.export.rows import DEFAULT, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.space import Space
-from edgen.store.run_reader import RunReader
+from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
+
+__all__ = [
+    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "Item", "LeftOut", "Row",
+    "RunReader", "SplitName",
+]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow"]
 Choice = Literal["files", "csv_safe"]

@@ -17,13 +17,10 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from edgen.core.values import Scenario
-from edgen.export.chat import Chat
 from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_row
 from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import Format
-from edgen.export.rows import DataTable, Item, Row
+from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader
 from edgen.space import Space
-from edgen.store.run_reader import AcceptedConversation, RunReader
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
 _BEFORE = ("split",)

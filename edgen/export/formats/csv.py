@@ -14,12 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.export.chat import Chat
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import Format
-from edgen.export.rows import Item, Row
-from edgen.store.run_reader import RunReader
+from edgen.export.format import Chat, Format, Item, Row, RunReader
 
 _FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
 APOSTROPHE = "'"

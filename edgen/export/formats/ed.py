@@ -8,11 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.export.chat import Chat
 from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import Format
-from edgen.export.rows import DEFAULT, Item, LeftOut, Row, SplitName
-from edgen.store.run_reader import RunReader
+from edgen.export.format import DEFAULT, Chat, Format, Item, LeftOut, Row, RunReader, SplitName
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
 

@@ -17,12 +17,9 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.extras import install_command
-from edgen.export.chat import Chat
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
-from edgen.export.format import Format
-from edgen.export.rows import DEFAULT, SPLITS, Item, Row, SplitName
-from edgen.store.run_reader import RunReader
+from edgen.export.format import DEFAULT, SPLITS, Chat, Format, Item, Row, RunReader, SplitName
 
 _COLUMNS = (
     *("id", "conversation", "*", "probability", "ended_by"),

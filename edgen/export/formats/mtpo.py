@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.core.pair import Label, Pair
-from edgen.export.chat import Chat
 from edgen.export.conversation_rows import ScenarioColumns, as_text
 from edgen.export.evidence import evidence_of, signal_behind
-from edgen.export.format import Format
+from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader
 from edgen.export.pair_rows import say_the_same
-from edgen.export.rows import Item, LeftOut, Row
-from edgen.store.run_reader import Compared, RunReader
 
 TIE = 0.5
 

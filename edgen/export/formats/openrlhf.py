@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.chat import Chat, Message
-from edgen.export.format import Format
+from edgen.export.chat import Message
+from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader
 from edgen.export.pair_rows import OF_COMPLETIONS, Completion, TurnPair, completions, read_turn, rows_of_pairs
-from edgen.export.rows import DataTable, Item, Row
-from edgen.store.run_reader import RunReader
 
 PAIRS = "pairs"
 SCORED = "scored"

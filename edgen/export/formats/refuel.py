@@ -8,9 +8,8 @@ messages are shared and the next one, by the assistant, differs.
 from __future__ import annotations
 
 from edgen.export.chat import without_trailing_user
-from edgen.export.format import Format
+from edgen.export.format import Format, Item, LeftOut, Row
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.export.rows import Item, LeftOut, Row
 
 
 def rewards(found: Preferred) -> tuple[float, float]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.chat import Chat, without_trailing_user
+from edgen.export.chat import without_trailing_user
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Format
-from edgen.export.rows import Item, LeftOut, Row
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 

@@ -5,9 +5,8 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.format import Format
+from edgen.export.format import Format, Row
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.export.rows import Row
 
 
 def _row(pair: TurnPair) -> Row:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from edgen.export.chat import Chat
 from edgen.export.files import JsonLines, Staging
-from edgen.export.format import Format
+from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader
 from edgen.export.pair_rows import Completion, completions
-from edgen.export.rows import SPLITS, Item, Row
-from edgen.store.run_reader import RunReader
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Format
-from edgen.export.rows import Item, LeftOut, Row
-from edgen.store.run_reader import RunReader
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

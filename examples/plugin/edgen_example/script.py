@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.chat import Chat
-from edgen.export.format import Format
-from edgen.export.rows import Item, Row
-from edgen.store.run_reader import RunReader
+from edgen.export.format import Chat, Format, Item, Row, RunReader
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
