@@ -47,9 +47,7 @@ def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = Non
     if groups < 2:
         return _estimate(mean, None, n, groups)
     effective = mean * (1 - mean) / variance if variance > _NONE and 0 < mean < 1 else float(groups)
-    low, high = wilson(mean, effective, t95(groups - 1))
-    # rounding may put an end on the wrong side of a mean of 0 or 1
-    return _estimate(mean, (min(low, mean), max(high, mean)), n, groups)
+    return _estimate(mean, wilson(mean, effective, t95(groups - 1)), n, groups)
 
 
 def average(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:

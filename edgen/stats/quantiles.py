@@ -28,4 +28,5 @@ def wilson(share: float, size: float, quantile: float) -> tuple[float, float]:
     z2 = quantile * quantile / size
     centre = (share + z2 / 2) / (1 + z2)
     half = math.sqrt(max(share * (1 - share) / size + z2 / (4 * size), 0.0)) * quantile / (1 + z2)
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    # rounding may put an end on the wrong side of a share of 0 or 1
+    return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
