@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -115,3 +116,9 @@ def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[s
             cell.ljust(width) if number < left else cell.rjust(width)
             for number, (cell, width) in enumerate(cells)
         )
+
+
+def wrap_behind(label: str, text: str) -> list[str]:
+    """The text behind its label, within 80 columns."""
+    indent = " " * len(label)
+    return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from edgen.cli.options import JsonOption
-from edgen.cli.output import print_value
+from edgen.cli.output import print_value, wrap_behind
 
 if TYPE_CHECKING:
     from edgen.planning.catalogue import TemplateInfo
@@ -43,7 +42,7 @@ def _render(entries: Sequence[TemplateInfo], expected: Mapping[Expects, str]) ->
             yield ""
     yield "What a template may expect"
     for name, sentence in expected.items():
-        yield from _wrap(f"{name:13} ", sentence)
+        yield from wrap_behind(f"{name:13} ", sentence)
 
 
 def _render_entry(entry: TemplateInfo) -> Iterator[str]:
@@ -53,7 +52,7 @@ def _render_entry(entry: TemplateInfo) -> Iterator[str]:
         facts.append(entry.sha256[:12])
     yield f"  {entry.name}" + ("" if entry.error else f"  ({', '.join(facts)})")
     if entry.error:
-        yield from _wrap("    ERROR    ", entry.error)
+        yield from wrap_behind("    ERROR    ", entry.error)
         return
     licence = entry.licence or ("not stated" if entry.source else None)
     known = {
@@ -66,11 +65,4 @@ def _render_entry(entry: TemplateInfo) -> Iterator[str]:
     }
     for label, text in known.items():
         if text:
-            yield from _wrap(f"    {label:8} ", text)
-
-
-def _wrap(label: str, text: str) -> list[str]:
-    """The text behind its label, within 80 columns."""
-    return textwrap.wrap(
-        text, 80, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
-    )
+            yield from wrap_behind(f"    {label:8} ", text)

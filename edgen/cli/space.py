@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option, Typer
 
 from edgen.cli.options import JsonOption, SetOption, TrustOption, read_overrides
-from edgen.cli.output import format_cost, note, print_line, print_value
+from edgen.cli.output import format_cost, note, print_line, print_value, wrap_behind
 
 if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
@@ -142,30 +142,26 @@ _WIDE = 40  # characters of a value that are shown
 _EXAMPLES = 5  # new values that are shown
 
 
-def _render_space(facts: dict[str, Any]) -> list[str]:
+def _render_space(facts: dict[str, Any]) -> Iterator[str]:
     """The same for a person, within 80 columns where values are short."""
-    sizes = {name: about["values"] for name, about in facts["dimensions"].items()}
-    lines = [f"{'space':11} {facts['space']} ({facts['file']})"]
+    yield f"{'space':11} {facts['space']} ({facts['file']})"
     for key in ("description", "source"):
-        lines += wrap(
-            facts[key] or "",
-            80,
-            initial_indent=f"{key:11} ",
-            subsequent_indent=" " * 12,
-            break_on_hyphens=False,
-        )
-    lines += [f"{'content':11} sha256 {facts['content_sha256'][:16]}…", ""]
+        yield from wrap_behind(f"{key:11} ", facts[key] or "")
+    yield f"{'content':11} sha256 {facts['content_sha256'][:16]}…"
+    yield ""
     for name, about in facts["dimensions"].items():
-        lines += _dimension(name, about)
-    lines += _cells(facts, sizes)
-    for i, (role, sees) in enumerate(facts["roles"].items()):
-        text = f"{role} sees {', '.join(sees) or 'nothing'}"
-        lines += wrap(text, 80, initial_indent=f"{'' if i else 'roles':20} ", subsequent_indent=" " * 23)
-    return [*lines, "", *_render_table(facts)]
+        yield from _render_dimension(name, about)
+    yield from _render_cells(facts)
+    for number, (role, sees) in enumerate(facts["roles"].items()):
+        text, label = f"{role} sees {', '.join(sees) or 'nothing'}", "" if number else "roles"
+        yield from wrap(text, 80, initial_indent=f"{label:20} ", subsequent_indent=" " * 23)
+    yield ""
+    yield from _render_table(facts)
 
 
-def _dimension(name: str, about: dict[str, Any]) -> Iterator[str]:
-    yield f"{name:20} {about['values']:>7,} values, {_describe_weights(about)}"
+def _render_dimension(name: str, about: dict[str, Any]) -> Iterator[str]:
+    weights = "weighted (in the random design only):" if about["weighted"] else "all weigh the same"
+    yield f"{name:20} {about['values']:>7,} values, {weights}"
     for key in ("most_probable", "least_probable"):
         for one in about.get(key, ()):
             yield f"{'':28} {one['probability']:6.2%}  {_shorten(one['value'])}"
@@ -178,58 +174,45 @@ def _dimension(name: str, about: dict[str, Any]) -> Iterator[str]:
         yield f"{'':28} {about['conditional']:,} under conditions on {', '.join(about['depends_on'])}"
 
 
-def _cells(facts: dict[str, Any], sizes: dict[str, int]) -> list[str]:
-    if facts["cells"] is None:
-        return [
-            f"{'cells':20} too many conditions to count them, of {facts['product']:,}",
-            f"{'':20} A balanced design draws them at random, all values alike.",
-        ]
-    if facts["cells_by_value"] is None:
-        product = f"{facts['cells']:>7,} = {' x '.join(f'{size:,}' for size in sizes.values())}"
-        return wrap(product, 80, initial_indent=f"{'cells':20} ", subsequent_indent=" " * 29)
-    lines = [f"{'cells':20} {facts['cells']:>7,} allowed of {facts['product']:,}"]
-    if facts["exclude"]:
-        many = len(facts["exclude"])
-        lines.append(f"{'':28} {many:,} combination{' is' if many == 1 else 's are'} excluded")
-    lines.append(f"{'':28} Balanced, each comes equally often; a value of …")
-    for name, counts in facts["cells_by_value"].items():
-        least, most = counts["least"], counts["most"]
-        times = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        lines.append(f"{'':28} … {name} in {times} of {facts['cells']:,}")
-    return lines
-
-
-def _describe_weights(about: dict[str, Any]) -> str:
-    if not about["weighted"]:
-        return "all weigh the same"
-    return "weighted (in the random design only):"
-
-
 def _shorten(value: str) -> str:
     return value if len(value) <= _WIDE else f"{value[: _WIDE - 1]}…"
 
 
-def _render_table(facts: dict[str, Any]) -> list[str]:
+def _render_cells(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["cells"] is None:
+        yield f"{'cells':20} too many conditions to count them, of {facts['product']:,}"
+        yield f"{'':20} A balanced design draws them at random, all values alike."
+        return
+    if facts["cells_by_value"] is None:
+        sizes = " x ".join(f"{about['values']:,}" for about in facts["dimensions"].values())
+        product = f"{facts['cells']:>7,} = {sizes}"
+        yield from wrap(product, 80, initial_indent=f"{'cells':20} ", subsequent_indent=" " * 29)
+        return
+    yield f"{'cells':20} {facts['cells']:>7,} allowed of {facts['product']:,}"
+    if many := len(facts["exclude"]):
+        yield f"{'':28} {many:,} combination{' is' if many == 1 else 's are'} excluded"
+    yield f"{'':28} Balanced, each comes equally often; a value of …"
+    for name, counts in facts["cells_by_value"].items():
+        least, most = counts["least"], counts["most"]
+        times = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        yield f"{'':28} … {name} in {times} of {facts['cells']:,}"
+
+
+def _render_table(facts: dict[str, Any]) -> Iterator[str]:
     """How many conversations, by what is to be covered and how often."""
     if not facts["balanced"]:
-        return []
-    columns = [need["per_cell"] for need in facts["balanced"][0]["needed"]]
-    head = f"{'conversations for k of each':30} {'of them':>10}" + "".join(
-        f"{f'k = {k:,}':>13}" for k in columns
-    )
-    rows = []
+        return
+    each = (f"k = {need['per_cell']:,}" for need in facts["balanced"][0]["needed"])
+    columns = "".join(f"{column:>13}" for column in each)
+    yield f"{'conversations for k of each':30} {'of them':>10}{columns}"
     for stratum in facts["balanced"]:
         counts = "".join(f"{need['in_each']:>13,}" for need in stratum["needed"])
         title = _describe_stratum(stratum["by"], len(facts["dimensions"]))
-        rows.append(f"{title:30} {stratum['cells']:>10,}{counts}")
-    return [
-        head,
-        *rows,
-        "",
-        "So many conversations of a balanced design (`design: balanced`) have each of",
-        "them k times or more: cells for certain, what spans many cells with 19 of 20",
-        "seeds or more.",
-    ]
+        yield f"{title:30} {stratum['cells']:>10,}{counts}"
+    yield ""
+    yield "So many conversations of a balanced design (`design: balanced`) have each of"
+    yield "them k times or more: cells for certain, what spans many cells with 19 of 20"
+    yield "seeds or more."
 
 
 def _describe_stratum(names: list[str], dimensions: int) -> str:
