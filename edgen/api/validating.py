@@ -139,29 +139,24 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
     """Where the copy of each file goes. Raises UsageError if anything is there or must not be."""
     try:
-        return _check_targets(inputs, paths, out)
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
+        inside = [path for path in paths if path.is_dir() and out.resolve().is_relative_to(path.resolve())]
+        files = [path for found in inputs for path in found.files]
+        targets = {path: out / f"{path.stem}.json" for path in files}
+        taken = [target for target in (*targets.values(), out / CHANGES) if target.exists()]
     except (OSError, RuntimeError) as problem:  # links in a circle are a RuntimeError
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(f"--fix {out}: the folder cannot be used ({reason}).") from None
-
-
-def _check_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
-    for path in paths:
-        if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
-            raise UsageError(f"--fix {out}: this lies inside {path}; name a folder outside of what is read.")
-    targets: dict[Path, Path] = {}
-    for path in (path for found in inputs for path in found.files):
-        target = out / f"{path.stem}.json"
-        if target in targets.values():
+    if inside:
+        raise UsageError(f"--fix {out}: this lies inside {inside[0]}; name a folder outside of what is read.")
+    for target, many in Counter(targets.values()).items():
+        if many > 1:
             raise UsageError(f"--fix {out}: two files would be written to {target}; fix them one at a time.")
-        targets[path] = target
-    for target in [*targets.values(), out / CHANGES]:
-        if target.exists():
-            raise UsageError(
-                f"--fix {out}: {target} exists already and is not written over; name a new folder."
-            )
+    if taken:
+        raise UsageError(
+            f"--fix {out}: {taken[0]} exists already and is not written over; name a new folder."
+        )
     return targets
 
 

@@ -97,28 +97,15 @@ def label_text(label: str, text: str) -> list[str]:
 
 
 def _render_table(estimate: JobEstimate) -> Iterator[str]:
-    columns = ["low", "expected", "high", *(["at_most"] if _values(estimate.calls)[3:] else [])]
-    tokens, wide = estimate.tokens, len(columns)
-
-    def row(label: str, cells: list[str]) -> list[str]:
-        return [label, *cells, *[""] * (wide - len(cells))]
-
-    def counts(interval: Interval) -> list[str]:
-        return [f"{value:,}" for value in _values(interval)]
-
-    rows = [
-        row("", [column.replace("_", " ") for column in columns]),
-        row("calls", counts(estimate.calls)),
-        row("prompt tokens", counts(tokens.prompt)),
-        row("completion tokens", counts(tokens.completion)),
-    ]
-    cost = estimate.cost_usd
-    rows.append(
-        row("US dollars", ["unknown"] * wide if cost is None else [_format_usd(v) for v in _values(cost)])
-    )
+    wide, cost = len(_values(estimate.calls)), estimate.cost_usd
+    rows = {"": ["low", "expected", "high", "at most"][:wide]}
+    tokens = {"prompt tokens": estimate.tokens.prompt, "completion tokens": estimate.tokens.completion}
+    for label, interval in {"calls": estimate.calls, **tokens}.items():
+        rows[label] = [f"{value:,}" for value in _values(interval)]
+    rows["US dollars"] = ["unknown"] * wide if cost is None else [_format_usd(v) for v in _values(cost)]
     if estimate.seconds is not None:
-        rows.append(row("time", [span(value) for value in _values(estimate.seconds)]))
-    return align_columns(rows)
+        rows["time"] = [span(value) for value in _values(estimate.seconds)]
+    return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
 
 
 def _values(interval: Interval) -> list[float]:
