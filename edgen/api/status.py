@@ -126,14 +126,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_calls_now(self, made: dict[str, int]) -> Status:
         """With the calls that this start made, by arm, beside those of all starts."""
-
-        def count(status: Status, now: int) -> Status:
-            return msgspec.structs.replace(status, calls=msgspec.structs.replace(status.calls, now=now))
-
-        if self.arms is not UNSET:
-            arms = {name: arm and count(arm, made.get(name, 0)) for name, arm in self.arms.items()}
-            self = msgspec.structs.replace(self, arms=arms)
-        return count(self, sum(made.values()))
+        arms = self.arms
+        if arms is not UNSET:
+            arms = {name: arm and arm.with_calls_now({"": made.get(name, 0)}) for name, arm in arms.items()}
+        calls = msgspec.structs.replace(self.calls, now=sum(made.values()))
+        return msgspec.structs.replace(self, arms=arms, calls=calls)
 
 
 def read_status(folder: Path) -> Status:

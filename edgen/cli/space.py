@@ -235,7 +235,7 @@ def _render_grown(grown: GrownSpace) -> Iterator[str]:
     if grown.kept > _EXAMPLES:
         yield "           …"
     yield f"dropped    {dropped or 'none'}"
-    yield f"calls      {calls['made']} made, {calls['replayed']} replayed, {calls['retried']} retried"
+    yield f"calls      {calls.made} made, {calls.replayed} replayed, {calls.retried} retried"
     yield f"cost       {format_cost(grown.cost_usd)}"
     if grown.file:
         yield f"file       {grown.file}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.api.status import Calls, Tokens, Usage
 from edgen.api.supervision.backends import open_backends
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
@@ -44,8 +45,8 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     template: dict[str, str]
     file: str | None
     ledger: str
-    calls: dict[str, int]
-    tokens: dict[str, int]
+    calls: Calls
+    tokens: Tokens
     cost_usd: float | None
     values: tuple[str, ...]
 
@@ -178,7 +179,6 @@ async def _ask(tasks: SpaceGrowth, out: Path, path: Path, control: Control) -> R
 def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledger: Path) -> GrownSpace:
     expanded = tasks.expanded
     assert expanded is not None
-    counts = status.counts
     return GrownSpace(
         space=str(path),
         dimension=tasks.dimension,
@@ -194,9 +194,7 @@ def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledg
         file=str(out) if expanded.kept else None,
         ledger=str(ledger),
         values=expanded.kept,
-        calls={"made": counts.made, "replayed": counts.replayed, "retried": counts.retried},
-        tokens={"prompt": counts.prompt_tokens, "completion": counts.completion_tokens},
-        cost_usd=counts.cost_usd,
+        **msgspec.structs.asdict(Usage.of(status.counts)),
     )
 
 
