@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
-from edgen.reading.answers.probability import parse_probability
+from edgen.reading.answers.probability import agreed, parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import replace_surrogates
 from edgen.reading.text.marker import find_marker
@@ -83,8 +85,11 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
         return None, False
     # Words are no second answer beside a number.
     numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
-    read_values = [parse_probability(value) for value in numbered or values]
-    first = read_values[0]
-    if first is None or any(other is None or abs(other - first) > 0.006 for other in read_values):
-        return None, True
-    return first, False
+    value = agreed([parse_probability(value) for value in numbered or values])
+    return value, value is None
+
+
+def noted(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
+    """The conversation with these repairs before and behind its own."""
+    repairs = tuple(dict.fromkeys(map(str, (*first, *result.repairs, *last))))
+    return msgspec.structs.replace(result, repairs=repairs)

@@ -6,10 +6,8 @@ reads JSON or lines. It never raises, and its work is linear in the length.
 
 from __future__ import annotations
 
-import msgspec
-
 from edgen.core.values import Conversation, Rejection, RejectionReason
-from edgen.reading.assembly import Found, assemble, make_entry
+from edgen.reading.assembly import Found, assemble, make_entry, noted
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.lines.conversation import find_in_lines
@@ -43,7 +41,8 @@ def read(
         return refused
     roles = roles.with_own(words) if words else roles
     if roles.own and (named := translate_own(text, roles)) is not text:
-        return _noted(read_strict(named, roles) or read_any(named, roles), Repair.ROLE_ALIAS)
+        result = read_strict(named, roles) or read_any(named, roles)
+        return result if isinstance(result, Rejection) else noted(result, last=[Repair.ROLE_ALIAS])
     return read_strict(text, roles) or read_any(text, roles)
 
 
@@ -54,26 +53,21 @@ def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Re
         translation = translate(text, roles)
         if translation is None:
             return result
-        result = _noted(_as_it_stands(translation.text, roles), Repair.ROLE_ALIAS)
-        return _noted(result, Repair.MARKER_FORM) if translation.ended else result
+        result = _as_it_stands(translation.text, roles)
+        if isinstance(result, Rejection):
+            return result
+        return noted(result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])])
     if result.probability is None and (translated := translate_probability(text, roles)) is not None:
         again = _as_it_stands(translated, roles)
-        if isinstance(again, Conversation) and _says_the_same(again, result):
+        # The same turns, but for what stands behind the last one.
+        *turns, last = result.turns
+        if (
+            isinstance(again, Conversation)
+            and list(again.turns[:-1]) == turns
+            and last.text.startswith(again.turns[-1].text)
+        ):
             return again
     return result
-
-
-def _says_the_same(again: Conversation, result: Conversation) -> bool:
-    """Whether two readings hold the same turns, but for what stands behind the last one."""
-    *turns, last = result.turns
-    return list(again.turns[:-1]) == turns and last.text.startswith(again.turns[-1].text)
-
-
-def _noted(result: Conversation | Rejection, repair: Repair) -> Conversation | Rejection:
-    """The conversation with this repair among its own."""
-    if isinstance(result, Rejection) or repair in result.repairs:
-        return result
-    return msgspec.structs.replace(result, repairs=(*result.repairs, str(repair)))
 
 
 def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:

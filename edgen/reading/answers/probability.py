@@ -77,9 +77,7 @@ def _of_text(text: str) -> float | None:
     if first is None:
         # `low (0.2)`, `I would say 20%`
         return (
-            None
-            if _BOUND.search(text)
-            else _agreed([_value(m) for m in _NUMBER.finditer(text) if _likely(m)])
+            None if _BOUND.search(text) else agreed([_value(m) for m in _NUMBER.finditer(text) if _likely(m)])
         )
     value = _value(first)
     rest = text[first.end() :]
@@ -95,10 +93,10 @@ def _of_text(text: str) -> float | None:
     if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
         return value
     others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
-    return _agreed([value, *others])
+    return agreed([value, *others])
 
 
-def _agreed(values: list[float | None]) -> float | None:
+def agreed(values: list[float | None]) -> float | None:
     """The first of some values if all are nearly the same."""
     first, *others = values or [None]
     same = first is not None and all(other is not None and abs(first - other) < 0.006 for other in others)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
-
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Pairs, parse
@@ -49,17 +47,9 @@ class UnreadableError(Exception):
         self.rejection = Rejection(reason, detail)
 
 
-class JsonTurn(msgspec.Struct, frozen=True):
-    """The turn that JSON holds."""
-
-    text: str
-    ended: bool
-    repairs: tuple[str, ...]
-
-
-def read_json_turn(text: str, own: str, roles: RoleWords) -> JsonTurn | None:
-    """The turn that a reply holds as JSON; None if it is no JSON or does not hold a turn. Raises UnreadableError if it
-    holds the other side's words, several turns, or breaks off."""
+def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, list[str]] | None:
+    """(text, whether it ends the conversation, repairs) of the turn that a reply holds as JSON; None if there is none.
+    Raises UnreadableError if it holds the other side's words, several turns, or breaks off."""
     if not text.startswith(("{", "[")) and (":" not in text or not _EMBEDDED.of(roles).search(text)):
         return None
     marked = find_marker(text)
@@ -93,7 +83,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> JsonTurn | None:
         Repair.MARKER_FORM: marked is not None and not marked.standard,
     }
     ended = marked is not None or any(_says_ended(value) for value in values) or spoken.ended_by is not None
-    return JsonTurn(said, ended, tuple(str(name) for name, found in noted.items() if found))
+    return said, ended, [name for name, found in noted.items() if found]
 
 
 def _within(value: Any, roles: RoleWords) -> Any:

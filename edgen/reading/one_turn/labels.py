@@ -296,12 +296,10 @@ class _Page:
         if at < 0 or not self._starts[at] < line.text - 1 < self._quotations[at][1]:
             return False
         start, end = self._quotations[at]
+        # Each line is quoted as a whole if a quotation fills the first.
+        fills = self._starts[0] == self.begin and self._ends_line(self._quotations[0][1])
         whole = start >= line.start and self._ends_line(end)
-        return not (whole and self.text[self.begin] in '"“' and self._fills_first_line())
-
-    def _fills_first_line(self) -> bool:
-        """Whether a quotation does."""
-        return self._starts[0] == self.begin and self._ends_line(self._quotations[0][1])
+        return not (whole and fills and self.text[self.begin] in '"“')
 
     def _ends_line(self, at: int) -> bool:
         """Whether nothing but the comma of a list stands behind a place on its line."""

@@ -183,9 +183,10 @@ class _Reader:
         found = read_json_turn(text, self._role, self._roles)
         if found is None:
             return text
-        self._repairs += found.repairs
-        self._ended = self._ended or found.ended
-        return replace_surrogates(found.text, self._repairs)
+        said, ended, repairs = found
+        self._repairs += repairs
+        self._ended = self._ended or ended
+        return replace_surrogates(said, self._repairs)
 
     def _marker(self, text: str) -> str:
         marked = find_marker(text) or find_short_marker(text)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
 from edgen.core.values import Conversation
+from edgen.reading.assembly import noted
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.strict.lines import read_published, read_turn_per_line
@@ -69,6 +68,4 @@ def _fenced(text: str, roles: RoleWords) -> Conversation | None:
 
 def _repaired(name: Repair, result: Conversation | None) -> Conversation | None:
     """The conversation with one more repair, which came first."""
-    if result is None:
-        return None
-    return msgspec.structs.replace(result, repairs=(str(name), *result.repairs))
+    return None if result is None else noted(result, first=[name])
