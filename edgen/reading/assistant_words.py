@@ -7,6 +7,7 @@ taken: words about being an AI, guidelines, a request, the reply itself or whose
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.repairs import Repair
@@ -183,12 +184,17 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
 
 def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> str:
     """The turn without a first line in which the model announces it: `Here's the teacher's next turn:`."""
-    for pattern, name in _OPENINGS:
-        match = pattern.of(roles, own).match(text)
+    for pattern, name in _openings(own, roles):
+        match = pattern.match(text)
         if match is not None:
             repairs.append(name)
             return text[match.end() :]
     return text
+
+
+@cache
+def _openings(own: str, roles: RoleWords) -> list[tuple[re.Pattern[str], Repair]]:
+    return [(pattern.of(roles, own), name) for pattern, name in _OPENINGS]
 
 
 def drop_notes(text: str, repairs: list[str], roles: RoleWords) -> str:
