@@ -105,7 +105,7 @@ _QUOTES = words(
 _ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
 _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 
-_THOUGHT = re.compile(r"(?i)(?=<(?:think|thinking|reasoning)>)")
+_THOUGHT = re.compile(r"(?i)(?=<(?:think|thinking|reasoning)>|\[THINK\])")
 _GAP = "Left out."  # in place of what is not looked at; no answer
 _BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
 _SOMEBODY = re.compile(r"(?i)\b(?:student|teacher|pupil|he|she|they)\b")
@@ -124,6 +124,8 @@ def read_verdict(
     """Which of the two a judge's reply names, or None."""
     if refusal is not None or finish_reason in ("length", "content_filter"):
         return None
+    if text.rfind("<think") > text.rfind("</"):
+        return None  # thoughts that never end
     if "<" in text or "[/" in text:
         text = drop_thinking(_THOUGHT.sub("\n", text), [])
     lines = _lines(_bounded(text))
