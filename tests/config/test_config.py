@@ -76,6 +76,7 @@ def test_the_shipped_quickstart_is_a_job() -> None:
         ("space: ''", "$.space:"),
         ("design: sequential", "$.design:"),
         ("protocol: monologue", "$.protocol:"),
+        ("branch: {}", "$.branch: the oneshot protocol does not branch; selfplay does: `protocol: selfplay`"),
         ("backends: {}", "$.backends.default: this key is missing"),
         ("backends: []", "$.backends: expected a mapping, got a list"),
         (
