@@ -249,11 +249,12 @@ def _growth(corpus: Corpus) -> tuple[Growth, ...]:
     points = sorted({*np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64).tolist()})
     found, types, start = [], 0, 0
     for chunk in corpus.chunks():
-        # numbers are given in order of first use
-        upto = np.maximum(np.maximum.accumulate(chunk.ids).astype(np.int64) + 1, types)
+        highest = np.maximum.accumulate(chunk.ids)  # numbers are given in order of first use
         end = start + len(chunk.ids)
-        found += [Growth(point, int(upto[point - start - 1])) for point in points if start < point <= end]
-        start, types = end, int(upto[-1]) if len(upto) else types
+        inside = [point for point in points if start < point <= end]
+        found += [Growth(point, max(types, int(highest[point - start - 1]) + 1)) for point in inside]
+        types = max(types, int(highest[-1]) + 1) if len(highest) else types
+        start = end
     return tuple(found)
 
 
