@@ -91,7 +91,7 @@ def read(
     json: JsonOption = False,
 ) -> None:
     """Read result files into a run: those of the provider, or of `vllm run-batch`, for the request files that
-    `edgen generate JOB --via batch --write-only DIR` wrote. ResultCounts a file twice changes nothing.
+    `edgen generate JOB --via batch --write-only DIR` wrote. Reading a file twice changes nothing.
 
     Example: edgen batch read outputs/nightly results/*.jsonl
     """
