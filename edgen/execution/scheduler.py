@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.events import Events
 from edgen.core.values import Status, TaskId, Usage
-from edgen.execution.client.budget import Budget
-from edgen.execution.client.model_client import ModelClient
-from edgen.protocols.task import Tasks
 from edgen.store.ledger import Counts, Ledger, RunStatus
+
+if TYPE_CHECKING:  # whoever shows counts needs no client
+    from edgen.execution.client.budget import Budget
+    from edgen.execution.client.model_client import ModelClient
+    from edgen.protocols.task import Tasks
 
 
 class ProgressCounts(Counts):
