@@ -20,6 +20,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 PYTEST := $(BIN)/python -m pytest -q --dist worksteal
+# Tests start hundreds of processes; where Python may write no bytecode, each of them would compile edgen anew.
+COMPILE := $(BIN)/python -m compileall -q edgen
 
 demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
@@ -30,6 +32,7 @@ check: $(VENV)/.dev
 test: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) lint types contracts
 	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
+	@$(COMPILE)
 	$(PYTEST) -n $(WORKERS)
 
 lint: $(VENV)/.dev
@@ -43,6 +46,7 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
+	@$(COMPILE)
 	$(PYTEST) -n $(CORES) -m unit
 
 bench: $(VENV)/.dev
