@@ -21,9 +21,6 @@ from edgen.store.run_reader import Compared, RunReader
 
 T = TypeVar("T")
 
-# Reasons why `completions` leaves out a completion, not a pair.
-OF_COMPLETIONS = frozenset({"contradictory", "repeated"})
-
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
@@ -56,18 +53,6 @@ class TurnPair:
     @property
     def split(self) -> SplitName:
         return self.whole.pair.split
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One assistant message after a prompt; `label` is whether it was chosen."""
-
-    id: str
-    split: SplitName
-    prompt: list[Message]
-    completion: Message
-    label: bool
-    evidence: Evidence
 
 
 def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
@@ -119,43 +104,6 @@ def say_the_same(one: list[Message], other: list[Message]) -> bool:
         x["role"] == y["role"] and x["content"].strip() == y["content"].strip()
         for x, y in zip(one, other, strict=True)
     )
-
-
-def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
-    """Every completion that turn-level pairs choose or reject, once, in the order of the pairs.
-
-    One that is chosen in one pair and rejected in another after the same prompt says nothing, and is left
-    out. The run is read twice; what is remembered of a completion is 16 bytes and a flag.
-    """
-    chosen, rejected = _verdicts(run, chat)
-    given: set[bytes] = set()
-    for compared in run.compared():
-        found = read_turn(compared, chat)
-        if isinstance(found, LeftOut):
-            yield found
-            continue
-        for message, label in ((found.chosen, True), (found.rejected, False)):
-            key = digest_of([*found.prompt, message])
-            if key in chosen and key in rejected:
-                yield LeftOut("contradictory")
-            elif key in given:
-                yield LeftOut("repeated")
-            else:
-                given.add(key)
-                name = f"{found.id}-{'chosen' if label else 'rejected'}"
-                yield Completion(name, found.split, found.prompt, message, label, found.whole.evidence)
-
-
-def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
-    """The completions that are chosen somewhere, and those that are rejected somewhere."""
-    chosen: set[bytes] = set()
-    rejected: set[bytes] = set()
-    for compared in run.compared():
-        found = read_turn(compared, chat)
-        if isinstance(found, TurnPair):
-            chosen.add(digest_of([*found.prompt, found.chosen]))
-            rejected.add(digest_of([*found.prompt, found.rejected]))
-    return chosen, rejected
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:

@@ -26,6 +26,7 @@ REASONS: Mapping[str, str] = {
     "differs_at_other_side": "the two conversations differ first at a turn of the side that is not trained",
     "one_ends": "one conversation goes on where the other ends, so there are no two turns to compare",
     "contradictory": "chosen in one pair and rejected in another, after the same prompt",
+    "middling": "about as strong as the middle of the completions after the same prompt, so neither good nor bad",
     "repeated": "the same row is there already",
     "assistant_first": "the first message is not the user's, which this format cannot express",
     "system_message": "the first message is a system message, which this format cannot express",

@@ -24,6 +24,7 @@ from edgen.core.pair import (
     Side,
     SideName,
     Signals,
+    Strength,
     Verdict,
 )
 from edgen.core.registry import find, names
@@ -182,21 +183,24 @@ def compared(
     by: str = "oracle",
     compare: Compare = "conversation",
     simulated: Sequence[str] = ("conversations", "labels"),
+    strengths: tuple[float, float] | None = None,
 ) -> Compared:
-    """`simulated` is what a simulator made: the conversations, the labels, both or nothing."""
+    """`simulated` is what a simulator made: the conversations, the labels, both or nothing. `strengths` are those of
+    a and b."""
     label = None
     if chosen is not None:
         judge = {"judge": "0123456789abcdef", "compare": compare} if by == "oracle" else {}
         label = Label(by=by, chosen=chosen, p=p, margin=2 * p - 1, **judge)  # type: ignore[arg-type]
     played = "conversations" in simulated
     sides = [candidate(index, number, said, played) for number, said in zip(numbers, (a, b), strict=True)]
+    strong = [None, None] if strengths is None else [Strength(s, s - 1, s + 1) for s in strengths]
     pair = Pair(
         id=f"tiny-{index:06d}-r{numbers[0]}-r{numbers[1]}",
         scenario=index,
         split=split,  # type: ignore[arg-type]
         origin="replicates",
-        a=Side(id=sides[0].id, replicate=numbers[0]),
-        b=Side(id=sides[1].id, replicate=numbers[1]),
+        a=Side(id=sides[0].id, replicate=numbers[0], strength=strong[0]),
+        b=Side(id=sides[1].id, replicate=numbers[1], strength=strong[1]),
         prefix_turns=0,
         differs_at=None,
         texts="0" * 16,

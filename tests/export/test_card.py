@@ -139,6 +139,19 @@ class TestCard:
         only_test = MemoryRun(pairs=[compared(0, GOOD, BAD, split="test")])
         assert "No weight balances" in self._text(tmp_path / "none", "trl-kto", only_test)
 
+    @pytest.mark.parametrize("name", ["trl-kto", "openrlhf"])
+    def test_unpaired_labels_come_with_their_rule_and_what_it_left_out(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        pairs = [
+            compared(0, GOOD, BAD, strengths=(1.0, -1.0)),
+            compared(1, turns("T Hi.", "S Ok."), turns("T Hey.", "S Ok."), strengths=(0.1, -0.1)),
+        ]
+        text = self._text(tmp_path, name, MemoryRun(pairs=pairs))
+        assert "the middle is the mean strength of the completions" in text
+        assert "preferred to the middle with a probability of at least 0.55" in text
+        assert "| middling | 2 | about as strong as the middle" in text
+
     def test_a_pairs_own_reasons_are_in_the_words_of_the_pairs(self, tmp_path: Path) -> None:
         assert UNLABELLED.items() <= REASONS.items()
         pairs = [compared(0, GOOD, BAD)]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER, ROLES, Role, Turn
 from edgen.export.chat import Chat
+from edgen.export.completions import OF_COMPLETIONS
 from edgen.export.formats.openrlhf import join_messages
 from edgen.export.options import ExportOptions, Opening, Storage
 from edgen.export.rows import LeftOut, Row
@@ -40,6 +41,7 @@ def runs(draw: st.DrawFn) -> MemoryRun:
         tails = draw(st.lists(said, min_size=2, max_size=3))
         talks = [shared + tail for tail in tails]
         lessons += [lesson(index, number, talk, split) for number, talk in enumerate(talks)]
+        strong = draw(st.none() | st.lists(st.floats(-3, 3), min_size=len(talks), max_size=len(talks)))
         for a, b in itertools.combinations(range(len(talks)), 2):
             chosen = draw(st.sampled_from(["a", "b", None]))
             pairs.append(
@@ -52,6 +54,7 @@ def runs(draw: st.DrawFn) -> MemoryRun:
                     p=draw(st.sampled_from([0.6, 1.0])),
                     split=split,
                     numbers=(a, b),
+                    strengths=None if strong is None else (strong[a], strong[b]),
                 )
             )
     return MemoryRun(lessons, pairs)
@@ -174,7 +177,7 @@ def test_no_completion_is_both_good_and_bad_or_there_twice(run: MemoryRun, how: 
     # each half of each pair is a row or counted
     pairs = _rows("trl-dpo", run, speaker)
     dropped = [i for i in _items("trl-kto", run, speaker) if isinstance(i, LeftOut)]
-    of_halves = sum(item.reason in ("contradictory", "repeated") for item in dropped)
+    of_halves = sum(item.reason in OF_COMPLETIONS for item in dropped)
     assert len(rows) + of_halves == 2 * len(pairs)
 
 

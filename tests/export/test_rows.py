@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from edgen.core.pair import ProbabilitySignal, Signals
 from edgen.export.rows import LeftOut, Row
+from edgen.store.run_reader import Compared
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, human, lesson, oracle, turns
 
 HELLO = {"role": "user", "content": "Hello! I am here for our lesson on fractions."}
@@ -173,6 +175,55 @@ class TestCompletions:
         assert _left_out("trl-kto", run) == {"contradictory": 2, "repeated": 2}
         assert _left_out("openrlhf", run) == {"contradictory": 2, "repeated": 2}
         assert [r.value["score"] for r in _rows("openrlhf", run) if r.table == "scored"] == [1.0, 0.0]
+
+    @staticmethod
+    def _ranked(*strengths: float, index: int = 0) -> list[Compared]:
+        """Each completion against each weaker one, as an oracle that never errs labels them."""
+        said = [turns("T Hi.", "S Ok.", f"T word {n}.", "S Bye.") for n in range(len(strengths))]
+        return [
+            compared(index, said[a], said[b], numbers=(a, b), strengths=(strengths[a], strengths[b]))
+            for a, b in itertools.combinations(range(len(strengths)), 2)
+        ]
+
+    @pytest.mark.parametrize(
+        ("strengths", "labels", "middling"),
+        [
+            ((2.0, 1.0, -1.0, -2.0), {"0": True, "1": True, "2": False, "3": False}, 0),
+            ((2.0, 0.0, -2.0), {"0": True, "2": False}, 2),  # the one in the middle, in two pairs
+            ((0.5, -0.5), {"0": True, "1": False}, 0),
+            ((0.19, -0.19), {}, 2),
+            ((9.0, 1.0, 1.0, 1.0), {"0": True, "1": False, "2": False, "3": False}, 0),  # by the mean
+        ],
+    )
+    def test_strengths_decide_where_there_are_any(
+        self, strengths: tuple[float, ...], labels: dict[str, bool], middling: int
+    ) -> None:
+        run = MemoryRun(pairs=self._ranked(*strengths))
+        found = {v["completion"][0]["content"][5]: v["label"] for v in _values("trl-kto", run)}  # "word 3."
+        assert found == labels
+        counted = _left_out("trl-kto", run)
+        assert counted.get("middling", 0) == middling
+        assert set(counted) <= {"middling", "repeated"}
+        assert len(found) + sum(counted.values()) == 2 * len(run.pairs or ())
+        assert {k: v for k, v in _left_out("openrlhf", run).items() if v} == counted
+
+    def test_a_completion_of_several_conversations_has_the_mean_of_their_strengths(self) -> None:
+        x, y, z = (turns("T Hi.", "S Ok.", f"T {word}.", "S Bye.") for word in ("x", "y", "z"))
+        run = MemoryRun(
+            pairs=[
+                compared(0, x, y, numbers=(0, 2), strengths=(3.0, 1.0)),
+                compared(0, y, x, numbers=(2, 1), strengths=(1.0, -2.0)),
+                compared(0, x, z, numbers=(0, 3), strengths=(3.0, -2.0)),
+            ]
+        )  # x is 0.5, y is 1.0, z is -2.0; the middle is -0.17
+        found = {v["completion"][0]["content"]: v["label"] for v in _values("trl-kto", run)}
+        assert found == {"x.": True, "y.": True, "z.": False}
+
+    def test_each_scenario_has_a_middle_of_its_own(self) -> None:
+        run = MemoryRun(pairs=[*self._ranked(5.0, 3.0), *self._ranked(1.0, 3.0, index=1)])
+        # the first is good in one scenario and bad in the other
+        assert _values("trl-kto", run) == []
+        assert _left_out("trl-kto", run) == {"contradictory": 4}
 
     def test_the_same_words_after_another_prompt_are_no_contradiction(self) -> None:
         run = MemoryRun(

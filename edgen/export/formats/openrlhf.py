@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.chat import Message
+from edgen.export.completions import OF_COMPLETIONS, RULE, Completion, completions
 from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader
-from edgen.export.pair_rows import OF_COMPLETIONS, Completion, TurnPair, completions, read_turn, rows_of_pairs
+from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
 PAIRS = "pairs"
 SCORED = "scored"
@@ -72,7 +73,7 @@ FORMAT = Format(
             {
                 "in_text": "everything before the reply, as one text",
                 "out_text": "the reply",
-                "score": "1.0: chosen; 0.0: rejected",
+                "score": "1.0: good; 0.0: bad",
                 "id": "the first pair that it comes from, and its part in it",
             },
             SCORED,
@@ -89,7 +90,10 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
             "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
             "--label_key score in the releases that have train_kto)."
         ),
-        "A reply that is chosen in one pair and rejected in another is not among the scored ones.",
+        (
+            f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply that is chosen "
+            "in one pair and rejected in another is not among the scored ones."
+        ),
     ),
     tags=("openrlhf", "preference"),
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from edgen.export.completions import RULE, Completion, completions
 from edgen.export.files import JsonLines, Staging
 from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader
-from edgen.export.pair_rows import Completion, completions
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -64,7 +64,7 @@ FORMAT = Format(
     tables={
         "prompt": "messages up to the turn at which the two conversations of a pair part",
         "completion": "the trained side's next message",
-        "label": "true: chosen; false: rejected",
+        "label": "true: good; false: bad",
         "id": "the first pair that it comes from, and its part in it",
     },
     use="""\
@@ -80,9 +80,10 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
             "other's prompts to estimate its reference point."
         ),
         (
-            "A completion that is chosen in one pair and rejected in another after the same prompt is left out, and "
-            "none stands here twice."
+            f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one that is chosen "
+            "in one pair and rejected in another after the same prompt is left out."
         ),
+        "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
     ),
     tags=("trl", "kto", "preference"),
 )

@@ -1,0 +1,141 @@
+"""Completions of turn-level pairs, each one good or bad: what formats of unpaired preferences share.
+
+Where an oracle labelled the pairs, its strengths decide. The completions after one prompt of a scenario are compared
+with the mean of their strengths. Those near it are neither good nor bad. Elsewhere a completion is good if it was
+chosen and bad if it was rejected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from statistics import fmean
+
+from edgen.core.pair import Side
+from edgen.export.chat import Chat, Message
+from edgen.export.evidence import Evidence
+from edgen.export.pair_rows import TurnPair, digest_of, read_turn
+from edgen.export.rows import LeftOut, SplitName
+from edgen.store.run_reader import RunReader
+
+# How far from the middle a completion must be: 2p - 1, where p is the probability that one is preferred to the other.
+CLEAR = 0.1
+
+# Reasons why `completions` leaves out a completion, not a pair.
+OF_COMPLETIONS = frozenset({"contradictory", "middling", "repeated"})
+
+# The rule, for cards.
+RULE = (
+    "Where pairs carry strengths (`edgen pairs --by oracle`), these decide: after each prompt, the middle is the mean "
+    "strength of the completions in a scenario's labelled pairs. A completion is good if it would be preferred to the "
+    f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to it so. "
+    "The others are left out as middling."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One assistant message after a prompt; `label` is whether it is good."""
+
+    id: str
+    split: SplitName
+    prompt: list[Message]
+    completion: Message
+    label: bool
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class _Said:
+    """What is known of a completion: the strengths of the conversations that it stands in, by their ids, and whether
+    it was chosen or rejected somewhere. A strength is None where the pairs carry none."""
+
+    strengths: dict[str, float | None] = field(default_factory=dict)
+    chosen: bool = False
+    rejected: bool = False
+
+
+def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
+    """Every completion that turn-level pairs choose or reject, once, in the order of the pairs.
+
+    One that is good and bad after the same prompt says nothing, and is left out. So is one that is neither. The run
+    is read twice; what is remembered of a completion is 16 bytes and a flag, beyond its scenario.
+    """
+    good, bad = _verdicts(run, chat)
+    given: set[bytes] = set()
+    for compared in run.compared():
+        found = read_turn(compared, chat)
+        if isinstance(found, LeftOut):
+            yield found
+            continue
+        for message, part in ((found.chosen, "chosen"), (found.rejected, "rejected")):
+            key = digest_of([*found.prompt, message])
+            if key in good and key in bad:
+                yield LeftOut("contradictory")
+            elif key not in good and key not in bad:
+                yield LeftOut("middling")
+            elif key in given:
+                yield LeftOut("repeated")
+            else:
+                given.add(key)
+                name = f"{found.id}-{part}"
+                yield Completion(name, found.split, found.prompt, message, key in good, found.whole.evidence)
+
+
+def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
+    """The completions that are good somewhere, and those that are bad somewhere."""
+    good: set[bytes] = set()
+    bad: set[bytes] = set()
+    for _, pairs in groupby(run.compared(), key=lambda compared: compared.pair.scenario):
+        turns = (read_turn(compared, chat) for compared in pairs)
+        for said in _contexts(turn for turn in turns if isinstance(turn, TurnPair)):
+            better, worse = _judge(said)
+            good |= better
+            bad |= worse
+    return good, bad
+
+
+def _contexts(pairs: Iterable[TurnPair]) -> Iterable[dict[bytes, _Said]]:
+    """The completions of a scenario's pairs by their digest, together where they follow the same prompt."""
+    contexts: dict[bytes, dict[bytes, _Said]] = defaultdict(lambda: defaultdict(_Said))
+    for found in pairs:
+        context = contexts[digest_of(found.prompt)]
+        chosen, rejected = _sides(found)
+        said = context[digest_of([*found.prompt, found.chosen])]
+        said.chosen = True
+        said.strengths[chosen.id] = _strength(chosen)
+        said = context[digest_of([*found.prompt, found.rejected])]
+        said.rejected = True
+        said.strengths[rejected.id] = _strength(rejected)
+    return contexts.values()
+
+
+def _sides(found: TurnPair) -> tuple[Side, Side]:
+    """The chosen and the rejected side of a pair."""
+    pair = found.whole.pair
+    return (pair.a, pair.b) if found.whole.label.chosen == "a" else (pair.b, pair.a)
+
+
+def _strength(side: Side) -> float | None:
+    return None if side.strength is None else side.strength.value
+
+
+def _judge(context: dict[bytes, _Said]) -> tuple[set[bytes], set[bytes]]:
+    """The good and the bad completions of those that follow one prompt."""
+    strengths = {key: _mean(list(said.strengths.values())) for key, said in context.items()}
+    known = {key: value for key, value in strengths.items() if value is not None}
+    if len(known) < len(strengths):
+        chosen = {key for key, said in context.items() if said.chosen}
+        return chosen, {key for key, said in context.items() if said.rejected}
+    middle = fmean(known.values())
+    ahead = {key: math.tanh((value - middle) / 2) for key, value in known.items()}
+    return {key for key, by in ahead.items() if by >= CLEAR}, {k for k, by in ahead.items() if by <= -CLEAR}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the values; None where one is missing."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
