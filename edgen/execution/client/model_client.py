@@ -65,22 +65,26 @@ def make_clients(
     roles: Iterable[str],
     budget: Budget | None = None,
     out: OutstandingCalls | None = None,
+    beside: Iterable[ModelClient] = (),
 ) -> dict[str, ModelClient]:
     """The client of each role. `backends` are by their names in the job; roles that one backend answers
     share its client, and clients of one service share its admission. `out`: where calls under a budget are
-    noted while they are out; None: nowhere."""
+    noted while they are out; None: nowhere. `beside`: clients that there are already, shared in the same way."""
     limits = settings.limits
-    admissions: dict[Any, Admission] = {}
-    made: dict[str, ModelClient] = {}
+    made = {client.name: client for client in beside}
+    admissions = {_service(client.backend): client.admission for client in made.values()}
     for role in roles:
         name = settings.backend_name(role)
         if name not in made:
-            identity = backends[name].identity
-            service = (identity["type"], identity.get("base_url"))
-            admission = admissions.setdefault(service, Admission(limits))
+            admission = admissions.setdefault(_service(backends[name]), Admission(limits))
             config = settings.backends[name]
             made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
     return {role: made[settings.backend_name(role)] for role in roles}
+
+
+def _service(backend: Backend) -> tuple[Any, Any]:
+    """What tells the service apart that a backend calls."""
+    return backend.identity["type"], backend.identity.get("base_url")
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import pytest
 
 from edgen.core.errors import CallError, JobError, UsageError
 from edgen.env import EducationEnv
+from tests.env.jobs import job
 
 SECRET = ("student_preference", "student_reaction")
 SAID = [
@@ -20,16 +21,6 @@ SAID = [
     "Tell me in your own words what we found.",
     "Look at this picture: what do you see?",
 ]
-
-
-def job(folder: Path, **changes: Any) -> Path:
-    values: dict[str, Any] = {
-        "name": "t", "seed": 3, "conversations": 20, "protocol": "selfplay", "space": "education_dialogue",
-        "selfplay": {"closing": "student", "max_turns": 12}, "backends": {"default": {"type": "simulator"}},
-    }  # fmt: skip
-    path = folder / "job.yaml"
-    path.write_text(json.dumps(values | changes))
-    return path
 
 
 async def episode(env: EducationEnv, index: int, rng: random.Random) -> list[Any]:
@@ -133,3 +124,57 @@ def test_a_job_that_is_no_two_agents_is_refused(tmp_path: Path) -> None:
     path = job(tmp_path, protocol="oneshot", prompt="education_dialogue")
     with pytest.raises(JobError, match="selfplay"):
         EducationEnv.from_job(path)
+
+
+async def test_the_first_prompt_takes_no_call(tmp_path: Path) -> None:
+    path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "500=1"}})
+    env = EducationEnv.from_job(path)  # no connection is open, so none has to be closed
+    assert [env.first_prompt(index) for index in range(5)] == [await env.reset(index) for index in range(5)]
+    with pytest.raises(UsageError, match="counted from 0"):
+        env.first_prompt(-1)
+    await env.aclose()
+
+
+async def test_a_first_prompt_that_takes_a_call_says_so(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path, selfplay={"first": "student"})) as env:
+        with pytest.raises(
+            UsageError, match=r"the Student speaks first.*use reset, or set selfplay.first to teacher"
+        ):
+            env.first_prompt(0)
+
+
+async def test_a_stop_gives_what_an_end_gives(tmp_path: Path) -> None:
+    """Stopped after so many turns: the probability is the one that a conversation of that length ends with."""
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        for turns in (2, 4, 6):
+            settings = {"closing": "student", "max_turns": turns}
+            async with EducationEnv.from_job(job(tmp_path, selfplay=settings)) as short:
+                await env.reset(1)
+                await short.reset(1)
+                for number in range(turns // 2):
+                    before, _, _ = await env.step(f"{SAID[number]} ({number})")
+                    ended = await short.step(f"{SAID[number]} ({number})")
+                stopped = await env.stop()
+            assert stopped == ended
+            assert stopped[0] == before
+            assert 0 <= stopped[2]["probability"] <= 1
+            with pytest.raises(UsageError, match="reset"):
+                await env.stop()
+
+
+async def test_a_stop_before_the_first_word_asks_nobody(tmp_path: Path) -> None:
+    path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "500=1"}})
+    async with EducationEnv.from_job(path) as env:
+        await env.reset(0)
+        _, done, info = await env.stop()
+    assert done
+    assert info == {"turns": 0, "ended_by": None, "rejected": None, "flags": [], "probability": None}
+
+
+async def test_whose_words_were_no_turn(tmp_path: Path) -> None:
+    path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "empty=1"}}, asks=1)
+    async with EducationEnv.from_job(path) as env:
+        await env.reset(0)
+        assert (await env.step(""))[2]["rejected_by"] == "Teacher"
+        await env.reset(0)
+        assert (await env.step(SAID[0]))[2]["rejected_by"] == "Student"

@@ -1,0 +1,17 @@
+"""An environment for online methods: a policy plays one role, simulated or real models play the others.
+
+The scenarios are those of the job's data: episode `index` is scenario `index`. The other roles, with their secrets,
+are played by the job's backends; the policy sees what its own role may know. With the simulator the same words get the
+same answers.
+
+    async with EducationEnv.from_job("jobs/selfplay.yaml") as env:
+        messages = await env.reset(0)
+        messages, done, info = await env.step("Good morning! What do you know about it already?")
+"""
+
+from __future__ import annotations
+
+from edgen.env.conversation import Conversation, SyncConversation
+from edgen.env.environment import EducationEnv, SyncEducationEnv
+
+__all__ = ["Conversation", "EducationEnv", "SyncConversation", "SyncEducationEnv"]

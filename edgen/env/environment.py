@@ -1,0 +1,186 @@
+"""The environments: a job's scenarios, and the partners that play the other roles."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from edgen.core.errors import JobError, UsageError
+from edgen.core.values import Role
+from edgen.env.conversation import Conversation, Step, SyncConversation
+from edgen.env.episode import Episode, Messages
+from edgen.env.partners import Partners
+from edgen.execution.client.budget import Spending
+from edgen.planning.load import load_plan
+from edgen.planning.plan import Plan
+
+Env = TypeVar("Env", bound="_Environment")
+
+
+class _Environment:
+    """What both environments are.
+
+    `plays` names the role that the policy plays; None is the teacher. `shares` is another environment, whose budget,
+    limits and connections this one uses, too. Raises JobError if the job fits no policy.
+    """
+
+    def __init__(self, plan: Plan, *, plays: Role | None = None, shares: _Environment | None = None) -> None:
+        self.role = _policy_role(plan, plays)
+        self.scenario = plan.scenario
+        self._plan = plan
+        self._closed = False
+        self._partners = Partners(plan.call_settings) if shares is None else shares._open_partners()
+        self._partners.join(plan.call_settings, [role for role in plan.roles if role != self.role.lower()])
+
+    @classmethod
+    def from_job(
+        cls: type[Env],
+        path: str | Path,
+        *overrides: str,
+        plays: Role | None = None,
+        shares: _Environment | None = None,
+    ) -> Env:
+        """The environment of a job file; `overrides` as for --set. Raises JobError, SpaceError, TemplateError."""
+        return cls(load_plan(Path(path), list(overrides)), plays=plays, shares=shares)
+
+    def __len__(self) -> int:
+        """How many scenarios the job plans; any index can be played, beyond these too."""
+        return self._plan.job.conversations
+
+    @property
+    def spent(self) -> Spending | None:
+        """Tokens and US dollars that answers were charged at, in all environments that share the budget; None where the
+        job sets none."""
+        return self._partners.spent
+
+    def first_prompt(self, index: int) -> Messages:
+        """What the policy sees first of scenario `index`; no call is made. Raises UsageError where another role opens."""
+        return self._episode(index).first_prompt()
+
+    def _episode(self, index: int) -> Episode:
+        if index < 0:
+            raise UsageError(f"scenario {index}: they are counted from 0.")
+        stage = self._plan.stage(self._plan.scenario(index))
+        assert stage is not None, "the job was checked for it"
+        return Episode(stage, self.role)
+
+    def _open_partners(self) -> Partners:
+        if self._closed:
+            raise UsageError("the environment is closed.")
+        return self._partners
+
+    def _close(self) -> None:
+        """Leave the partners; the second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._partners.leave()
+
+
+class EducationEnv(_Environment):
+    """An environment for programs with an event loop; it may be used from several.
+
+    An observation is what the policy's role would be asked with: chat messages, `{"role", "content"}`, its own turns as
+    assistant, the others' as user. `scenario(index)` is the scenario itself, with everybody's secrets. Use as an async
+    context manager, or call `aclose`.
+
+    `conversation(index)` gives conversations that go side by side, as many as you like. `reset`, `step` and `stop` are
+    for one conversation at a time.
+    """
+
+    async def __aenter__(self) -> EducationEnv:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections, unless another environment shares them. May be called twice."""
+        await asyncio.to_thread(self._close)
+
+    def conversation(self, index: int) -> Conversation:
+        """A conversation about scenario `index`, to be begun with its `reset`."""
+        return Conversation(self._episode(index), self._open_partners())
+
+    _one: Conversation | None = None
+
+    async def reset(self, index: int) -> Messages:
+        """Begin scenario `index` with a new conversation; as `Conversation.reset`."""
+        self._one = self.conversation(index)
+        return await self._one.reset()
+
+    async def step(self, text: str) -> Step:
+        """Go on with it; as `Conversation.step`."""
+        return await _begun(self._one).step(text)
+
+    async def stop(self) -> Step:
+        """End it; as `Conversation.stop`."""
+        return await _begun(self._one).stop()
+
+
+class SyncEducationEnv(_Environment):
+    """An `EducationEnv` whose methods wait for the answer: for programs without an event loop, and for threads."""
+
+    def __enter__(self) -> SyncEducationEnv:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """As `EducationEnv.aclose`."""
+        self._close()
+
+    def conversation(self, index: int) -> SyncConversation:
+        """As `EducationEnv.conversation`."""
+        return SyncConversation(self._episode(index), self._open_partners())
+
+    _one: SyncConversation | None = None
+
+    def reset(self, index: int) -> Messages:
+        """As `EducationEnv.reset`."""
+        self._one = self.conversation(index)
+        return self._one.reset()
+
+    def step(self, text: str) -> Step:
+        """As `EducationEnv.step`."""
+        return _begun(self._one).step(text)
+
+    def stop(self) -> Step:
+        """As `EducationEnv.stop`."""
+        return _begun(self._one).stop()
+
+
+AnyConversation = TypeVar("AnyConversation")
+
+
+def _begun(conversation: AnyConversation | None) -> AnyConversation:
+    if conversation is None:
+        raise UsageError("no episode is running: call reset(index) first.")
+    return conversation
+
+
+def _policy_role(plan: Plan, plays: Role | None) -> Role:
+    """The space's role that the policy plays. Raises JobError if the job has no such role, or fits no policy."""
+    job = plan.job
+    if plan.stage(plan.scenario(0)) is None:
+        raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
+    if job.arms:
+        raise JobError(job.name, "an environment has one student: take a job without arms.")
+    role = {role.lower(): role for role in job.speakers}.get((plays or "teacher").lower())
+    if role is None:
+        roles = ", ".join(job.speakers)
+        missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"
+        raise JobError(job.name, f"the policy {missing}: say plays=ROLE, one of the space's roles {roles}.")
+    if (plan.settings.closing or "").lower() == role.lower():
+        raise JobError(
+            job.name,
+            f"the closing question goes to {role}, whom the policy plays: set selfplay.closing to another role or "
+            "to `judge`.",
+        )
+    return role

@@ -1,0 +1,116 @@
+"""One scenario, in which a policy plays one role: what it sees, and what follows from what it says.
+
+Like a protocol this does no I/O: it yields the requests of the other roles and returns how it stands then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.values import Rejection, Reply, Request, Role, Scenario
+from edgen.protocols.stage import Played, PlayedTurn, Stage
+from edgen.reading.one_turn.reader import read_turn
+
+Messages = list[dict[str, str]]
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """How a conversation stands when the policy is asked, or at its end."""
+
+    entries: Sequence[PlayedTurn]
+    done: bool = False
+    info: dict[str, Any] = {}
+
+
+Going = Generator[Request, Reply, Moment]
+
+
+class Episode:
+    """A stage on which the policy plays `role`."""
+
+    def __init__(self, stage: Stage, role: Role) -> None:
+        self.scenario: Scenario = stage.scenario
+        self.role = role
+        self._stage = stage
+        self._most = stage.settings.max_turns
+
+    def observe(self, entries: Sequence[PlayedTurn]) -> Messages:
+        """What the policy is asked with: its brief, its own turns as assistant, the others' as user."""
+        shown = self._stage.messages(self.role, entries)
+        return [{"role": message.role, "content": message.content} for message in shown]
+
+    def first_prompt(self) -> Messages:
+        """What the policy is first asked with. Raises UsageError where another role opens."""
+        opener = self._stage.speaker(0)
+        if opener != self.role:
+            raise UsageError(
+                f"scenario {self.scenario.index}: the {opener} speaks first, so the first prompt takes a call: "
+                f"use reset, or set selfplay.first to {self.role.lower()}."
+            )
+        return self.observe([])
+
+    def begin(self) -> Going:
+        """Those who speak before the policy. Raises UsageError if they leave it no turn."""
+        before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
+        if before is None:
+            raise UsageError(
+                f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: look at "
+                "selfplay.order and selfplay.max_turns."
+            )
+        played = yield from self._others([])
+        if len(played.entries) < before or played.ended_by is not None:
+            opener = self._stage.speaker(0).lower()
+            raise UsageError(f"scenario {self.scenario.index}: the {opener} has nothing to open with.")
+        return Moment(played.entries)
+
+    def say(self, entries: Sequence[PlayedTurn], text: str) -> Going:
+        """The policy's turn, and those of the others until it is the policy's again."""
+        rules = self._stage.rules
+        said = read_turn(text, self.role, words=rules.words, roles=rules.role_words)
+        heard = said if isinstance(said, Rejection) else self._stage.hear(self.role, entries, said)
+        if isinstance(heard, Rejection):
+            return _rejected(entries, heard, self.role)
+        spoken = [*entries, heard] if heard.turn.text else [*entries]
+        played = Played(spoken, self.role) if heard.ended else (yield from self._others(spoken))
+        if played.rejection is not None:
+            return _rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
+        flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]
+        info = _info(played.entries, flags, played.ended_by)
+        done = played.ended_by is not None or len(played.entries) >= self._most
+        if done:
+            info["probability"] = yield from self._stage.close(0, played)
+        return Moment(played.entries, done, info)
+
+    def stop(self, entries: Sequence[PlayedTurn]) -> Going:
+        """The end, here and now. Where nobody has said anything yet, nobody is asked about it."""
+        probability = None
+        if entries:
+            probability = yield from self._stage.close(0, Played([*entries]))
+        return Moment(entries, True, {**_info(entries, []), "probability": probability})
+
+    def _others(self, entries: list[PlayedTurn]) -> Generator[Request, Reply, Played]:
+        """The others' turns, until it is the policy's or the conversation is over."""
+        entries = list(entries)
+        while len(entries) < self._most and self._stage.speaker(len(entries)) != self.role:
+            said = yield from self._stage.speak(0, entries)
+            if isinstance(said, Rejection):
+                return Played(entries, rejection=said)
+            if said.turn.text:
+                entries.append(said)
+            if said.ended:
+                return Played(entries, ended_by=said.turn.role)
+        return Played(entries)
+
+
+def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None) -> dict[str, Any]:
+    return {"turns": len(entries), "ended_by": ended_by, "rejected": None, "flags": flags}
+
+
+def _rejected(entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
+    """The end of a conversation in which a role's words are no turn."""
+    why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
+    return Moment(entries, True, {**_info(entries, []), **why, "probability": None})

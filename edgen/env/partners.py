@@ -1,0 +1,147 @@
+"""Who plays the other roles: the job's backends, behind one budget, one set of limits and one pool of connections.
+
+They live in a thread with an event loop of its own. So any event loop may ask, several may, and so may a program
+that has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from edgen.config import CallSettings
+from edgen.core.errors import CallError, EdgenError, UsageError
+from edgen.core.values import Reply, Request
+from edgen.execution.client.budget import Spending
+from edgen.execution.client.model_client import ModelClient, budget_of, make_clients
+from edgen.execution.watchdog import Watchdog
+from edgen.providers import Backend, make
+
+T = TypeVar("T")
+Asking = Generator[Request, Reply, T]
+Replies = dict[Request, Reply]
+
+
+class Partners:
+    """The backends of a job. Environments `join` and `leave`; with the last one the connections close."""
+
+    def __init__(self, settings: CallSettings) -> None:
+        self._settings = settings
+        self._budget = budget_of(settings.limits)
+        self._backends: dict[str, Backend] = {}
+        self._clients: dict[str, ModelClient] = {}  # by role
+        self._users = 0
+        self._lock = threading.Lock()  # over the users and the thread
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        # The rest belongs to the thread. What is asked now, with the reason to break it off, if there is one.
+        self._asking: dict[asyncio.Task[object], EdgenError | None] = {}
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def spent(self) -> Spending | None:
+        """Tokens and US dollars that answers were charged at; None where the job sets no budget."""
+        return None if self._budget is None else self._budget.spent
+
+    def join(self, settings: CallSettings, roles: Iterable[str]) -> None:
+        """One more environment asks `roles`. Raises UsageError if its job calls otherwise, ProviderError or
+        InputError if a backend cannot be made."""
+        mine = self._settings
+        if (settings.limits, settings.backends) != (mine.limits, mine.backends):
+            raise UsageError(
+                f"{settings.name} and {mine.name} cannot share a budget: their `backends` or `limits` differ. "
+                "Give both jobs the same."
+            )
+        new = sorted({*roles} - {*self._clients})
+        for name in sorted({settings.backend_name(role) for role in new} - {*self._backends}):
+            self._backends[name] = make(
+                mine.backends[name],
+                timeout=mine.limits.timeout,
+                connections=mine.limits.in_flight,
+                environ=os.environ,
+            )
+        self._clients |= make_clients(mine, self._backends, new, self._budget, beside=self._clients.values())
+        self._users += 1
+
+    def leave(self) -> None:
+        """One environment less. The last one breaks off what is asked and closes the connections."""
+        with self._lock:
+            self._users -= 1
+            loop, thread = self._loop, self._thread
+            if self._users or loop is None or thread is None:
+                return
+            self._loop = self._thread = None
+        asyncio.run_coroutine_threadsafe(self._close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def ask(self, asking: Asking[T], known: Replies) -> Future[T]:
+        """Run a generator of requests to its end in the thread. `known` holds replies that are there already, and
+        takes those that come. Raises UsageError once all have left."""
+        with self._lock:
+            if not self._users:
+                raise UsageError("the environment is closed.")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="edgen-env", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(self._drive(asking, known), self._loop)
+
+    async def _drive(self, asking: Asking[T], known: Replies) -> T:
+        task = asyncio.current_task()
+        assert task is not None, "the thread runs tasks"
+        self._asking[task] = None
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            return await self._answer(asking, known)
+        except asyncio.CancelledError:
+            if (reason := self._asking[task]) is not None:
+                raise reason from None
+            raise
+        finally:
+            del self._asking[task]
+
+    async def _answer(self, asking: Asking[T], known: Replies) -> T:
+        try:
+            request = next(asking)
+            while True:
+                try:
+                    if request not in known:
+                        known[request] = (await self._clients[request.role].ask(request)).reply
+                except CallError as failure:
+                    request = asking.throw(failure)
+                else:
+                    request = asking.send(known[request])
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _watch(self) -> None:
+        """While anything is asked, see whether a service has fallen silent."""
+        watchdog = Watchdog(self._clients, self._settings.limits)
+        while self._asking:
+            await asyncio.sleep(watchdog.every)
+            reason = watchdog.look(asyncio.get_running_loop().time())
+            if reason is not None:
+                self._break_off(reason)
+                return
+
+    def _break_off(self, reason: EdgenError) -> None:
+        for task in self._asking:
+            self._asking[task] = reason
+            task.cancel()
+
+    async def _close(self) -> None:
+        self._break_off(UsageError("the environment was closed."))
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        for backend in self._backends.values():
+            await backend.aclose()
