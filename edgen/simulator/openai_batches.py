@@ -90,7 +90,7 @@ class Format:
             if call.stream:
                 raise BadCall("A request of a batch cannot be streamed.")
         except BadCall as problem:
-            return value.custom_id, wire_openai.error(400, str(problem))
+            return value.custom_id, wire_openai.error(400, str(problem), problem.field)
         return value.custom_id, call
 
     def fault(self, struck: Fault, call: Call) -> Refusal:

@@ -24,7 +24,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
 from edgen.simulator import faults as fault
-from edgen.simulator import gemini_batches, openai_batches, wire_anthropic, wire_gemini, wire_openai
+from edgen.simulator import (
+    gemini_batches,
+    openai_batches,
+    wire_anthropic,
+    wire_gemini,
+    wire_openai,
+    wire_responses,
+)
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
@@ -34,6 +41,7 @@ _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cac
 _MAX_BODY = 64 * 1024 * 1024
 # Modules, each of which is a Wire.
 _OPENAI: Wire = wire_openai
+_RESPONSES: Wire = wire_responses
 _GEMINI: Wire = wire_gemini
 _ANTHROPIC: Wire = wire_anthropic
 
@@ -165,7 +173,7 @@ class _Handler:
                 return web.Response(body=wire.count(body), headers=JSON)
             call = wire.read(body, route.model, stream=route.action == "stream")
         except BadCall as problem:
-            return _answer_refusal(wire.error(400, str(problem)))
+            return _answer_refusal(wire.error(400, str(problem), problem.field))
         return await self._complete(request, call, wire)
 
     async def _batches(self, request: web.BaseRequest, vendor: Wire) -> web.StreamResponse:
@@ -204,7 +212,7 @@ class _Handler:
 
 
 _GREETING = (
-    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions, Gemini's "
+    "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and /v1/responses, Gemini's "
     "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and /v1/batches, "
     "/v1beta/files and /v1beta/models/{model}:batchGenerateContent. No model is behind it: every answer is "
     "simulated.\n"
@@ -214,6 +222,9 @@ _FIXED = {
     "/v1": _Route("root", _OPENAI),
     "/v1/chat/completions": _Route("complete", _OPENAI),
     "/chat/completions": _Route("complete", _OPENAI),
+    "/v1/responses": _Route("complete", _RESPONSES),
+    "/responses": _Route("complete", _RESPONSES),
+    "/v1/responses/input_tokens": _Route("count", _RESPONSES),
     "/models": _Route("models", _OPENAI),
     "/v1/messages": _Route("complete", _ANTHROPIC),
     "/v1/messages/count_tokens": _Route("count", _ANTHROPIC),

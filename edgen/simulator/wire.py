@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
@@ -25,6 +25,7 @@ class Call(NamedTuple):
     """One call, whichever vendor's words it came in. `seed` None: the caller does not care.
 
     `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
+    `repeated` are fields of the request that the format says again in its answer.
     """
 
     messages: tuple[Message, ...]
@@ -39,6 +40,7 @@ class Call(NamedTuple):
     include_usage: bool = False
     schema: bytes | None = None
     tool: str | None = None
+    repeated: Mapping[str, Any] | None = None
 
 
 class Refusal(NamedTuple):
@@ -50,7 +52,12 @@ class Refusal(NamedTuple):
 
 
 class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of this program
-    """A body that is no call. Its text is a sentence for the caller."""
+    """A body that is no call. Its text is a sentence for the caller; `field` is the field at fault, where there is one
+    that the vendor names apart from the sentence."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class Wire(Protocol):
@@ -71,8 +78,8 @@ class Wire(Protocol):
     def fault(self, fault: Fault, call: Call) -> Refusal:
         """What a transport fault that has an HTTP status looks like."""
 
-    def error(self, status: int, message: str) -> Refusal:
-        """An error of the caller's own making."""
+    def error(self, status: int, message: str, field: str | None = None) -> Refusal:
+        """An error of the caller's own making; `field` as in BadCall."""
 
     def models(self, names: Sequence[str]) -> bytes:
         """A list of models."""
@@ -87,6 +94,18 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise BadCall(f"The request body cannot be read: {problem}.") from None
+
+
+def check_fields(body: bytes, known: Container[str], only: Mapping[str, object]) -> None:
+    """Raise BadCall for a field that is not `known`. Those of `only` may have the one value given there, and every
+    field may be null."""
+    for name, value in decode(_FIELDS, body).items():
+        if value is None or name in known or (name in only and value == only[name]):
+            continue
+        raise BadCall(f"The field '{name}' cannot be simulated; leave it out.", name)
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, Any])
 
 
 def schema_of(value: Any) -> bytes:

@@ -234,7 +234,7 @@ def fault(struck: Fault, call: Call) -> Refusal:
     return Refusal(status, _error(status, message.format(model=call.model)), headers)
 
 
-def error(status: int, message: str) -> Refusal:
+def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
     """An error that the caller can mend."""
     return Refusal(status, _error(status, message), {})
 

@@ -283,7 +283,7 @@ def fault(struck: Fault, call: Call) -> Refusal:
     return Refusal(status, _error(status, message, word, details), {})
 
 
-def error(status: int, message: str) -> Refusal:
+def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
     """An error that the caller can mend."""
     return Refusal(status, _error(status, message, _STATUS.get(status, "UNKNOWN"), []), {})
 

@@ -229,13 +229,14 @@ def fault(struck: Fault, call: Call) -> Refusal:
     return Refusal(status, _error(message, kind, code), headers)
 
 
-def error(status: int, message: str) -> Refusal:
+def error(status: int, message: str, field: str | None = None) -> Refusal:
     """An error that the caller can mend."""
-    return Refusal(status, _error(message, "invalid_request_error", None), {})
+    code = "unsupported_parameter" if field else None
+    return Refusal(status, _error(message, "invalid_request_error", code, field), {})
 
 
-def _error(message: str, kind: str, code: str | None) -> bytes:
-    return _encode({"error": {"message": message, "type": kind, "param": None, "code": code}})
+def _error(message: str, kind: str, code: str | None, field: str | None = None) -> bytes:
+    return _encode({"error": {"message": message, "type": kind, "param": field, "code": code}})
 
 
 def model(name: str) -> dict[str, Any]:

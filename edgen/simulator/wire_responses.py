@@ -1,0 +1,311 @@
+"""OpenAI's Responses format.
+
+Nothing is kept: each call brings all of its input, and one that goes on from an earlier answer is refused, as is
+every other field that would shape the answer and is not obeyed. Errors and models are those of Chat Completions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.values import Message, Reply, Usage
+from edgen.simulator import wire_openai
+from edgen.simulator.text import tokens
+from edgen.simulator.wire import (
+    MODEL,
+    BadCall,
+    Call,
+    check_call,
+    check_fields,
+    decode,
+    pieces,
+    schema_of,
+    tool_of,
+)
+
+error = wire_openai.error
+fault = wire_openai.fault
+models = wire_openai.models
+one_model = wire_openai.one_model
+
+
+class _Part(msgspec.Struct):
+    type: str
+    text: str = ""
+    refusal: str = ""
+
+
+class _Item(msgspec.Struct):
+    type: str = "message"
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: str | list[_Part] | None = None
+    arguments: str = ""  # of a function_call
+    output: str | list[_Part] = ""  # of a function_call_output
+
+
+class _Format(msgspec.Struct):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    schema: Any = True
+
+
+class _TextConfig(msgspec.Struct):
+    format: _Format | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class _Tool(msgspec.Struct):
+    type: Literal["function"]
+    name: str
+    parameters: Any = True
+
+
+class _Chosen(msgspec.Struct):
+    type: Literal["function"]
+    name: str
+
+
+class _Reasoning(msgspec.Struct):
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+
+
+class _Body(msgspec.Struct):
+    input: str | list[_Item]
+    model: str = MODEL
+    instructions: str | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    text: _TextConfig | None = None
+    reasoning: _Reasoning | None = None
+    tools: list[_Tool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None
+    stream: bool | None = None
+
+
+_BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
+_encode = msgspec.json.Encoder().encode
+# Taken, and of no use here. What is included is part of tools and thoughts that the simulator has none of.
+_OF_NO_USE = {
+    "include",
+    "max_tool_calls",
+    "metadata",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream_options",
+    "top_p",
+    "truncation",
+    "user",
+}
+_KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
+_ONLY = {"background": False}
+# What an answer says again of its request, and what stands there if the request says nothing of it.
+_AGAIN: dict[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "reasoning": {"effort": None, "summary": None},
+    "store": False,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+    "truncation": "disabled",
+}
+
+
+def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
+    """The call that a body holds. Raises BadCall."""
+    check_fields(body, _KNOWN, _ONLY)
+    value = decode(_BODY, body)
+    messages = _messages(value)
+    check_call(messages, 1, value.max_output_tokens)
+    form = None if value.text is None else value.text.format
+    return Call(
+        messages=messages,
+        model=value.model,
+        temperature=value.temperature,
+        max_tokens=value.max_output_tokens,
+        json_mode=form is not None and form.type != "text",
+        stream=bool(value.stream),
+        repeated=_repeated(body),
+        **_wanted(value, form),
+    )
+
+
+def _wanted(value: _Body, form: _Format | None) -> dict[str, Any]:
+    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
+        tools = {tool.name: tool.parameters for tool in value.tools or ()}
+        return tool_of(tools, None if value.tool_choice == "required" else value.tool_choice.name)
+    if form is None or form.type != "json_schema":
+        return {}
+    return {"schema": schema_of(form.schema)}
+
+
+def _repeated(body: bytes) -> dict[str, Any]:
+    said = {name: value for name, value in decode(_REPEATED, body).items() if value is not None}
+    return {
+        name: usual | said.get(name, {}) if isinstance(usual, dict) else said.get(name, usual)
+        for name, usual in _AGAIN.items()
+    }
+
+
+def _messages(value: _Body) -> tuple[Message, ...]:
+    said = [Message("system", value.instructions)] if value.instructions else []
+    if isinstance(value.input, str):
+        return (*said, Message("user", value.input))
+    return (*said, *[message for item in value.input for message in _said(item)])
+
+
+def _said(item: _Item) -> list[Message]:
+    """What an item of the input says, as a message. Thoughts of earlier answers say nothing. Raises BadCall."""
+    match item.type:
+        case "message":
+            role = "system" if item.role == "developer" else item.role
+            return [Message(role, _text(item.content or ""))]
+        case "function_call":
+            return [Message("assistant", item.arguments)]
+        case "function_call_output":
+            return [Message("user", _text(item.output))]
+        case "reasoning":
+            return []
+    raise BadCall(f"An input item of type '{item.type}' cannot be simulated; leave it out.", "input")
+
+
+def _text(content: str | list[_Part]) -> str:
+    if isinstance(content, str):
+        return content
+    if any(part.type not in ("input_text", "output_text", "refusal") for part in content):
+        raise BadCall("Only text can be read; the input holds a part of another type.", "input")
+    return "\n".join([part.text or part.refusal for part in content])
+
+
+def count(body: bytes) -> bytes:
+    """The answer to a body whose tokens are to be counted. Raises BadCall."""
+    said = sum(tokens(message.content) for message in _messages(decode(_BODY, body)))
+    return _encode({"object": "response.input_tokens", "input_tokens": said})
+
+
+def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+    """A Response object."""
+    return _encode(_response(call, replies[0], name))
+
+
+def _response(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+    reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reply.finish_reason)
+    return {
+        "id": f"resp_{name}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "incomplete" if reason else "completed",
+        "background": False,
+        "error": None,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "model": call.model,
+        "output": _output(call, reply, name),
+        "previous_response_id": None,
+        "usage": _usage(reply),
+        **(call.repeated or _AGAIN),
+        "simulated": True,
+    }
+
+
+def _output(call: Call, reply: Reply, name: str) -> list[dict[str, Any]]:
+    """The items of an answer: a thought without words where effort was asked for, then a call or a message."""
+    reasoning = (call.repeated or _AGAIN)["reasoning"]
+    items: list[dict[str, Any]] = []
+    if reasoning.get("effort") not in (None, "none"):
+        items.append({"type": "reasoning", "id": f"rs_{name}", "summary": []})
+    if reply.finish_reason == "content_filter":
+        return items
+    status = "incomplete" if reply.finish_reason == "length" else "completed"
+    if call.tool and reply.refusal is None:
+        called = {"call_id": f"call_{name}", "name": call.tool, "arguments": reply.text}
+        return [*items, {"type": "function_call", "id": f"fc_{name}", "status": status, **called}]
+    content = [_content(reply)]
+    message = {"type": "message", "id": f"msg_{name}", "status": status, "role": "assistant"}
+    return [*items, message | {"content": content}]
+
+
+def _content(reply: Reply) -> dict[str, Any]:
+    if reply.refusal is not None:
+        return {"type": "refusal", "refusal": reply.refusal}
+    return {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    usage = reply.usage or Usage()
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+_Event = tuple[str, dict[str, Any]]
+
+
+def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+    """The same as events: the response without output, each item in pieces, the whole response."""
+    for number, (kind, fields) in enumerate(_events(_response(call, replies[0], name))):
+        value = _encode({"type": kind, "sequence_number": number, **fields})
+        yield b"event: %b\ndata: %b\n\n" % (kind.encode(), value)
+
+
+def _events(whole: dict[str, Any]) -> Iterator[_Event]:
+    """Each event's type and fields."""
+    begun = whole | {"status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
+    yield "response.created", {"response": begun}
+    yield "response.in_progress", {"response": begun}
+    for index, item in enumerate(whole["output"]):
+        empty: dict[str, Any] = (
+            {"content": []} if "content" in item else {"arguments": ""} if "arguments" in item else {}
+        )
+        state = {"status": "in_progress"} if "status" in item else {}
+        yield "response.output_item.added", {"output_index": index, "item": item | empty | state}
+        yield from _PIECES[item["type"]](item, {"item_id": item["id"], "output_index": index})
+        yield "response.output_item.done", {"output_index": index, "item": item}
+    yield f"response.{whole['status']}", {"response": whole}
+
+
+def _thought(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:  # noqa: ARG001
+    yield from ()
+
+
+def _arguments(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
+    for piece in pieces(item["arguments"]):
+        yield "response.function_call_arguments.delta", {**place, "delta": piece}
+    said = {"name": item["name"], "arguments": item["arguments"]}
+    yield "response.function_call_arguments.done", {**place, **said}
+
+
+def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
+    (part,) = item["content"]
+    place = {**place, "content_index": 0}
+    field = "refusal" if part["type"] == "refusal" else "text"
+    kind = f"response.{part['type']}"
+    scored: dict[str, Any] = {"logprobs": []} if field == "text" else {}
+    yield "response.content_part.added", {**place, "part": part | {field: ""}}
+    for piece in pieces(part[field]):
+        yield f"{kind}.delta", {**place, "delta": piece, **scored}
+    yield f"{kind}.done", {**place, field: part[field], **scored}
+    yield "response.content_part.done", {**place, "part": part}
+
+
+_PIECES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Event]]] = {
+    "reasoning": _thought,
+    "function_call": _arguments,
+    "message": _message,
+}
