@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
+
+import msgspec
 
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
@@ -113,3 +116,8 @@ class Chat:
 def without_trailing_user(messages: list[Message]) -> list[Message]:
     """The messages up to the assistant's last one."""
     return messages[:-1] if messages[-1]["role"] == "user" else messages
+
+
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """16 bytes that stand for what messages say."""
+    return blake2b(msgspec.json.encode(messages), digest_size=16).digest()

@@ -15,9 +15,10 @@ from itertools import groupby
 from statistics import fmean
 
 from edgen.core.pair import Side
-from edgen.export.chat import Chat, Message
+from edgen.core.values import Scenario
+from edgen.export.chat import Chat, Message, digest_of
 from edgen.export.evidence import Evidence
-from edgen.export.pair_rows import TurnPair, digest_of, read_turn
+from edgen.export.pair_rows import TurnPair, read_turn
 from edgen.export.rows import LeftOut, SplitName
 from edgen.store.run_reader import RunReader
 
@@ -46,6 +47,7 @@ class Completion:
     completion: Message
     label: bool
     evidence: Evidence
+    scenario: Scenario
 
 
 @dataclass(slots=True)
@@ -82,7 +84,10 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
             else:
                 given.add(key)
                 name = f"{found.id}-{part}"
-                yield Completion(name, found.split, found.prompt, message, key in good, found.whole.evidence)
+                evidence = found.whole.evidence
+                yield Completion(
+                    name, found.split, found.prompt, message, key in good, evidence, found.scenario
+                )
 
 
 def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from edgen.core.values import Scenario
-from edgen.export.chat import Message
-from edgen.export.pair_rows import digest_of
+from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
 from edgen.space import Dimension, Space
 from edgen.space.education import TOPIC_FIELDS, is_education
@@ -57,6 +56,59 @@ _EDUCATION = {
 }
 
 
+# Names that a trainer gives a meaning of its own or hands to a reward function itself, and those of the formats.
+_OF_TRAINERS = frozenset(
+    {
+        *(
+            "prompt",
+            "completion",
+            "chosen",
+            "rejected",
+            "label",
+            "labels",
+            "margin",
+            "p",
+            "score",
+            "messages",
+        ),
+        *(
+            "prompts",
+            "completions",
+            "environment",
+            "environments",
+            "trainer_state",
+            "log_extra",
+            "log_metric",
+        ),
+        *("image", "images", "video", "videos", "audio", "audios", "tools", "chat_template_kwargs", "system"),
+        *(
+            "input",
+            "output",
+            "instruction",
+            "history",
+            "conversations",
+            "kto_tag",
+            "train",
+            "in_text",
+            "out_text",
+        ),
+        *(
+            "input_ids",
+            "attention_mask",
+            "position_ids",
+            "token_type_ids",
+            "seq_lengths",
+            "length",
+            "dataset_source",
+        ),
+        *("prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "prompt_mask", "completion_mask"),
+        *("ref_logps", "ref_chosen_logps", "ref_rejected_logps", "ref_per_token_logps", "advantages"),
+        *("data_source", "reward_model", "extra_info", "ability", "agent_name", "index", "solution_str"),
+        *("ground_truth", "enable_thinking"),
+    }
+)
+
+
 class _Source(NamedTuple):
     """Where the value of a column comes from: a dimension, or a field of its entries."""
 
@@ -68,10 +120,13 @@ class _Source(NamedTuple):
 class ScenarioColumns:
     """The columns of a space: one for each dimension, and one for each field that an entry has besides its value, as
     `topic.grade`. A topic's `subject` and `level` go by their bare names. A name that any conversation has a column of
-    gets `scenario.` before it."""
+    gets `scenario.` before it, and so does one of `taken`."""
 
-    def __init__(self, space: Space, only: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, space: Space, only: Iterable[str] | None = None, taken: Container[str] = frozenset()
+    ) -> None:
         """`only` are the dimensions that are wanted."""
+        self._taken = taken
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
         education = is_education(space)
@@ -86,6 +141,11 @@ class ScenarioColumns:
             for field in dict.fromkeys((*always, *one.fields)):
                 self._add_field(space, one, field)
 
+    def read_texts(self, scenario: Scenario) -> dict[str, str]:
+        """The scenario's values by column as texts. A column that is null in one file and text in another cannot be
+        loaded."""
+        return {name: as_text(value) for name, value in self.read(scenario).items()}
+
     def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
         bare = dimension.name == "topic" and field in TOPIC_FIELDS and field not in space.names
         type_ = _type_of([e.fields[field] for e in dimension.entries if field in e.fields])
@@ -94,7 +154,7 @@ class ScenarioColumns:
         self._add(name, meaning, _Source(dimension.name, field, type_))
 
     def _add(self, name: str, meaning: str, source: _Source) -> None:
-        name = f"scenario.{name}" if name in COLUMNS else name
+        name = f"scenario.{name}" if name in COLUMNS or name in self._taken else name
         self.columns[name] = (source.type, meaning)
         self._sources[name] = source
 
@@ -105,6 +165,11 @@ class ScenarioColumns:
             value = scenario[dimension] if field is None else scenario.field(dimension, field)
             row[name] = as_text(value) if type_ == "string" and value is not None else value
         return row
+
+
+def columns_for_trainers(space: Space) -> ScenarioColumns:
+    """The columns of a space beside those that trainers read."""
+    return ScenarioColumns(space, taken=_OF_TRAINERS)
 
 
 def as_text(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
+from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
@@ -38,6 +39,7 @@ class Format:
     files and train, `notes` says what a user has to know.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
+    `scenario`: each row has the scenario's values as columns beside its own; its `Row` names the scenario. They are texts.
     `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the
     folder is ready for a hub, so the card is titled as the run and a croissant.json stands beside it.
     """
@@ -57,6 +59,7 @@ class Format:
     tags: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     hub: bool = False
+    scenario: bool = False
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:
@@ -67,7 +70,11 @@ class Format:
         """The tables of an export of a run about this space."""
         if callable(self.tables):
             return (self.tables(space),)
-        return self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
+        tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
+        if not self.scenario:
+            return tables
+        beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
+        return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
 
     def refuse(self, run: RunReader) -> str | None:
         """Why a run cannot be expressed at all, in a sentence; None where it can."""

@@ -5,14 +5,12 @@ A turn-level pair is a prompt that both conversations share and the trained side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TypeVar
 
-import msgspec
-
 from edgen.core.pair import Label, Pair
+from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message
 from edgen.export.evidence import Evidence, evidence_of
 from edgen.export.format import Rows
@@ -31,6 +29,7 @@ class Preferred:
     evidence: Evidence
     chosen: list[Message]
     rejected: list[Message]
+    scenario: Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,10 @@ class TurnPair:
     @property
     def split(self) -> SplitName:
         return self.whole.pair.split
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.whole.scenario
 
 
 def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
@@ -78,7 +81,7 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
     rejected = chat.messages(second.turns, compared.scenario)
     if say_the_same(chosen, rejected):
         return LeftOut("identical")
-    return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected)
+    return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario)
 
 
 def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:
@@ -104,8 +107,3 @@ def say_the_same(one: list[Message], other: list[Message]) -> bool:
         x["role"] == y["role"] and x["content"].strip() == y["content"].strip()
         for x, y in zip(one, other, strict=True)
     )
-
-
-def digest_of(messages: Sequence[Message]) -> bytes:
-    """16 bytes that stand for what messages say."""
-    return blake2b(msgspec.json.encode(messages), digest_size=16).digest()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgen.core.values import Scenario
 from edgen.export.evidence import Evidence
 from edgen.preferences.labels import UNLABELLED
 
@@ -36,12 +37,14 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its side of the split, its columns, its table, and what a preference rests on."""
+    """One row: its side of the split, its columns, its table, what a preference rests on, and the scenario whose
+    values stand beside the columns where the format has them."""
 
     split: SplitName
     value: dict[str, Any]
     table: str = DEFAULT
     evidence: Evidence | None = None
+    scenario: Scenario | None = None
 
 
 @dataclass(frozen=True, slots=True)

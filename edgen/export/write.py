@@ -24,6 +24,7 @@ from edgen.core.pair import Source
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
 from edgen.export.chat import Chat, make_chat
+from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence
 from edgen.export.files import RowFiles, Staging
@@ -118,10 +119,13 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
+    beside = columns_for_trainers(run.space)
     for item in format_.rows(run, chat):
         if not isinstance(item, Row):
             left_out[item.reason] += 1
             continue
+        if format_.scenario and item.scenario is not None:
+            item.value.update(beside.read_texts(item.scenario))
         files.add(item)
         counts[item.table, item.split] += 1
         if item.evidence is not None:

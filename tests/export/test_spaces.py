@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any, Literal
@@ -168,6 +169,58 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
         assert "Tutor: " not in said
     if name in ("hf", "csv"):
         assert {*COLUMNS} <= rows[0].keys()
+
+
+FOR_TRAINERS = (
+    "trl-dpo",
+    "trl-conversation",
+    "trl-kto",
+    "trl-sft",
+    "trl-prompts",
+    "openrlhf",
+    "sharegpt",
+    "verl",
+)
+
+
+@pytest.mark.parametrize("name", FOR_TRAINERS)
+def test_what_trainers_take_has_the_scenario_beside_their_own_columns(name: str, tmp_path: Path) -> None:
+    export(RUN, FORMATS[name], tmp_path / "out")
+    for row in load(FORMATS[name], tmp_path / "out"):
+        knots = row["topic"] == "knots"
+        assert row["tutor_style"] == ("brisk" if knots else "patient")
+        assert row["topic.grade"] == ("4" if knots else "6")
+        assert row["topic.hard"] == ("false" if knots else "true")
+        # Empty and not null: a column that is null in one file and text in another cannot be loaded.
+        assert (row["topic.tags"], row["level"]) == (('["rope"]', "") if knots else ("", "beginner"))
+        assert row["scenario.text"] == ("text one" if knots else "text two")  # `text` is a trainer's own
+        assert row["scenario.length"] == ("length one" if knots else "length two")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "- `tutor_style`: the scenario's tutor style" in card
+    assert "- `scenario.text`: the scenario's text" in card
+
+
+@pytest.mark.parametrize("name", FOR_TRAINERS)
+def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
+    """A space whose dimensions are called as the columns of all formats, and as what TRL hands to reward functions."""
+    own = {column for one in FOR_TRAINERS for columns in plain(one).values() for column in columns}
+    handed = "prompts completions completion_ids trainer_state log_extra log_metric environments"
+    read = "image images tools chat_template_kwargs margin text input_ids labels messages"
+    wanted = sorted({*own, *handed.split(), *read.split()})
+    space = Space(
+        name="clash",
+        dimensions=tuple(Dimension(column, (Entry("one"), Entry("two"))) for column in wanted),
+        roles=(SpaceRole("Tutor", ()), SpaceRole("Learner", ())),
+    )
+    for table in FORMATS[name].tables_of(space):
+        beside = set(table.columns) - set(plain(name)[table.name])
+        assert beside == {f"scenario.{column}" for column in wanted}
+
+
+def plain(name: str) -> dict[str, list[str]]:
+    """A format's own columns by table."""
+    tables = dataclasses.replace(FORMATS[name], scenario=False).tables_of(SPACE)
+    return {table.name: list(table.columns) for table in tables}
 
 
 def test_a_corpus_has_three_speakers_of_each_conversation(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.core.pair import Label, Pair
-from edgen.export.conversation_rows import ScenarioColumns, as_text
+from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
 from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader
 from edgen.export.pair_rows import say_the_same
@@ -53,11 +53,7 @@ def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label
         "first": first,
         "second": second,
         "p": p,
-        "scenario": {
-            "index": compared.scenario.index,
-            # A column that is null in one file and text in another cannot be loaded.
-            **{name: as_text(value) for name, value in columns.read(compared.scenario).items()},
-        },
+        "scenario": {"index": compared.scenario.index, **columns.read_texts(compared.scenario)},
         "id": pair.id,
     }
     return Row(pair.split, value, evidence=evidence_of(compared, pair.label or source))

@@ -40,7 +40,7 @@ def _pair(pair: TurnPair) -> Row:
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
-    return Row(pair.split, value, PAIRS, pair.whole.evidence)
+    return Row(pair.split, value, PAIRS, pair.whole.evidence, pair.scenario)
 
 
 def _scored(found: Completion) -> Row:
@@ -51,7 +51,7 @@ def _scored(found: Completion) -> Row:
         "score": 1.0 if found.label else 0.0,
         "id": found.id,
     }
-    return Row(found.split, value, SCORED, found.evidence)
+    return Row(found.split, value, SCORED, found.evidence, found.scenario)
 
 
 FORMAT = Format(
@@ -95,5 +95,6 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
             "in one pair and rejected in another is not among the scored ones."
         ),
     ),
+    scenario=True,
     tags=("openrlhf", "preference"),
 )

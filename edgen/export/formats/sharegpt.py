@@ -36,7 +36,7 @@ def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> It
         ],
         "id": conversation.candidate.id,
     }
-    return Row(conversation.split, value)
+    return Row(conversation.split, value, scenario=conversation.scenario)
 
 
 FORMAT = Format(
@@ -57,5 +57,6 @@ FORMAT = Format(
         "A last message by human is cut: LLaMA-Factory wants whole rounds.",
         "Where the trained side begins it needs --opening user or both, so that human speaks first.",
     ),
+    scenario=True,
     tags=("sharegpt", "sft", "conversational"),
 )

@@ -12,7 +12,7 @@ from edgen.export.pair_rows import Preferred, read_preferred, rows_of_pairs
 def _row(found: Preferred) -> Row:
     # No column `margin`: RewardTrainer would subtract it in its loss without being asked to.
     value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
-    return Row(found.pair.split, value, evidence=found.evidence)
+    return Row(found.pair.split, value, evidence=found.evidence, scenario=found.scenario)
 
 
 FORMAT = Format(
@@ -35,5 +35,6 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
         "A last message by the user stays: it belongs to the conversation, and RewardTrainer takes it.",
         "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
     ),
+    scenario=True,
     tags=("trl", "reward-model", "preference"),
 )

@@ -17,7 +17,7 @@ def _row(pair: TurnPair) -> Row:
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
-    return Row(pair.split, value, evidence=pair.whole.evidence)
+    return Row(pair.split, value, evidence=pair.whole.evidence, scenario=pair.scenario)
 
 
 FORMAT = Format(
@@ -40,5 +40,6 @@ DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
     notes=(
         "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
     ),
+    scenario=True,
     tags=("trl", "dpo", "preference"),
 )

@@ -21,7 +21,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 def _row(found: Completion) -> Row:
     value = {"prompt": found.prompt, "completion": [found.completion], "label": found.label, "id": found.id}
-    return Row(found.split, value, evidence=found.evidence)
+    return Row(found.split, value, evidence=found.evidence, scenario=found.scenario)
 
 
 class LabelledLines(JsonLines):
@@ -85,5 +85,6 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
         ),
         "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
     ),
+    scenario=True,
     tags=("trl", "kto", "preference"),
 )

@@ -25,9 +25,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             if repeats.has(conversation.scenario.index, prompt):
                 yield LeftOut("repeated")
             else:
-                yield Row(
-                    conversation.split, {"prompt": prompt, "id": conversation.candidate.id, "turn": turn}
-                )
+                value = {"prompt": prompt, "id": conversation.candidate.id, "turn": turn}
+                yield Row(conversation.split, value, scenario=conversation.scenario)
 
 
 FORMAT = Format(
@@ -44,6 +43,10 @@ from datasets import load_dataset
 from trl import GRPOTrainer
 data = load_dataset("THIS_FOLDER", split="train")
 GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
-    notes=("What is left out as repeated is counted in prompts, not in conversations.",),
+    notes=(
+        "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
+        "What is left out as repeated is counted in prompts, not in conversations.",
+    ),
+    scenario=True,
     tags=("trl", "grpo", "prompts"),
 )

@@ -20,7 +20,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             yield LeftOut("repeated")
         else:
             masked = [{**message, "train": message["role"] == "assistant"} for message in messages]
-            yield Row(conversation.split, {"messages": masked, "id": conversation.candidate.id})
+            value = {"messages": masked, "id": conversation.candidate.id}
+            yield Row(conversation.split, value, scenario=conversation.scenario)
 
 
 FORMAT = Format(
@@ -43,5 +44,6 @@ SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=
         ),
         "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
     ),
+    scenario=True,
     tags=("trl", "sft", "conversational"),
 )

@@ -20,5 +20,6 @@ torchrun -m verl.trainer.fsdp_sft_trainer data.multiturn.enable=true data.multit
     notes=("verl takes the loss on the assistant's messages by their role; it does not read `train`.",),
     needs=("pyarrow",),
     files=ParquetFiles,
+    scenario=True,
     tags=("verl", "sft", "conversational"),
 )
