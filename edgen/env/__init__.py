@@ -13,5 +13,9 @@ from __future__ import annotations
 
 from edgen.env.conversation import Conversation, SyncConversation
 from edgen.env.environment import EducationEnv, SyncEducationEnv
+from edgen.env.reward import Ended, OracleReward, ProbabilityReward, Reward, Rewarder
 
-__all__ = ["Conversation", "EducationEnv", "SyncConversation", "SyncEducationEnv"]
+__all__ = [
+    "Conversation", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder",
+    "SyncConversation", "SyncEducationEnv",
+]  # fmt: skip

@@ -67,8 +67,8 @@ class Conversation(_Course):
 
         `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
         words are no turn, else None: the conversation is then over, and `rejected_by` says whose they were), `flags` of
-        the last turns, and, once done and if the job asks a closing question, `probability` that the student
-        understood. Raises UsageError where nothing is running, else as `reset`; then the words are not taken, and
+        the last turns, and, once done, `probability` that the student understood (None if the job asks no closing
+        question) and `reward`. Raises UsageError where nothing is running, else as `reset`; then the words are not taken, and
         the step can be tried again. What was answered before it failed is not asked for again.
         """
         return self._now(await asyncio.wrap_future(self._say(text)))

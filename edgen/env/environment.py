@@ -12,6 +12,7 @@ from edgen.core.values import Role
 from edgen.env.conversation import Conversation, Step, SyncConversation
 from edgen.env.episode import Episode, Messages
 from edgen.env.partners import Partners
+from edgen.env.reward import ProbabilityReward, Reward
 from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
@@ -23,16 +24,27 @@ class _Environment:
     """What both environments are.
 
     `plays` names the role that the policy plays; None is the teacher. `shares` is another environment, whose budget,
-    limits and connections this one uses, too. Raises JobError if the job fits no policy.
+    limits and connections this one uses, too. `reward` says what an ended conversation is worth; None is the
+    probability. Raises JobError if the job fits no policy.
     """
 
-    def __init__(self, plan: Plan, *, plays: Role | None = None, shares: _Environment | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        plays: Role | None = None,
+        shares: _Environment | None = None,
+        reward: Reward | None = None,
+    ) -> None:
         self.role = _policy_role(plan, plays)
         self.scenario = plan.scenario
         self._plan = plan
         self._closed = False
+        reward = reward or ProbabilityReward()
+        self._reward = reward.start(plan)
+        others = [role for role in (*plan.roles, *reward.roles) if role != self.role.lower()]
         self._partners = Partners(plan.call_settings) if shares is None else shares._open_partners()
-        self._partners.join(plan.call_settings, [role for role in plan.roles if role != self.role.lower()])
+        self._partners.join(plan.call_settings, others)
 
     @classmethod
     def from_job(
@@ -41,9 +53,10 @@ class _Environment:
         *overrides: str,
         plays: Role | None = None,
         shares: _Environment | None = None,
+        reward: Reward | None = None,
     ) -> Env:
         """The environment of a job file; `overrides` as for --set. Raises JobError, SpaceError, TemplateError."""
-        return cls(load_plan(Path(path), list(overrides)), plays=plays, shares=shares)
+        return cls(load_plan(Path(path), list(overrides)), plays=plays, shares=shares, reward=reward)
 
     def __len__(self) -> int:
         """How many scenarios the job plans; any index can be played, beyond these too."""
@@ -64,7 +77,7 @@ class _Environment:
             raise UsageError(f"scenario {index}: they are counted from 0.")
         stage = self._plan.stage(self._plan.scenario(index))
         assert stage is not None, "the job was checked for it"
-        return Episode(stage, self.role)
+        return Episode(stage, self.role, self._reward)
 
     def _open_partners(self) -> Partners:
         if self._closed:

@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Role, Scenario
+from edgen.env.reward import Ended, Rewarder
 from edgen.protocols.stage import Played, PlayedTurn, Stage
 from edgen.reading.one_turn.reader import read_turn
 
@@ -27,15 +28,17 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 Going = Generator[Request, Reply, Moment]
+_NO_WORTH: dict[str, float | None] = {"probability": None, "reward": None}
 
 
 class Episode:
-    """A stage on which the policy plays `role`."""
+    """A stage on which the policy plays `role`; `reward` says what comes of it."""
 
-    def __init__(self, stage: Stage, role: Role) -> None:
+    def __init__(self, stage: Stage, role: Role, reward: Rewarder) -> None:
         self.scenario: Scenario = stage.scenario
         self.role = role
         self._stage = stage
+        self._reward = reward
         self._most = stage.settings.max_turns
 
     def observe(self, entries: Sequence[PlayedTurn]) -> Messages:
@@ -82,15 +85,21 @@ class Episode:
         info = _info(played.entries, flags, played.ended_by)
         done = played.ended_by is not None or len(played.entries) >= self._most
         if done:
-            info["probability"] = yield from self._stage.close(0, played)
+            info |= yield from self._close(played)
         return Moment(played.entries, done, info)
 
     def stop(self, entries: Sequence[PlayedTurn]) -> Going:
         """The end, here and now. Where nobody has said anything yet, nobody is asked about it."""
-        probability = None
+        worth = _NO_WORTH
         if entries:
-            probability = yield from self._stage.close(0, Played([*entries]))
-        return Moment(entries, True, {**_info(entries, []), "probability": probability})
+            worth = yield from self._close(Played([*entries]))
+        return Moment(entries, True, _info(entries, []) | worth)
+
+    def _close(self, played: Played) -> Generator[Request, Reply, dict[str, float | None]]:
+        """The closing question, and what the conversation is worth."""
+        probability = yield from self._stage.close(0, played)
+        reward = yield from self._reward(Ended(self.scenario, tuple(played.turns), probability))
+        return {"probability": probability, "reward": reward}
 
     def _others(self, entries: list[PlayedTurn]) -> Generator[Request, Reply, Played]:
         """The others' turns, until it is the policy's or the conversation is over."""
@@ -113,4 +122,4 @@ def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None
 def _rejected(entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
     """The end of a conversation in which a role's words are no turn."""
     why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
-    return Moment(entries, True, {**_info(entries, []), **why, "probability": None})
+    return Moment(entries, True, _info(entries, []) | why | _NO_WORTH)

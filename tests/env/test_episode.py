@@ -168,7 +168,14 @@ async def test_a_stop_before_the_first_word_asks_nobody(tmp_path: Path) -> None:
         await env.reset(0)
         _, done, info = await env.stop()
     assert done
-    assert info == {"turns": 0, "ended_by": None, "rejected": None, "flags": [], "probability": None}
+    assert info == {
+        "turns": 0,
+        "ended_by": None,
+        "rejected": None,
+        "flags": [],
+        "probability": None,
+        "reward": None,
+    }
 
 
 async def test_whose_words_were_no_turn(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""What an ended conversation is worth. A reward is passed to the environment; one of your own has the same two members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from edgen.core.errors import JobError
+from edgen.core.pair import Candidate
+from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
+from edgen.planning.allowed_files import unlimited
+from edgen.planning.load import load_template
+from edgen.planning.plan import Plan
+from edgen.preferences.signals import oracle_signal
+from edgen.prompting import Prompt
+from edgen.protocols.oracle import ORACLE, Comparison, oracle, usual_template
+from edgen.space import content_sha256
+from edgen.store.run_reader import RunReader
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A conversation at its end. `probability` is the answer to the closing question, None where there is none."""
+
+    scenario: Scenario
+    turns: tuple[Turn, ...]
+    probability: float | None
+
+
+# Yields what it has to ask; returns the worth, None where it cannot be told.
+Rewarder = Callable[[Ended], Generator[Request, Reply, float | None]]
+
+
+class Reward(Protocol):
+    """`roles` are the roles of the job, in lower case, that it asks (`judge`, say)."""
+
+    @property
+    def roles(self) -> tuple[str, ...]: ...
+
+    def start(self, plan: Plan) -> Rewarder:
+        """What rewards the conversations of a plan. Raises EdgenError where it cannot."""
+
+
+class ProbabilityReward:
+    """The probability that the student understood, as the closing question was answered."""
+
+    roles: tuple[str, ...] = ()
+
+    def start(self, plan: Plan) -> Rewarder:  # noqa: ARG002 - any plan will do
+        """The closing question's answer as it is."""
+        return _probability
+
+
+def _probability(ended: Ended) -> Generator[Request, Reply, float | None]:
+    yield from ()
+    return ended.probability
+
+
+class OracleReward:
+    """How probably the job's judge prefers the conversation to the reference policy's of the same scenario.
+
+    `reference` is the folder of a run in which the reference policy spoke. The judge is asked as `edgen pairs` asks it:
+    in both orders, `pairs.votes` times in each, with the job's `prompts.oracle`. 0.5 where both say the same; None
+    where the run holds no conversation of the scenario, or an order has no verdict that can be read.
+    """
+
+    roles: tuple[str, ...] = ("judge",)
+
+    def __init__(self, reference: str | Path) -> None:
+        self._reference = Path(reference)
+
+    def start(self, plan: Plan) -> Rewarder:
+        """Read the reference's conversations. Raises RunError if there is no run, JobError if it has other scenarios."""
+        if plan.job.pairs.compare != "conversation":
+            raise JobError(
+                plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
+            )
+        prompt = plan.extra_prompts.get("oracle")
+        if prompt is None:
+            template = ORACLE.template(usual_template(plan.space), "conversation", plan.space)
+            prompt = load_template(template, unlimited(), plan.space)
+        return _Judging(plan, prompt, self._read(plan)).reward
+
+    def _read(self, plan: Plan) -> dict[int, Candidate]:
+        """The first accepted conversation of each scenario."""
+        with RunReader(self._reference) as reader, reader.rundir.lock_for_reading():
+            theirs, job = reader.job, plan.job
+            alike = (theirs.seed, theirs.design, theirs.strength) == (job.seed, job.design, job.strength)
+            if not alike or content_sha256(reader.space) != plan.space_sha256:
+                raise JobError(
+                    job.name,
+                    f"the scenarios of {self._reference} are others: take a run with the same space, seed and design.",
+                )
+            return {index: reader.candidate(index, names[0]) for index, names in reader.scenarios()}
+
+
+class _Judging:
+    """A judge who compares with the conversations of a reference, by scenario."""
+
+    def __init__(self, plan: Plan, prompt: Prompt, references: dict[int, Candidate]) -> None:
+        self._plan = plan
+        self._prompt = prompt
+        self._references = references
+
+    def reward(self, ended: Ended) -> Generator[Request, Reply, float | None]:
+        """The judge's preference for the conversation."""
+        index = ended.scenario.index
+        reference = self._references.get(index)
+        if reference is None:
+            return None
+        ours = Candidate(id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns)
+        task = f"{ours.name}~{reference.name}"
+        comparison = Comparison(self._plan.space, ended.scenario, task, ours, reference)
+        votes = self._plan.job.pairs.votes
+        verdicts = yield from oracle(comparison, self._prompt, "conversation", votes, self._plan.rules)
+        if isinstance(verdicts, Rejection):
+            return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
+        return oracle_signal("judge", "", "conversation", verdicts).p

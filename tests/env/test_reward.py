@@ -1,0 +1,178 @@
+"""Rewards: the probability, a judge who compares with a reference policy, one of the user's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgen
+from edgen.core.errors import CallError, JobError
+from edgen.core.values import Reply, Request
+from edgen.env import EducationEnv, Ended, OracleReward, Rewarder
+from edgen.execution.client.budget import BudgetExhausted
+from edgen.planning.plan import Plan
+from tests.env.jobs import SAID, Watching, job, served
+from tests.execution.service import Service, completion, error, serve
+
+pytestmark = pytest.mark.integration
+
+
+async def end_of(env: EducationEnv, index: int = 0, text: str = SAID) -> dict[str, Any]:
+    conversation = env.conversation(index)
+    await conversation.reset()
+    await conversation.step(text)
+    return (await conversation.stop())[2]
+
+
+async def test_the_probability_is_the_reward_where_nothing_else_is_said(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        info = await end_of(env)
+    assert info["reward"] == info["probability"]
+    assert 0 <= info["reward"] <= 1
+
+
+class Shorter:
+    """A reward of one's own: the fewer turns the better; it asks nobody."""
+
+    roles: tuple[str, ...] = ()
+
+    def start(self, plan: Plan) -> Rewarder:
+        most: int = plan.settings.max_turns
+
+        def reward(ended: Ended) -> Generator[Request, Reply, float | None]:
+            yield from ()
+            return 1 - len(ended.turns) / most
+
+        return reward
+
+
+async def test_a_reward_of_ones_own(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path), reward=Shorter()) as env:
+        assert (await end_of(env))["reward"] == 1 - 2 / 12
+
+
+def reference_run(folder: Path, conversations: int = 3) -> Path:
+    """A run in which the simulator teaches."""
+    edgen.generate(str(job(folder)), output=folder / "reference", conversations=conversations, progress=False)
+    return folder / "reference"
+
+
+class Partial:
+    """A judge whose favour is known: the interaction that holds the policy's sentence, or always the first."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.judged = 0
+
+    async def __call__(self, prompt: str) -> str:
+        self.judged += 1
+        ours, theirs = prompt.find("Interaction 1 begins"), prompt.find("Interaction 2 begins")
+        assert 0 < ours < theirs
+        is_first = ours < prompt.find(SAID) < theirs
+        return {
+            "policy": "1" if is_first else "2",
+            "reference": "2" if is_first else "1",
+            "first": "1",
+            "mute": "Hm.",
+        }[self.how]
+
+
+def judging(judge: Partial) -> Watching:
+    service = Watching()
+
+    async def trouble(_: Service, __: int) -> Any:
+        role, prompt = service.seen[-1]
+        return completion(await judge(prompt)) if role == "judge" else None
+
+    service.trouble = trouble
+    return service
+
+
+@pytest.mark.parametrize(
+    ("how", "reward"), [("policy", 1.0), ("reference", 0.0), ("first", 0.5), ("mute", None)]
+)
+async def test_a_judge_compares_with_the_reference_in_both_orders(
+    tmp_path: Path, how: str, reward: float | None
+) -> None:
+    reference = await asyncio.to_thread(reference_run, tmp_path)
+    judge = Partial(how)
+    async with serve(judging(judge)) as service:
+        path = served(tmp_path, service.url, ("student", "judge"), asks=1, pairs={"votes": 2})
+        async with EducationEnv.from_job(path, reward=OracleReward(reference)) as env:
+            info = await end_of(env, 1)
+            assert info["reward"] == reward
+            assert judge.judged == 4
+            assert (await end_of(env, 7))["reward"] is None, "the reference has three scenarios"
+            assert judge.judged == 4
+
+
+async def test_the_same_words_as_the_reference_are_worth_a_half(tmp_path: Path) -> None:
+    reference = await asyncio.to_thread(reference_run, tmp_path, 1)
+    run = edgen.open(reference)
+    (known,) = run.conversations()
+    async with EducationEnv.from_job(job(tmp_path), reward=OracleReward(reference)) as env:
+        await env.reset(0)
+        said = [turn.text for turn in known.turns if turn.role == "Teacher"]
+        for text in said:
+            _, done, info = await env.step(text)
+        if not done:
+            _, _, info = await env.stop()
+    assert info["turns"] == len(known.turns)
+    assert info["reward"] == 0.5
+
+
+async def test_the_judge_is_paid_from_the_same_budget(tmp_path: Path) -> None:
+    reference = await asyncio.to_thread(reference_run, tmp_path)
+    judge = Partial("policy")
+    async with serve(judging(judge)) as service:
+        path = served(
+            tmp_path,
+            service.url,
+            ("student", "judge"),
+            limits={"max_tokens": 6_000},
+            selfplay={"max_turns": 12},
+        )
+        async with EducationEnv.from_job(path, reward=OracleReward(reference)) as env:
+            ends = await asyncio.gather(*(end_of(env) for _ in range(50)), return_exceptions=True)
+            assert {type(end) for end in ends} == {dict, BudgetExhausted}
+            assert env.spent is not None
+            assert env.spent.tokens <= 6_000
+            assert judge.judged > 0
+
+
+async def test_a_judge_that_fails_is_asked_again_and_nobody_else(tmp_path: Path) -> None:
+    reference = await asyncio.to_thread(reference_run, tmp_path)
+    judge, fails = Partial("policy"), iter((True, False, True))
+    service = judging(judge)
+    answer = service.trouble
+    assert answer is not None
+
+    async def trouble(of: Service, seed: int) -> Any:
+        return error(500) if service.seen[-1][0] == "judge" and next(fails, False) else await answer(of, seed)
+
+    service.trouble = trouble
+    async with serve(service):
+        path = served(tmp_path, service.url, ("student", "judge"), limits={"attempts": 1})
+        async with EducationEnv.from_job(path, reward=OracleReward(reference)) as env:
+            await env.reset(0)
+            await env.step(SAID)
+            for _ in range(2):
+                with pytest.raises(CallError):
+                    await env.stop()
+            assert (await env.stop())[2]["reward"] == 1.0
+    asked = [role for role, _ in service.seen]
+    assert asked.count("student") == 2  # a turn and the closing question
+    assert asked.count("judge") == 4  # two orders, two failures
+    assert judge.judged == 2
+
+
+def test_a_reference_of_other_scenarios_is_refused(tmp_path: Path) -> None:
+    reference = reference_run(tmp_path, 1)
+    with pytest.raises(JobError, match="same space, seed and design"):
+        EducationEnv.from_job(job(tmp_path), "seed=4", reward=OracleReward(reference))
+    with pytest.raises(JobError, match=r"set pairs\.compare to conversation"):
+        EducationEnv.from_job(job(tmp_path), "pairs.compare=response", reward=OracleReward(reference))
