@@ -10,6 +10,7 @@ from collections import OrderedDict
 
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
+from edgen.simulator.logprobs import score
 from edgen.simulator.text import request_key, respond
 from edgen.simulator.wire import Call
 
@@ -53,19 +54,25 @@ class Answering:
             variation = tally.answered if call.temperature != 0 else 0
             tally.answered += 1
         seed = variation if call.seed is None else call.seed
-        return [
-            respond(
-                call.messages,
-                seed=seed + (i << 64),  # further choices take seeds that no caller sends
-                max_tokens=call.max_tokens,
-                faults=self.faults,
-                salt=self._salt,
-                stop=call.stop,
-                json_mode=call.json_mode or call.schema is not None,
-                schema=call.schema,
-            )
-            for i in range(call.choices)
-        ]
+        # Further choices take seeds that no caller sends.
+        return [self._reply(call, seed + (i << 64)) for i in range(call.choices)]
+
+    def _reply(self, call: Call, seed: int) -> Reply:
+        reply = respond(
+            call.messages,
+            seed=seed,
+            max_tokens=call.max_tokens,
+            faults=self.faults,
+            salt=self._salt,
+            stop=call.stop,
+            json_mode=call.json_mode or call.schema is not None,
+            schema=call.schema,
+        )
+        if call.top_logprobs is None:
+            return reply
+        return score(
+            reply, call.messages, seed=seed, salt=self._salt, faults=self.faults, top=call.top_logprobs
+        )
 
     def _tally(self, key: bytes) -> _Tally:
         """The request's tally; the one longest unused makes room for a new one."""

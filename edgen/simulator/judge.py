@@ -8,6 +8,7 @@ line of a text tells it that looks like one of the prompt's own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -64,6 +65,13 @@ _WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
 # that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
 _PER_TURN = 0.0076
 _PER_WORD = 0.009
+# Of being found to have been understood rather, on the difference in quality: fitted over 1,600 scenarios of the shipped
+# spaces, three self-play conversations each. One-shot conversations are written with the number that they state, which
+# depends less on their course: there the slope would be 3.
+_SLOPE = 10.0
+_SURE = 0.97
+_PICKS_NONE = ("judge_prose", "garbage", "judge_both")
+_BIASES = ("judge_first", "judge_second", "judge_longer", "judge_obeys")
 
 
 def read(messages: Sequence[Message]) -> ShownPair | None:
@@ -179,23 +187,49 @@ _cached = lru_cache(maxsize=1_024)(_quality)
 
 def answer(comparison: ShownPair, fault: str | None, rng: Random) -> str:
     """What the judge says; every choice of words is drawn from `rng`."""
-    better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
-    if fault in ("judge_prose", "garbage"):
-        return Phrases(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
     if fault == "judge_both":
         return "Both are good."
-    if fault == "judge_first":
-        better = 1
-    elif fault == "judge_second":
-        better = 2
-    elif fault == "judge_noise":
-        better = 3 - better
-    elif fault == "judge_obeys" and comparison.told is not None:
-        better = comparison.told
-    elif fault == "judge_longer":
-        words = len(comparison.first.split()), len(comparison.second.split())
-        better = better if words[0] == words[1] else 1 if words[0] > words[1] else 2
-    return _dress(better, comparison.noun, rng)
+    if fault in _PICKS_NONE:
+        return Phrases(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
+    return _dress(_choose(comparison, fault), comparison.noun, rng)
+
+
+def _choose(comparison: ShownPair, fault: str | None) -> int:
+    better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
+    match fault:
+        case "judge_first":
+            return 1
+        case "judge_second":
+            return 2
+        case "judge_noise":
+            return 3 - better
+        case "judge_obeys":
+            return comparison.told or better
+        case "judge_longer":
+            words = len(comparison.first.split()), len(comparison.second.split())
+            return better if words[0] == words[1] else 1 if words[0] > words[1] else 2
+    return better
+
+
+def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
+    """How probable the judge whose verdict is `text`, or begins so, finds it that the first of the two is the better
+    one; None if that is no verdict.
+
+    It is a logistic function of the difference in quality, and calibrated: of two self-play conversations of a scenario,
+    the one judged better is with this probability also the one after which the closing judge finds it more probable that
+    the student understood. A judge with a planted bias is sure of what it picks.
+    """
+    comparison = None if fault in _PICKS_NONE else read(messages)
+    if comparison is None:
+        return None
+    choice = _choose(comparison, fault)
+    if not any(verdict.startswith(text) for verdict in _verdicts(choice, comparison.noun)):
+        return None
+    if fault in _BIASES:
+        return _SURE if choice == 1 else 1 - _SURE
+    difference = quality(comparison.first) - quality(comparison.second)
+    first = 1 / (1 + math.exp(-_SLOPE * difference))
+    return 1 - first if fault == "judge_noise" else first
 
 
 _DRESSES = (
@@ -215,3 +249,8 @@ def _dress(number: int, noun: str, rng: Random) -> str:
     if rng.random() >= 0.15:
         return str(number)
     return _DRESSES[int(rng.random() * len(_DRESSES))].format(noun=noun, number=number)
+
+
+def _verdicts(number: int, noun: str) -> list[str]:
+    """Every way to say the number."""
+    return [str(number), *[dress.format(noun=noun, number=number) for dress in _DRESSES]]

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from random import Random
 
 from edgen.core.values import FinishReason, Message, Reply, Usage
-from edgen.simulator.faults import NO_FAULTS, Faults, struck
+from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
 
 VERSION = 3
@@ -51,7 +51,7 @@ def respond(
     """
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
-    fault = struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
+    fault = content_fault(faults, key)
     request = SimulatedRequest(messages, fault.name if fault else None, rng, json_mode=json_mode)
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
@@ -66,6 +66,11 @@ def respond(
         text = text.encode("utf-8", "replace").decode()
     usage = Usage(sum([tokens(message.content) for message in messages]), tokens(text))
     return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
+
+
+def content_fault(faults: Faults, key: bytes) -> Fault | None:
+    """The content fault that the request with this key meets."""
+    return struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 
 def tokens(text: str) -> int:

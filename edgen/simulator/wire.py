@@ -11,12 +11,16 @@ import msgspec
 
 from edgen.core.values import Message, Reply
 from edgen.simulator.faults import Fault
+from edgen.simulator.logprobs import MOST as MOST_TOKENS
+from edgen.simulator.logprobs import ScoredReply, Token
 from edgen.simulator.structured import UnfitSchema, read_schema
+from edgen.simulator.text import CHARS_PER_TOKEN
 
 MODEL = "edgen-simulator"
 MARK = {"x-edgen-simulated": "true"}  # on every answer
 JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
 MOST_CHOICES = 128
+_PIECE = 48  # characters, whole tokens of them
 
 T = TypeVar("T")
 
@@ -25,6 +29,7 @@ class Call(NamedTuple):
     """One call, whichever vendor's words it came in. `seed` None: the caller does not care.
 
     `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
+    `top_logprobs`: how many likely tokens to tell at each position, None where log probabilities are not asked for.
     `repeated` are fields of the request that the format says again in its answer.
     """
 
@@ -40,6 +45,7 @@ class Call(NamedTuple):
     include_usage: bool = False
     schema: bytes | None = None
     tool: str | None = None
+    top_logprobs: int | None = None
     repeated: Mapping[str, Any] | None = None
 
 
@@ -127,8 +133,26 @@ def tool_of(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
 
 def pieces(text: str) -> Iterator[str]:
     """The text in pieces as a stream would bring it, of 48 characters each."""
-    for start in range(0, len(text), 48):
-        yield text[start : start + 48]
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
+
+
+def scored_pieces(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequence[T]]]:
+    """The pieces of a text, each with those of its tokens that are in it."""
+    count = _PIECE // CHARS_PER_TOKEN
+    for i, piece in enumerate(pieces(text)):
+        yield piece, tokens[i * count : (i + 1) * count]
+
+
+def tokens_of(reply: Reply) -> tuple[Token, ...]:
+    """The tokens of a reply, none where they were not asked for."""
+    return reply.tokens if isinstance(reply, ScoredReply) else ()
+
+
+def check_top_logprobs(count: int | None) -> None:
+    """Raise BadCall for more likely tokens than a service tells."""
+    if count is not None and not 0 <= count <= MOST_TOKENS:
+        raise BadCall(f"Between 0 and {MOST_TOKENS} likely tokens can be had at each position, not {count}.")
 
 
 def check_call(messages: Sequence[object], choices: int, max_tokens: int | None) -> None:

@@ -14,7 +14,19 @@ import msgspec
 
 from edgen.core.values import Message, Reply
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import MODEL, BadCall, Call, Refusal, check_call, decode, pieces, schema_of, tool_of
+from edgen.simulator.wire import (
+    MODEL,
+    BadCall,
+    Call,
+    Refusal,
+    check_call,
+    check_top_logprobs,
+    decode,
+    schema_of,
+    scored_pieces,
+    tokens_of,
+    tool_of,
+)
 
 
 class _Part(msgspec.Struct):
@@ -64,6 +76,8 @@ class _Body(msgspec.Struct):
     stream_options: _StreamOptions | None = None
     tools: list[_Tool] | None = None
     tool_choice: Literal["none", "auto", "required"] | _Tool | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
 _BODY = msgspec.json.Decoder(_Body)
@@ -105,8 +119,17 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
         json_mode=value.response_format is not None and value.response_format.type != "text",
         stream=bool(value.stream),
         include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
+        top_logprobs=_top_logprobs(value),
         **_wanted(value),
     )
+
+
+def _top_logprobs(value: _Body) -> int | None:
+    """How many likely tokens are asked for at each position; None: no log probabilities. Raises BadCall."""
+    check_top_logprobs(value.top_logprobs)
+    if value.top_logprobs is not None and not value.logprobs:
+        raise BadCall("'top_logprobs' needs 'logprobs': true.", "top_logprobs")
+    return (value.top_logprobs or 0) if value.logprobs else None
 
 
 def _wanted(value: _Body) -> dict[str, Any]:
@@ -169,7 +192,7 @@ def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
         {
             "index": i,
             "message": {"role": "assistant", **_said(call, reply, name)},
-            "logprobs": None,
+            "logprobs": _logprobs(call, reply, logprobs_of(reply)),
             "finish_reason": _finish(reply, call),
         }
         for i, reply in enumerate(replies)
@@ -186,6 +209,27 @@ def _said(call: Call, reply: Reply, name: str) -> dict[str, Any]:
     return {"content": reply.text, "refusal": None}
 
 
+def logprobs_of(reply: Reply) -> list[dict[str, Any]]:
+    """The tokens of a reply as OpenAI lists them."""
+    return [
+        _token(token.text, token.logprob) | {"top_logprobs": [_token(*likely) for likely in token.top]}
+        for token in tokens_of(reply)
+    ]
+
+
+def _token(text: str, logprob: float) -> dict[str, Any]:
+    return {"token": text, "bytes": list(text.encode()), "logprob": logprob}
+
+
+def _logprobs(call: Call, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The log probabilities of what is said, None if they are not asked for. Those of a call's arguments are not told."""
+    if call.top_logprobs is None:
+        return None
+    field = "refusal" if _withheld(reply) else "content"
+    told = None if call.tool and field == "content" else tokens
+    return {"content": None, "refusal": None, field: told}
+
+
 def _withheld(reply: Reply) -> bool:
     """Whether the answer is a refusal field in place of text; a filter leaves no words."""
     return reply.refusal is not None and reply.finish_reason == "stop"
@@ -197,8 +241,10 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     if call.include_usage:
         head["usage"] = None
 
-    def chunk(index: int, delta: dict[str, Any], finish: str | None = None) -> bytes:
-        choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
+    def chunk(
+        index: int, delta: dict[str, Any], finish: str | None = None, logprobs: dict[str, Any] | None = None
+    ) -> bytes:
+        choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
         return b"data: " + _encode(head | {"choices": [choice]}) + b"\n\n"
 
     for i, reply in enumerate(replies):
@@ -207,8 +253,8 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
             yield chunk(i, {"tool_calls": [_tool_call(call, reply, name)]})
         else:
             field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
-            for piece in pieces(text):
-                yield chunk(i, {field: piece})
+            for piece, tokens in scored_pieces(text, logprobs_of(reply)):
+                yield chunk(i, {field: piece}, logprobs=_logprobs(call, reply, tokens))
         yield chunk(i, {}, _finish(reply, call))
     if call.include_usage:
         yield b"data: " + _encode(head | {"choices": [], "usage": _usage(replies)}) + b"\n\n"

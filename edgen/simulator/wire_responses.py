@@ -21,9 +21,11 @@ from edgen.simulator.wire import (
     Call,
     check_call,
     check_fields,
+    check_top_logprobs,
     decode,
     pieces,
     schema_of,
+    scored_pieces,
     tool_of,
 )
 
@@ -72,6 +74,19 @@ class _Reasoning(msgspec.Struct):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
+# Parts of tools and thoughts that the simulator has none of, and one that it has.
+_Included = Literal[
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+]
+
+
 class _Body(msgspec.Struct):
     input: str | list[_Item]
     model: str = MODEL
@@ -83,13 +98,14 @@ class _Body(msgspec.Struct):
     tools: list[_Tool] | None = None
     tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None
     stream: bool | None = None
+    include: list[_Included] | None = None
+    top_logprobs: int | None = None
 
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
 _encode = msgspec.json.Encoder().encode
-# Taken, and of no use here. What is included is part of tools and thoughts that the simulator has none of.
+# Taken, and of no use here.
 _OF_NO_USE = {
-    "include",
     "max_tool_calls",
     "metadata",
     "parallel_tool_calls",
@@ -137,9 +153,17 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
         max_tokens=value.max_output_tokens,
         json_mode=form is not None and form.type != "text",
         stream=bool(value.stream),
+        top_logprobs=_top_logprobs(value),
         repeated=_repeated(body),
         **_wanted(value, form),
     )
+
+
+def _top_logprobs(value: _Body) -> int | None:
+    """How many likely tokens are asked for at each position; None: no log probabilities. Raises BadCall."""
+    check_top_logprobs(value.top_logprobs)
+    included = "message.output_text.logprobs" in (value.include or ())
+    return (value.top_logprobs or 0) if included else None
 
 
 def _wanted(value: _Body, form: _Format | None) -> dict[str, Any]:
@@ -240,7 +264,12 @@ def _output(call: Call, reply: Reply, name: str) -> list[dict[str, Any]]:
 def _content(reply: Reply) -> dict[str, Any]:
     if reply.refusal is not None:
         return {"type": "refusal", "refusal": reply.refusal}
-    return {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+    return {
+        "type": "output_text",
+        "text": reply.text,
+        "annotations": [],
+        "logprobs": wire_openai.logprobs_of(reply),
+    }
 
 
 def _usage(reply: Reply) -> dict[str, Any]:
@@ -296,10 +325,12 @@ def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
     place = {**place, "content_index": 0}
     field = "refusal" if part["type"] == "refusal" else "text"
     kind = f"response.{part['type']}"
-    scored: dict[str, Any] = {"logprobs": []} if field == "text" else {}
-    yield "response.content_part.added", {**place, "part": part | {field: ""}}
-    for piece in pieces(part[field]):
+    begun = {**part, field: ""} | ({"logprobs": []} if field == "text" else {})
+    yield "response.content_part.added", {**place, "part": begun}
+    for piece, said in scored_pieces(part[field], part.get("logprobs", ())):
+        scored = {"logprobs": said} if field == "text" else {}
         yield f"{kind}.delta", {**place, "delta": piece, **scored}
+    scored = {"logprobs": part["logprobs"]} if field == "text" else {}
     yield f"{kind}.done", {**place, field: part[field], **scored}
     yield "response.content_part.done", {**place, "part": part}
 
