@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean
@@ -19,7 +19,7 @@ from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message, digest_of
 from edgen.export.evidence import Evidence
 from edgen.export.pair_rows import TurnPair, read_turn
-from edgen.export.rows import LeftOut, SplitName
+from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import RunReader
 
 # How far from the middle a completion must be: 2p - 1, where p is the probability that one is preferred to the other.
@@ -88,6 +88,19 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
                 yield Completion(
                     name, found.split, found.prompt, message, key in good, evidence, found.scenario
                 )
+
+
+def rows_of_completions(
+    run: RunReader, chat: Chat, make: Callable[[Completion], Row | None]
+) -> Iterator[Item]:
+    """A row of each completion, for a format that makes rows of the pairs too: the pairs' own reasons were counted
+    with them. `make` returns None for a completion whose pair was counted."""
+    for found in completions(run, chat):
+        if isinstance(found, LeftOut):
+            if found.reason in OF_COMPLETIONS:
+                yield found
+        elif (row := make(found)) is not None:
+            yield row
 
 
 def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:

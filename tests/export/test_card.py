@@ -45,7 +45,9 @@ class TestCard:
             ("human", ("conversations",), "A simulator wrote these conversations."),
         ],
     )
-    @pytest.mark.parametrize("name", ["trl-dpo", "trl-kto", "openrlhf", "refuel", "trl-conversation", "mtpo"])
+    @pytest.mark.parametrize(
+        "name", ["trl-dpo", "trl-kto", "openrlhf", "llamafactory", "refuel", "trl-conversation", "mtpo"]
+    )
     def test_says_what_a_simulator_made(
         self, name: str, by: str, parts: tuple[str, ...], banner: str | None, tmp_path: Path
     ) -> None:

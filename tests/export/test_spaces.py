@@ -172,6 +172,7 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
 
 
 FOR_TRAINERS = (
+    "llamafactory",
     "trl-dpo",
     "trl-conversation",
     "trl-kto",

@@ -60,6 +60,9 @@ class TestFolder:
         beside = {target / "README.md"}
         if FORMATS[name].hub:
             beside.add(target / "croissant.json")
+        if name == "llamafactory":
+            beside.add(target / "dataset_info.json")
+            assert "`dataset_info.json` names" in (target / "README.md").read_text()
         assert there == {*named, *beside}
         assert [path.name for path in target.parent.iterdir()] == ["yet"]
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 FORMATS = (
     "trl-dpo", "trl-conversation", "trl-kto", "trl-sft", "trl-prompts",
-    "sharegpt", "openrlhf", "refuel", "verl", "mtpo",
+    "sharegpt", "llamafactory", "openrlhf", "refuel", "verl", "mtpo",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.chat import Message
-from edgen.export.completions import OF_COMPLETIONS, RULE, Completion, completions
+from edgen.export.completions import RULE, Completion, rows_of_completions
 from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
@@ -21,11 +21,7 @@ SCORED = "scored"
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """A row a pair, then a row a completion."""
     yield from rows_of_pairs(read_turn, _pair)(run, chat)
-    for completion in completions(run, chat):
-        if isinstance(completion, Completion):
-            yield _scored(completion)
-        elif completion.reason in OF_COMPLETIONS:  # the pairs' own reasons are counted above
-            yield completion
+    yield from rows_of_completions(run, chat, _scored)
 
 
 def join_messages(prompt: list[Message]) -> str:

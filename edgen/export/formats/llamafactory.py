@@ -1,0 +1,136 @@
+"""LLaMA-Factory's rows of preferences and of single good or bad turns, with the `dataset_info.json` that names them.
+
+As data/README.md of github.com/hiyouga/LLaMA-Factory has them in its sharegpt layout. `SharegptDatasetConverter`
+(src/llamafactory/data/converter.py) takes a system message, then human and gpt by turns. A ranking data set ends on
+human, with `chosen` and `rejected` beside; any other ends on gpt, with `kto_tag` beside. What is otherwise it skips
+with a warning, so it has no row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgen.core.files import write_new
+from edgen.export.chat import Message
+from edgen.export.completions import RULE, Completion, rows_of_completions
+from edgen.export.files import JsonLines, Patterns
+from edgen.export.format import Chat, DataTable, Format, Item, LeftOut, Row, RunReader
+from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
+
+PREFERENCE = "preference"
+KTO = "kto"
+INFO = "dataset_info.json"
+NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
+
+# What dataset_info.json says of a table. LLaMA-Factory takes no default for a column once any is named.
+_DESCRIBED: dict[str, dict[str, Any]] = {
+    PREFERENCE: {
+        "ranking": True,
+        "columns": {"messages": "conversations", "chosen": "chosen", "rejected": "rejected"},
+    },
+    KTO: {"columns": {"messages": "conversations", "kto_tag": "kto_tag"}},
+}
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a pair, then a row a completion."""
+    yield from rows_of_pairs(read_turn, _pair)(run, chat)
+    yield from rows_of_completions(run, chat, _tagged)
+
+
+def _pair(pair: TurnPair) -> Item:
+    if not _user_first(pair.prompt):
+        return LeftOut("assistant_first")
+    value = {
+        "conversations": [_named(message) for message in pair.prompt],
+        "chosen": _named(pair.chosen),
+        "rejected": _named(pair.rejected),
+        "margin": pair.whole.label.margin,
+        "id": pair.id,
+    }
+    return Row(pair.split, value, PREFERENCE, pair.whole.evidence, pair.scenario)
+
+
+def _tagged(found: Completion) -> Row | None:
+    """The row of a completion; None where its pair has no row either and was counted."""
+    if not _user_first(found.prompt):
+        return None
+    value = {
+        "conversations": [_named(message) for message in (*found.prompt, found.completion)],
+        "kto_tag": found.label,
+        "id": found.id,
+    }
+    return Row(found.split, value, KTO, found.evidence, found.scenario)
+
+
+def _user_first(prompt: list[Message]) -> bool:
+    said = [message for message in prompt if message["role"] != "system"]
+    return bool(said) and said[0]["role"] == "user"
+
+
+def _named(message: Message) -> dict[str, str]:
+    return {"from": NAMES[message["role"]], "value": message["content"]}
+
+
+class DescribedLines(JsonLines):
+    """JSON Lines, and beside them a dataset_info.json with an entry for each table and split that has rows."""
+
+    def finish(self) -> Patterns:
+        patterns = super().finish()
+        entries = {
+            f"{table}_{split}": {"file_name": path, "formatting": "sharegpt", **_DESCRIBED[table]}
+            for (table, split), path in sorted(patterns.items())
+        }
+        text = msgspec.json.format(msgspec.json.encode(entries), indent=2)
+        write_new(self.folder / INFO, text + b"\n")
+        return patterns
+
+
+FORMAT = Format(
+    name="llamafactory",
+    needs=("pairs",),
+    summary="Preference pairs and good or bad turns, as LLaMA-Factory takes them, with dataset_info.json.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "conversations": "from (human, gpt or system) and value, up to the turn at which the two conversations part",
+                "chosen": "the trained side's next message in the chosen conversation",
+                "rejected": "the trained side's next message in the rejected one",
+                "margin": "how strong the preference is, in (0, 1]; LLaMA-Factory does not read it",
+                "id": "the pair",
+            },
+            PREFERENCE,
+        ),
+        DataTable(
+            {
+                "conversations": "from (human, gpt or system) and value, the trained side's message last",
+                "kto_tag": "true: the last message is good; false: it is bad",
+                "id": "the first pair that it comes from, and its part in it",
+            },
+            KTO,
+        ),
+    ),
+    use="""\
+llamafactory-cli train --stage dpo --dataset_dir THIS_FOLDER --dataset preference_train --do_train true \\
+  --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT
+llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train --do_train true \\
+  --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT""",
+    level="turn",
+    files=DescribedLines,
+    notes=(
+        "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as they have rows.",
+        "The stages dpo and rm take the preference rows, kto the others. For whole conversations take `--to sharegpt`.",
+        "Where the trained side begins it needs --opening user or both, so that human speaks first.",
+        (
+            "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the answer of the row "
+            "before it; turns of a pair stand together here, so shuffle the lines first."
+        ),
+        f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is both is left out.",
+    ),
+    scenario=True,
+    tags=("llama-factory", "dpo", "kto", "preference"),
+)
