@@ -53,12 +53,21 @@ KINDS = {
 }
 
 
-def _members(module: str, names: list[str]) -> str:
+ENVIRONMENTS = {
+    "edgen.env": [
+        "EducationEnv", "SyncEducationEnv", "Conversation", "SyncConversation", "Reward", "Ended", "ProbabilityReward",
+        "OracleReward",
+    ],
+    "edgen.env.trl": ["TrlRollouts"],
+}  # fmt: skip
+
+
+def _members(module: str, names: list[str], option: str = "") -> str:
     lines = []
     for name in names:
         value = getattr(importlib.import_module(module), name)
         directive = "autoclass" if isinstance(value, type) else "autofunction"
-        lines.append(f".. {directive}:: {module}.{name}\n")
+        lines.append(f".. {directive}:: {module}.{name}\n{option}")
     return "```{eval-rst}\n" + "\n".join(lines) + "```\n"
 
 
@@ -85,6 +94,9 @@ def _fill(_app: Any, _page: str, source: list[str]) -> None:
         text = text.replace("<!-- reference: edgen -->", _of_edgen())
     if "<!-- reference: errors -->" in text:
         text = text.replace("<!-- reference: errors -->", _errors())
+    if "<!-- reference: environments -->" in text:
+        shown = [_members(*what, option="   :inherited-members:\n") for what in ENVIRONMENTS.items()]
+        text = text.replace("<!-- reference: environments -->", "\n".join(shown))
     if "<!-- reference: kinds -->" in text:
         sections = [f"### {title}\n\n{_members(*what)}" for title, what in KINDS.items()]
         text = text.replace("<!-- reference: kinds -->", "\n".join(sections))

@@ -136,6 +136,8 @@ class _Course:
 
     def _heard(self, messages: Messages) -> Tokens:
         """What the template puts behind the policy's words. They themselves stay the tokens that were sampled."""
+        if messages[-1]["role"] != "user":
+            raise UsageError("the policy speaks twice in a row, and nobody answers: change selfplay.order.")
         shown = self._render(messages)
         before = self._shown + messages[-2]["content"]
         if not shown.startswith(before):

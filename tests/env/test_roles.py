@@ -112,3 +112,14 @@ async def test_a_policy_that_never_has_a_turn_is_told(tmp_path: Path) -> None:
     async with EducationEnv.from_job(path, plays="Learner2") as env:
         with pytest.raises(UsageError, match=r"Learner2 has none of the first 20 turns"):
             await env.reset(0)
+
+
+async def test_a_policy_that_speaks_twice_in_a_row_is_asked_twice(tmp_path: Path) -> None:
+    path = write(tmp_path, tutoring(2), selfplay={"order": ["tutor", "tutor", "learner"]})
+    async with EducationEnv.from_job(path, plays="Tutor") as env:
+        await env.reset(0)
+        _, _, info = await env.step("Good morning!")
+        assert info["turns"] == 1
+        messages, _, info = await env.step("What do you know about it already?")
+        assert info["turns"] == 3
+        assert messages[-2]["content"] == "Good morning!\n\nWhat do you know about it already?"

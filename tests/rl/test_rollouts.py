@@ -170,3 +170,20 @@ def test_a_template_that_rewrites_the_past_is_refused(
     trainer = trainer_of(rollouts, rollouts.rollout, rollouts.reward, tokens, tmp_path)
     with pytest.raises(UsageError, match="does not keep what was said before"):
         rollouts.rollout([row["prompt"] for row in rollouts.rows()], trainer)
+
+
+def test_a_policy_that_speaks_twice_in_a_row_is_refused(
+    env: SyncEducationEnv, tokenizers: Tokenizers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    tokens = tokenizers.with_template(tiny.PLAIN)
+
+    def sample(_: Any, prompts: list[list[int]]) -> Any:
+        return [tokens(WORDS + tiny.END, add_special_tokens=False)["input_ids"] for _ in prompts], None
+
+    order = "selfplay.order=[teacher, teacher, student]"
+    with SyncEducationEnv.from_job(tmp_path / "job.yaml", order) as twice:
+        rollouts = TrlRollouts(twice, range(2), sample=sample)
+        trainer = trainer_of(rollouts, rollouts.rollout, rollouts.reward, tokens, tmp_path)
+        with pytest.raises(UsageError, match=r"change selfplay\.order"):
+            rollouts.rollout([row["prompt"] for row in rollouts.rows()], trainer)
