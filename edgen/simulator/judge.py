@@ -65,9 +65,9 @@ _WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
 # that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
 _PER_TURN = 0.0076
 _PER_WORD = 0.009
-# Of being found to have been understood rather, on the difference in quality: fitted over 1,600 scenarios of the shipped
-# spaces, three self-play conversations each. One-shot conversations are written with the number that they state, which
-# depends less on their course: there the slope would be 3.
+# Of being found to have been understood rather, on the difference in quality: fitted over 1,600 scenarios of the
+# shipped spaces, three self-play conversations each. One-shot conversations are written with the number that they
+# state, which depends less on their course: there the slope would be 3.
 _SLOPE = 10.0
 _SURE = 0.97
 _PICKS_NONE = ("judge_prose", "garbage", "judge_both")
@@ -215,9 +215,9 @@ def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float 
     """How probable the judge whose verdict is `text`, or begins so, finds it that the first of the two is the better
     one; None if that is no verdict.
 
-    It is a logistic function of the difference in quality, and calibrated: of two self-play conversations of a scenario,
-    the one judged better is with this probability also the one after which the closing judge finds it more probable that
-    the student understood. A judge with a planted bias is sure of what it picks.
+    It is a logistic function of the difference in quality, and calibrated: of two self-play conversations of a
+    scenario, the one judged better is with this probability also the one after which the closing judge finds it more
+    probable that the student understood. A judge with a planted bias is sure of what it picks.
     """
     comparison = None if fault in _PICKS_NONE else read(messages)
     if comparison is None:

@@ -225,15 +225,14 @@ _FIXED = {
     "/v1/responses": _Route("complete", _RESPONSES),
     "/responses": _Route("complete", _RESPONSES),
     "/v1/responses/input_tokens": _Route("count", _RESPONSES),
-    "/models": _Route("models", _OPENAI),
     "/v1/messages": _Route("complete", _ANTHROPIC),
     "/v1/messages/count_tokens": _Route("count", _ANTHROPIC),
     "/v1beta/models": _Route("models", _GEMINI),
     "/v1alpha/models": _Route("models", _GEMINI),
 }
-_MODEL_PATH = re.compile(r"/(v1|v1beta|v1alpha)/models/([^:]+)(:?)(.*)")
+_MODEL_PATH = re.compile(r"(?:/(v1|v1beta|v1alpha))?/models/([^:]+)(:?)(.*)")
 _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "countTokens": "count"}
-# All vendors have a /v1/models; headers of their clients tell which of them is meant.
+# All vendors have a /v1/models, and clients that are told of no version a /models; headers of their clients tell which of them is meant.
 _HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
 
 
@@ -243,7 +242,7 @@ def _vendor(request: web.BaseRequest) -> Wire:
 
 def _route(path: str, vendor: Wire) -> _Route | None:
     """Where the path leads, None if nowhere."""
-    if path == "/v1/models":
+    if path in ("/v1/models", "/models"):
         return _Route("models", vendor)
     if path in _FIXED:
         return _FIXED[path]
@@ -255,7 +254,7 @@ def _route(path: str, vendor: Wire) -> _Route | None:
         return _Route(_METHODS[method], _GEMINI, model)
     if colon:
         return None
-    return _Route("model", vendor if version == "v1" else _GEMINI, model)
+    return _Route("model", vendor if version in ("v1", None) else _GEMINI, model)
 
 
 def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:

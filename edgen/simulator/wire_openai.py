@@ -1,6 +1,7 @@
 """OpenAI's Chat Completions format.
 
-Fields that the simulator has no use for are tolerated, as every compatible server does.
+Fields that shape nothing that can be simulated are taken, those of compatible servers too. What would shape the answer and
+is not obeyed is refused, as is what nobody has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from edgen.simulator.wire import (
     Call,
     Refusal,
     check_call,
+    check_fields,
     check_top_logprobs,
     decode,
     schema_of,
@@ -81,6 +83,40 @@ class _Body(msgspec.Struct):
 
 
 _BODY = msgspec.json.Decoder(_Body)
+# Taken, and of no use here: OpenAI's own, then those of compatible servers, for sampling, thinking and routing.
+_OF_NO_USE = {
+    "frequency_penalty",
+    "metadata",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "top_p",
+    "user",
+    "verbosity",
+} | {
+    "cache_prompt",
+    "chat_template_kwargs",
+    "drop_params",
+    "enable_thinking",
+    "include_reasoning",
+    "min_p",
+    "provider",
+    "reasoning",
+    "repeat_penalty",
+    "repetition_penalty",
+    "thinking",
+    "top_a",
+    "top_k",
+    "typical_p",
+}
+_KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
+_ONLY = {"modalities": ["text"], "logit_bias": {}, "functions": [], "function_call": "none"}
 _encode = msgspec.json.Encoder().encode
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
@@ -103,6 +139,7 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
 
 def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
     """The call that a body holds. Raises BadCall."""
+    check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
     max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
     messages = tuple([Message(_ROLES[m.role], _text(m.content)) for m in value.messages])
@@ -222,7 +259,7 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def _logprobs(call: Call, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The log probabilities of what is said, None if they are not asked for. Those of a call's arguments are not told."""
+    """The log probabilities of what is said, None if not asked for. Those of a call's arguments are not told."""
     if call.top_logprobs is None:
         return None
     field = "refusal" if _withheld(reply) else "content"

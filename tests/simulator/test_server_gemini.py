@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import aiohttp
 import pytest
 from google import genai
 from google.genai import errors as google_errors
@@ -42,6 +43,29 @@ async def test_gemini_completion(address: str) -> None:
     assert answer.usage_metadata.prompt_token_count == reply.usage.prompt_tokens
     assert answer.usage_metadata.candidates_token_count == reply.usage.completion_tokens
     assert len(turns_of(answer.text)) >= 10
+
+
+async def test_paths_without_a_version(address: str) -> None:
+    expected = respond(prompt(), seed=5).text
+    wanted = types.GenerateContentConfig(seed=5)
+    bare = types.HttpOptions(base_url=address, api_version="")
+    models = genai.Client(api_key="any", http_options=bare).aio.models
+    asked: Any = {"model": "g", "contents": prompt()[0].content, "config": wanted}
+    assert (await models.generate_content(**asked)).text == expected
+    streamed = [part.text or "" async for part in await models.generate_content_stream(**asked)]
+    assert "".join(streamed) == expected
+    assert (await models.count_tokens(model="g", contents="x" * 400)).total_tokens == 100
+    assert [model.name async for model in await models.list()] == ["models/edgen-simulator"]
+    assert (await models.get(model="g")).name == "models/g"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(
+            f"{address}/models/g:generateContent",
+            json={"contents": [{"parts": [{"text": prompt()[0].content}]}], "generationConfig": {"seed": 5}},
+        ) as response,
+    ):
+        said = (await response.json())["candidates"][0]["content"]["parts"][0]["text"]
+    assert said == expected
 
 
 async def test_gemini_selfplay_closing_and_verdict(address: str) -> None:

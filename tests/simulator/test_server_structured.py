@@ -92,11 +92,77 @@ async def test_openai_streams_a_call(address: str) -> None:
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}}, "'not' cannot be simulated"),
         ({"response_format": {"type": "grammar"}}, "grammar"),
         ({"tools": [{"type": "web_search"}]}, "web_search"),
+        ({"n": 129}, "Between 1 and 128"),
     ],
 )  # fmt: skip
 async def test_openai_is_told_what_cannot_be_obeyed(address: str, more: dict[str, Any], said: str) -> None:
     with pytest.raises(openai.BadRequestError, match=said):
         await gpt(address).chat.completions.create(model="m", messages=ASKED, **more)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("audio", {"voice": "alloy", "format": "wav"}),
+        ("modalities", ["text", "audio"]),
+        ("web_search_options", {}),
+        ("functions", [TOOL]),
+        ("function_call", {"name": "keep"}),
+        ("prediction", {"type": "content", "content": "A lesson."}),
+        ("logit_bias", {"16": 100}),
+        ("guided_json", {}),
+        ("frobnicate", 1),
+    ],
+)
+async def test_openai_is_told_which_field_is_not_obeyed(address: str, field: str, value: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match=f"'{field}' cannot be simulated") as caught:
+        await gpt(address).chat.completions.create(model="m", messages=ASKED, extra_body={field: value})
+    error = caught.value
+    assert (error.type, error.param, error.code) == ("invalid_request_error", field, "unsupported_parameter")
+
+
+NAMED = {"type": "function", "function": {"name": "keep"}}
+SCHEMA = {"name": "Lesson", "schema": Lesson.model_json_schema(), "strict": True}
+FORMAT = {"type": "json_schema", "json_schema": SCHEMA}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {  # as langchain-openai sends them
+            "n": 1,
+            "temperature": 0.7,
+            "stream": False,
+            "tools": [{"type": "function", "function": TOOL | {"strict": True}}],
+            "tool_choice": NAMED,
+            "parallel_tool_calls": False,
+        },
+        {"response_format": FORMAT, "seed": None, "logit_bias": None, "stop": None, "max_completion_tokens": 4000},
+        # as instructor sends them
+        {"tools": [{"type": "function", "function": TOOL}], "tool_choice": NAMED, "metadata": {"a": "b"}},
+        {"response_format": FORMAT, "user": "me", "store": False, "functions": None},
+        # all that shapes nothing
+        {
+            "response_format": FORMAT,
+            "modalities": ["text"],
+            "top_p": 0.9,
+            "presence_penalty": 0.1,
+            "frequency_penalty": 0.1,
+            "reasoning_effort": "low",
+            "verbosity": "low",
+            "service_tier": "auto",
+            "prompt_cache_key": "k",
+            "top_k": 40,
+            "chat_template_kwargs": {"enable_thinking": False},
+        },
+    ],
+)  # fmt: skip
+async def test_what_frameworks_send_is_answered(address: str, fields: dict[str, Any]) -> None:
+    answer: Any = await gpt(address).chat.completions.create(model="m", messages=ASKED, extra_body=fields)
+    message = answer.choices[0].message
+    Lesson.model_validate_json(
+        message.tool_calls[0].function.arguments if message.tool_calls else message.content
+    )
 
 
 async def test_anthropic_obeys_a_format_and_calls_a_tool(address: str) -> None:
