@@ -43,8 +43,15 @@ OpeningOption = Annotated[
 OpeningPromptOption = Annotated[
     str | None,
     Option(
-        metavar="FILE",
-        help="A template for the opening's texts.  [default: export_opening, or export_opening_roles for other spaces than Education Dialogue's]",
+        metavar="FILE|NAME",
+        help="A template for the opening's texts, or the one that the environment shows (selfplay_teacher).  [default: export_opening, or export_opening_roles for other spaces than Education Dialogue's]",
+    ),
+]
+EndMarkerOption = Annotated[
+    Literal["keep", "drop"] | None,
+    Option(
+        help="Whether the trained side's last words keep the end marker.  [default: keep with an opening prompt that "
+        "asks for turns, as the environment's do; else drop]"
     ),
 ]
 LicenseOption = Annotated[
@@ -73,6 +80,7 @@ def command(
     train: TrainOption = None,
     opening: OpeningOption = None,
     opening_prompt: OpeningPromptOption = None,
+    end_marker: EndMarkerOption = None,
     license_: LicenseOption = None,
     language: LanguageOption = None,
     files: StorageOption = None,
@@ -95,6 +103,7 @@ def command(
         train=train,
         opening=opening,
         opening_prompt=opening_prompt,
+        end_marker=end_marker,
         license=license_,
         language=language,
         files=files,

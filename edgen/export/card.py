@@ -266,8 +266,16 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         "both": "Each conversation opens with a system message; where the trained side speaks first, a line by the "
         "user stands between.",
     }
-    yield opening[chat.opening]
-    yield "Two turns running of one side are one message, joined by a blank line. No message holds the end marker."
+    if chat.as_environment:
+        yield "Each conversation opens with the messages that the environment shows the trained side."
+    else:
+        yield opening[chat.opening]
+    end = (
+        "Where the trained side ended the conversation, its last message ends with `[end of conversation]`."
+        if chat.keeps_end
+        else "No message holds the end marker."
+    )
+    yield f"Two turns running of one side are one message, joined by a blank line. {end}"
 
 
 def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, format_: Format) -> Iterator[str]:

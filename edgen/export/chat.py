@@ -3,7 +3,8 @@
 One role is trained and is the assistant; all others are the user. Two turns running of one side become one message,
 joined by a blank line, so that the two always alternate; where several roles are the user, each of their turns begins
 with the name of who speaks. A conversation that the assistant begins gets an opening user line, a system message, or
-both; one that the user begins needs no user line.
+both; one that the user begins needs no user line. A template that asks for turns, as the environment's do, opens as the
+environment shows it instead.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import msgspec
 
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
-from edgen.core.values import Role, Scenario, Turn
+from edgen.core.values import END_MARKER, Role, Scenario, Turn
+from edgen.core.yaml_values import read_text
 from edgen.export.options import ExportOptions, Opening
 from edgen.prompting import Prompt, load_prompt, scenario_variables
+from edgen.prompting.front_matter import read_front
 from edgen.space import Space
-from edgen.space.education import is_education, template_variables
+from edgen.space.education import is_education, template_fields, template_variables
 
 Message = dict[str, str]
 
@@ -37,11 +40,27 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
         raise UsageError(
             f"--train {options.train}: the space {space.name} has no such role (there: {', '.join(roles)})."
         )
-    usual = "export_opening" if is_education(space) else "export_opening_roles"
-    named = options.opening_prompt
-    path = resources.find("prompts", usual) if named is None else Path(named)
-    prompt = load_prompt(path, opening_variables(space), expects="opening")
-    return Chat(assistant, options.opening or "user", prompt, space)
+    prompt = _load_opening(options.opening_prompt, assistant, space)
+    for_turns = prompt.front.expects == "turn"
+    if for_turns and options.opening is not None:
+        raise UsageError(
+            f"--opening {options.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
+        )
+    end_marker = options.end_marker or ("keep" if for_turns else "drop")
+    return Chat(assistant, options.opening or "user", prompt, space, end_marker == "keep")
+
+
+def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
+    """The template of the opening: a file, or the name of a shipped one. One that asks for turns may use what the
+    environment tells the role. Raises TemplateError for one that cannot be used."""
+    if named is None:
+        named = "export_opening" if is_education(space) else "export_opening_roles"
+    shipped = str(named) in resources.shipped("prompts")
+    path = resources.find("prompts", str(named)) if shipped else Path(named)
+    if read_front(read_text(path, TemplateError), str(path)).expects != "turn":
+        return load_prompt(path, opening_variables(space), expects="opening")
+    sees = next(role.sees for role in space.roles if role.name == assistant)
+    return load_prompt(path, template_variables(space, sees), fields=template_fields(space))
 
 
 def opening_variables(space: Space) -> tuple[str, ...]:
@@ -53,42 +72,72 @@ def opening_variables(space: Space) -> tuple[str, ...]:
 @dataclass(slots=True)
 class Chat:
     """How turns become messages. `assistant` is the role that is trained; `prompt` gives the texts of the opening,
-    from `opening_variables`."""
+    from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
+    behind the last words of the assistant, where it spoke it."""
 
     assistant: Role
     opening: Opening
     prompt: Prompt
     space: Space
-    _last: tuple[Scenario, dict[str, str]] | None = field(default=None, repr=False)
+    keeps_end: bool = False
+    _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property
     def users(self) -> list[Role]:
         """The other roles."""
         return [role.name for role in self.space.roles if role.name != self.assistant]
 
-    def messages(self, turns: Sequence[Turn], scenario: Scenario) -> list[Message]:
-        """The messages of a conversation of one or more turns, whatever it opens with included.
+    @property
+    def as_environment(self) -> bool:
+        """Whether a conversation opens as the environment shows it."""
+        return self.prompt.front.expects == "turn"
+
+    def messages(
+        self, turns: Sequence[Turn], scenario: Scenario, ended_by: Role | None = None
+    ) -> list[Message]:
+        """The messages of a conversation of one or more turns, whatever it opens with included. `ended_by` is who
+        spoke the end marker, which turns do not hold.
 
         Raises TemplateError where the opening cannot be rendered.
         """
-        messages: list[Message] = []
-        if self.opening != "user":
-            messages.append({"role": "system", "content": self._text("system", scenario)})
-        if self.opening != "system" and turns[0].role == self.assistant:
-            messages.append({"role": "user", "content": self._text("user", scenario)})
+        messages = self._open(scenario, assistant_first=turns[0].role == self.assistant)
         names_speakers = len(self.space.roles) > 2
-        previous: str | None = None
+        if self.keeps_end and ended_by == self.assistant:
+            turns = _with_end(turns, ended_by)
         for turn in turns:
             side = "assistant" if turn.role == self.assistant else "user"
             text = f"{turn.role}: {turn.text}" if names_speakers and side == "user" else turn.text
-            if side == previous:
+            if messages and messages[-1]["role"] == side:
                 messages[-1]["content"] += f"\n\n{text}"
             else:
                 messages.append({"role": side, "content": text})
-            previous = side
         return messages
 
-    def _text(self, block: str, scenario: Scenario) -> str:
+    def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
+        """What stands before the first turn."""
+        if self.as_environment:
+            rendered = self._render(scenario)
+            if assistant_first:
+                return [{**message} for message in rendered]
+            # As selfplay does: the brief of a role that does not open is one message, so that others come first.
+            text = "\n\n".join(message["content"] for message in rendered)
+            return [{"role": rendered[0]["role"], "content": text}]
+        blocks = [] if self.opening == "user" else ["system"]
+        if self.opening != "system" and assistant_first:
+            blocks.append("user")
+        return [self._block(block, scenario) for block in blocks]
+
+    def _block(self, block: str, scenario: Scenario) -> Message:
+        """The message of a block. Raises TemplateError where the template has none."""
+        for message in self._render(scenario):
+            if message["role"] == block:
+                return {**message}
+        raise TemplateError(
+            self.prompt.source,
+            f"this opening needs a {block} message; write it into {{% block {block} %}} … {{% endblock %}}.",
+        )
+
+    def _render(self, scenario: Scenario) -> list[Message]:
         # Conversations come scenario by scenario, so the last opening is nearly always the next one.
         if self._last is None or self._last[0] != scenario:
             variables = {
@@ -97,20 +146,23 @@ class Chat:
                 "others": " and the ".join(self.users).lower(),
                 "brief": self._brief(scenario),
             }
-            rendered: dict[str, str] = {m.role: m.content for m in self.prompt.messages(variables)}
-            if block not in rendered:
-                raise TemplateError(
-                    self.prompt.source,
-                    f"this opening needs a {block} message; write it into {{% block {block} %}} … {{% endblock %}}.",
-                )
-            self._last = (scenario, rendered)
-        return self._last[1][block]
+            made = self.prompt.messages(variables)
+            self._last = (scenario, [{"role": one.role, "content": one.content} for one in made])
+        return self._last[1]
 
     def _brief(self, scenario: Scenario) -> str:
         """What the assistant may know of the scenario, a line a dimension."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
         labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}
         return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen)
+
+
+def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:
+    """The turns with the end marker behind the last words of whoever spoke it, or alone where it said no others."""
+    last = turns[-1]
+    if last.role != by:
+        return (*turns, Turn(by, END_MARKER))
+    return (*turns[:-1], Turn(by, f"{last.text} {END_MARKER}"))
 
 
 def without_trailing_user(messages: list[Message]) -> list[Message]:

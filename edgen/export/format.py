@@ -90,9 +90,10 @@ class Format:
     def check(self, options: ExportOptions) -> None:
         """Raise UsageError for a choice that does not count for this format, and for what its card cannot state."""
         chosen = {name for name in options.__struct_fields__ if getattr(options, name) is not None}
-        if chosen & {"train", "opening", "opening_prompt"} and not self.chat:
+        if chosen & {"train", "opening", "opening_prompt", "end_marker"} and not self.chat:
             raise UsageError(
-                f"{self.name} holds both sides as they are; leave --train, --opening and --opening-prompt out."
+                f"{self.name} holds both sides as they are; leave --train, --opening, --opening-prompt and "
+                "--end-marker out."
             )
         if "files" in chosen and "files" not in self.options:
             raise UsageError(f"{self.name} has one way to be stored; leave --files out.")

@@ -12,6 +12,7 @@ from edgen.core.errors import UsageError
 
 Opening = Literal["user", "system", "both"]
 Storage = Literal["parquet", "jsonl"]
+EndMarker = Literal["keep", "drop"]
 # A language as the hub has it: ISO 639, with script or region where wanted.
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
@@ -20,13 +21,16 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The choices; None leaves one to edgen.
 
     `train` is the role that is trained, the assistant; the first of the space where nobody chose. `opening` is what a conversation begins with, `opening_prompt`
-    the template of its texts. `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
+    the template of its texts, a file or the name of a shipped one. `end_marker` keeps or drops the end marker behind the
+    trained side's last words; where nobody chose, it is kept if the template asks for turns, as the environment's do.
+    `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
     set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
     """
 
     train: str | None = None
     opening: Opening | None = None
     opening_prompt: str | Path | None = None
+    end_marker: EndMarker | None = None
     license: str | None = None
     language: str | None = None
     files: Storage | None = None
@@ -52,7 +56,12 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 raise UsageError(f"{name}: expected a text, not {given!r}.")
-        choices = {"opening": get_args(Opening), "files": get_args(Storage), "csv_safe": (True, False)}
+        choices = {
+            "opening": get_args(Opening),
+            "end_marker": get_args(EndMarker),
+            "files": get_args(Storage),
+            "csv_safe": (True, False),
+        }
         for name, allowed in choices.items():
             given = getattr(self, name)
             if given is not None and given not in allowed:

@@ -77,8 +77,8 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
     first, second = compared.a, compared.b
     if pair.label.chosen == "b":
         first, second = second, first
-    chosen = chat.messages(first.turns, compared.scenario)
-    rejected = chat.messages(second.turns, compared.scenario)
+    chosen = chat.messages(first.turns, compared.scenario, first.ended_by)
+    rejected = chat.messages(second.turns, compared.scenario, second.ended_by)
     if say_the_same(chosen, rejected):
         return LeftOut("identical")
     return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario)

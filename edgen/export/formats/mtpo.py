@@ -45,8 +45,8 @@ def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label
     p = soft_preference(pair, source)
     if p is None:
         return LeftOut(pair.left_out or "no_label")
-    first = chat.messages(compared.a.turns, compared.scenario)
-    second = chat.messages(compared.b.turns, compared.scenario)
+    first = chat.messages(compared.a.turns, compared.scenario, compared.a.ended_by)
+    second = chat.messages(compared.b.turns, compared.scenario, compared.b.ended_by)
     if say_the_same(first, second):
         return LeftOut("identical")
     value = {

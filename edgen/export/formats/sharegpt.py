@@ -23,7 +23,9 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 
 def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Item:
-    messages = without_trailing_user(chat.messages(conversation.candidate.turns, conversation.scenario))
+    messages = without_trailing_user(
+        chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
+    )
     said = [message for message in messages if message["role"] != "system"]
     if said[0]["role"] != "user":
         return LeftOut("assistant_first")

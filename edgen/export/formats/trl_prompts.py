@@ -18,7 +18,9 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """
     repeats = Repeats()
     for conversation in run.conversations():
-        messages = chat.messages(conversation.candidate.turns, conversation.scenario)
+        messages = chat.messages(
+            conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by
+        )
         spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
         for turn, at in enumerate(spoken):
             prompt = messages[:at]

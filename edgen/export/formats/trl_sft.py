@@ -15,7 +15,9 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """A row a conversation; of those of a scenario that say the same, one."""
     repeats = Repeats()
     for conversation in run.conversations():
-        messages = chat.messages(conversation.candidate.turns, conversation.scenario)
+        messages = chat.messages(
+            conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by
+        )
         if repeats.has(conversation.scenario.index, messages):
             yield LeftOut("repeated")
         else:
