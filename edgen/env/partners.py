@@ -35,7 +35,7 @@ class Partners:
         self._backends: dict[str, Backend] = {}
         self._clients: dict[str, ModelClient] = {}  # by role
         self._users = 0
-        self._lock = threading.Lock()  # over the users and the thread
+        self._lock = threading.Lock()  # over users, backends and the thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         # The rest belongs to the thread. What is asked now, with the reason to break it off, if there is one.
@@ -56,16 +56,18 @@ class Partners:
                 f"{settings.name} and {mine.name} cannot share a budget: their `backends` or `limits` differ. "
                 "Give both jobs the same."
             )
-        new = sorted({*roles} - {*self._clients})
-        for name in sorted({settings.backend_name(role) for role in new} - {*self._backends}):
-            self._backends[name] = make(
-                mine.backends[name],
-                timeout=mine.limits.timeout,
-                connections=mine.limits.in_flight,
-                environ=os.environ,
-            )
-        self._clients |= make_clients(mine, self._backends, new, self._budget, beside=self._clients.values())
-        self._users += 1
+        with self._lock:
+            new = sorted({*roles} - {*self._clients})
+            for name in sorted({settings.backend_name(role) for role in new} - {*self._backends}):
+                self._backends[name] = make(
+                    mine.backends[name],
+                    timeout=mine.limits.timeout,
+                    connections=mine.limits.in_flight,
+                    environ=os.environ,
+                )
+            made = make_clients(mine, self._backends, new, self._budget, beside=self._clients.values())
+            self._clients = {**self._clients, **made}  # a new dict: the thread may be reading the other one
+            self._users += 1
 
     def leave(self) -> None:
         """One environment less. The last one breaks off what is asked and closes the connections."""
@@ -124,8 +126,12 @@ class Partners:
 
     async def _watch(self) -> None:
         """While anything is asked, see whether a service has fallen silent."""
-        watchdog = Watchdog(self._clients, self._settings.limits)
+        clients = self._clients
+        watchdog = Watchdog(clients, self._settings.limits)
         while self._asking:
+            if clients is not self._clients:  # somebody joined
+                clients = self._clients
+                watchdog = Watchdog(clients, self._settings.limits)
             await asyncio.sleep(watchdog.every)
             reason = watchdog.look(asyncio.get_running_loop().time())
             if reason is not None:
