@@ -268,3 +268,18 @@ async def test_a_service_that_falls_silent_is_given_up(tmp_path: Path) -> None:
             assert all(isinstance(end, ProviderError | CallError) for end in ends), ends
             service.release()
             assert len(await play(env.conversation(0))) > 1, "it is asked again when it is there again"
+
+
+async def test_a_service_that_goes_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    """It has answered before, so calls that it refuses use up no attempt: the watchdog ends them."""
+    limits = {"give_up_after": 2, "attempts": 3}
+    async with serve(Service()) as service:
+        env = EducationEnv.from_job(served(tmp_path, service.url, limits=limits))
+        conversations = [env.conversation(index) for index in range(6)]
+        for conversation in conversations:
+            await conversation.reset()
+            await conversation.step(SAID)
+    steps = [conversation.step(f"{SAID} Again.") for conversation in conversations]
+    ends = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 20)
+    assert {type(end) for end in ends} == {ProviderError}, ends
+    await env.aclose()
