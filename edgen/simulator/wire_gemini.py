@@ -1,6 +1,7 @@
 """The Gemini API's generateContent format (v1beta).
 
-Fields that the simulator has no use for are tolerated.
+Fields that the simulator has no use for are tolerated; media, other answers than text, and tools and caches of
+Google's own are refused.
 """
 
 from __future__ import annotations
@@ -13,8 +14,20 @@ import msgspec
 
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
+from edgen.simulator.logprobs import Token
 from edgen.simulator.text import tokens
-from edgen.simulator.wire import Call, Refusal, check_call, decode, pieces, schema_of, tool_of
+from edgen.simulator.wire import (
+    BadCall,
+    Call,
+    Refusal,
+    check_call,
+    check_top_logprobs,
+    decode,
+    schema_of,
+    scored_pieces,
+    tokens_of,
+    tool_of,
+)
 
 
 class _FunctionCall(msgspec.Struct, frozen=True):
@@ -29,6 +42,8 @@ class _Part(msgspec.Struct, rename="camel"):
     text: str = ""
     function_call: _FunctionCall = _FunctionCall()
     function_response: _FunctionResponse = _FunctionResponse()
+    inline_data: Any = None
+    file_data: Any = None
 
 
 class _Content(msgspec.Struct):
@@ -45,6 +60,9 @@ class _Generation(msgspec.Struct, rename="camel"):
     response_mime_type: str | None = None
     response_schema: Any = None  # in OpenAPI's words
     response_json_schema: Any = None
+    response_logprobs: bool | None = None
+    logprobs: int | None = None
+    response_modalities: list[str] | None = None
 
 
 class _Calling(msgspec.Struct, rename="camel", frozen=True):
@@ -62,6 +80,7 @@ class _Body(msgspec.Struct, rename="camel"):
     generation_config: _Generation | None = None
     tools: list[dict[str, Any]] = []  # either case of keys, as Google takes them
     tool_config: _ToolConfig = _ToolConfig()
+    cached_content: str | None = None
 
 
 class _Counted(msgspec.Struct, rename="camel"):
@@ -102,6 +121,8 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
     value = decode(_BODY, body)
     generation = value.generation_config or _Generation()
     check_call(value.contents, generation.candidate_count, generation.max_output_tokens)
+    check_top_logprobs(generation.logprobs)
+    _refuse(value, generation)
     return Call(
         messages=_messages(value),
         model=model,
@@ -112,8 +133,23 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
         choices=generation.candidate_count,
         json_mode=generation.response_mime_type == "application/json",
         stream=stream,
+        top_logprobs=(generation.logprobs or 0) if generation.response_logprobs else None,
         **_wanted(value, generation),
     )
+
+
+def _refuse(value: _Body, generation: _Generation) -> None:
+    """Raise BadCall for what would shape the answer and is not obeyed."""
+    if value.cached_content:
+        raise BadCall("The field 'cachedContent' cannot be simulated; leave it out.")
+    if other := {kind.upper() for kind in generation.response_modalities or ()} - {"TEXT"}:
+        raise BadCall(f"Answers are text alone; the modality {min(other)} cannot be simulated.")
+    if generation.logprobs is not None and not generation.response_logprobs:
+        raise BadCall("'logprobs' needs 'responseLogprobs': true.")
+    for tool in map(camel, value.tools):
+        for name, told in tool.items():
+            if name != "functionDeclarations" and told is not None:
+                raise BadCall(f"The tool '{name}' cannot be simulated; leave it out.")
 
 
 def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
@@ -188,6 +224,8 @@ def count(body: bytes) -> bytes:
 
 
 def _text(content: _Content) -> str:
+    if any(part.inline_data is not None or part.file_data is not None for part in content.parts):
+        raise BadCall("Only text can be read; the contents hold a part of another type.")
     return "\n".join(
         [
             part.text or bytes(part.function_call.args or part.function_response.response).decode()
@@ -207,7 +245,10 @@ def _response(call: Call, replies: Sequence[Reply], name: str) -> dict[str, Any]
         value["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
         value["usageMetadata"] = _usage(replies, completion=0)
         return value
-    value["candidates"] = [_candidate(i, reply, _parts(call, reply)) for i, reply in enumerate(replies)]
+    value["candidates"] = [
+        _candidate(i, reply, _parts(call, reply)) | _logprobs(call, tokens_of(reply))
+        for i, reply in enumerate(replies)
+    ]
     value["usageMetadata"] = _usage(replies)
     return value
 
@@ -237,6 +278,23 @@ def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: b
     return value
 
 
+def _logprobs(call: Call, said: Sequence[Token]) -> dict[str, Any]:
+    """What a candidate says of the likelihood of these tokens; nothing where that was not asked for, or of a call."""
+    if not said or call.tool:
+        return {}
+    result: dict[str, Any] = {"chosenCandidates": [_token(token.text, token.logprob) for token in said]}
+    if call.top_logprobs:
+        result["topCandidates"] = [
+            {"candidates": [_token(*likely) for likely in token.top]} for token in said
+        ]
+    mean = sum(token.logprob for token in said) / len(said)
+    return {"avgLogprobs": mean, "logprobsResult": result}
+
+
+def _token(text: str, logprob: float) -> dict[str, Any]:
+    return {"token": text, "logProbability": logprob}
+
+
 def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str, int]:
     counts = [reply.usage or Usage() for reply in replies]
     if completion is None:
@@ -252,10 +310,9 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """GenerateContentResponse objects, a piece of text each, the last with finish reason and usage."""
     if not _is_blocked(replies, name):
         for i, reply in enumerate(replies):
-            (whole,) = _parts(call, reply)
-            for piece in [{"text": one} for one in pieces(whole["text"])] if "text" in whole else [whole]:
+            for piece, told in _pieces(call, reply):
                 part = {
-                    "candidates": [_candidate(i, reply, [piece], last=False)],
+                    "candidates": [_candidate(i, reply, [piece], last=False) | _logprobs(call, told)],
                     "modelVersion": call.model,
                     "responseId": name,
                 }
@@ -265,6 +322,16 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
         if "candidates" in end:
             end["candidates"][i] = _candidate(i, reply, [{"text": ""}])
     yield b"data: " + _encode(end) + b"\r\n\r\n"
+
+
+def _pieces(call: Call, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
+    """The parts that a stream brings one by one, with their tokens: a call comes whole."""
+    (whole,) = _parts(call, reply)
+    if "text" not in whole:
+        yield whole, ()
+        return
+    for text, told in scored_pieces(whole["text"], tokens_of(reply)):
+        yield {"text": text}, told
 
 
 def fault(struck: Fault, call: Call) -> Refusal:

@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions format.
 
-Fields that shape nothing that can be simulated are taken, those of compatible servers too. What would shape the answer and
-is not obeyed is refused, as is what nobody has.
+Fields that shape nothing that can be simulated are taken, those of compatible servers too. What would shape the
+answer and is not obeyed is refused, as is what nobody has.
 """
 
 from __future__ import annotations

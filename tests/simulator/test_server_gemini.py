@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -66,6 +67,46 @@ async def test_paths_without_a_version(address: str) -> None:
     ):
         said = (await response.json())["candidates"][0]["content"]["parts"][0]["text"]
     assert said == expected
+
+
+async def test_log_probabilities(address: str) -> None:
+    wanted = types.GenerateContentConfig(seed=5, response_logprobs=True, logprobs=3)
+    asked: Any = {"model": "g", "contents": prompt()[0].content, "config": wanted}
+    models = gemini(address).aio.models
+    (candidate,) = (await models.generate_content(**asked)).candidates or ()
+    told = candidate.logprobs_result
+    assert told is not None
+    assert "".join(one.token or "" for one in told.chosen_candidates or ()) == respond(prompt(), seed=5).text
+    for one, likely in zip(told.chosen_candidates or (), told.top_candidates or (), strict=True):
+        assert one in (likely.candidates or ())
+        assert sum(math.exp(each.log_probability or 0) for each in likely.candidates or ()) <= 1
+    assert candidate.avg_logprobs is not None
+    assert candidate.avg_logprobs < 0
+    parts: list[Any] = [part async for part in await models.generate_content_stream(**asked)]
+    streamed = [part.candidates[0].logprobs_result for part in parts]
+    tokens = [one for result in streamed if result for one in result.chosen_candidates]
+    assert tokens == told.chosen_candidates
+
+
+@pytest.mark.parametrize(
+    ("contents", "config", "said"),
+    [
+        ("hello", {"logprobs": 3}, "needs 'responseLogprobs'"),
+        ("hello", {"response_logprobs": True, "logprobs": 21}, "Between 0 and 20"),
+        ("hello", {"response_modalities": ["AUDIO"]}, "AUDIO cannot be simulated"),
+        ("hello", {"tools": [types.Tool(google_search=types.GoogleSearch())]}, "'googleSearch' cannot be simulated"),
+        ("hello", {"cached_content": "cachedContents/1"}, "'cachedContent' cannot be simulated"),
+        (types.Part.from_bytes(data=b"x", mime_type="image/png"), {}, "Only text"),
+    ],
+)  # fmt: skip
+async def test_what_is_not_obeyed_is_refused(
+    address: str, contents: Any, config: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(google_errors.ClientError, match=said) as caught:
+        await gemini(address).aio.models.generate_content(
+            model="g", contents=contents, config=types.GenerateContentConfig(**config)
+        )
+    assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
 
 
 async def test_gemini_selfplay_closing_and_verdict(address: str) -> None:
