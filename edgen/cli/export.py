@@ -71,6 +71,13 @@ CsvOption = Annotated[
         help="csv only: an apostrophe before cells that a spreadsheet would take for formulas.  [default: csv-safe]",
     ),
 ]
+MasksOption = Annotated[
+    bool | None,
+    Option(
+        "--masks/--no-masks",
+        help="trl-sft, sharegpt and verl only: each message says in `train` whether it is trained; unsloth refuses that.  [default: masks]",
+    ),
+]
 
 
 def command(
@@ -85,6 +92,7 @@ def command(
     language: LanguageOption = None,
     files: StorageOption = None,
     csv_safe: CsvOption = None,
+    masks: MasksOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -108,6 +116,7 @@ def command(
         language=language,
         files=files,
         csv_safe=csv_safe,
+        masks=masks,
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

@@ -47,7 +47,9 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
             f"--opening {options.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
         )
     end_marker = options.end_marker or ("keep" if for_turns else "drop")
-    return Chat(assistant, options.opening or "user", prompt, space, end_marker == "keep")
+    return Chat(
+        assistant, options.opening or "user", prompt, space, end_marker == "keep", options.masks is not False
+    )
 
 
 def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
@@ -73,13 +75,14 @@ def opening_variables(space: Space) -> tuple[str, ...]:
 class Chat:
     """How turns become messages. `assistant` is the role that is trained; `prompt` gives the texts of the opening,
     from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
-    behind the last words of the assistant, where it spoke it."""
+    behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so."""
 
     assistant: Role
     opening: Opening
     prompt: Prompt
     space: Space
     keeps_end: bool = False
+    masks: bool = True
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property

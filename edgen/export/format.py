@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow"]
-Choice = Literal["files", "csv_safe"]
+Choice = Literal["files", "csv_safe", "masks"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
@@ -99,4 +99,6 @@ class Format:
             raise UsageError(f"{self.name} has one way to be stored; leave --files out.")
         if "csv_safe" in chosen and "csv_safe" not in self.options:
             raise UsageError(f"{self.name} has no cells; leave --csv-safe and --no-csv-safe out.")
+        if "masks" in chosen and "masks" not in self.options:
+            raise UsageError(f"{self.name} has no mask a message; leave --masks and --no-masks out.")
         options.check()

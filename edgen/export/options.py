@@ -25,6 +25,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     trained side's last words; where nobody chose, it is kept if the template asks for turns, as the environment's do.
     `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
     set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
+    `masks`: each message says in `train` whether it is trained.
     """
 
     train: str | None = None
@@ -35,6 +36,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None = None
     files: Storage | None = None
     csv_safe: bool | None = None
+    masks: bool | None = None
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -61,6 +63,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             "end_marker": get_args(EndMarker),
             "files": get_args(Storage),
             "csv_safe": (True, False),
+            "masks": (True, False),
         }
         for name, allowed in choices.items():
             given = getattr(self, name)

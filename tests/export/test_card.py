@@ -114,6 +114,13 @@ class TestCard:
         assert "**The judge compared single responses, not whole conversations.**" in text
         assert "A simulator wrote these conversations and had a part in their labels." in text
 
+    def test_verl_has_the_command_of_its_current_trainer(self, tmp_path: Path) -> None:
+        text = self._text(tmp_path, "verl").split("## Use")[1]
+        command = text.split("```")[1]
+        assert "-m verl.trainer.sft_trainer data.messages_key=messages" in command
+        assert "multiturn" not in command  # gone since 0.7.1, with verl.trainer.fsdp_sft_trainer
+        assert "model.path=MODEL" in command
+
     def test_mtpo_says_what_is_in_it(self, tmp_path: Path) -> None:
         text = self._text(tmp_path, "mtpo")
         assert "(contradicted) is no label elsewhere; it is here with its own p" in text

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from edgen.core.errors import UsageError
 from edgen.core.pair import ProbabilitySignal, Signals
+from edgen.export.chat import make_chat
+from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
 from edgen.store.run_reader import Compared
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, human, lesson, oracle, turns
@@ -236,6 +239,30 @@ class TestCompletions:
 
 
 class TestConversations:
+    @pytest.mark.parametrize(
+        ("name", "column"), [("trl-sft", "messages"), ("verl", "messages"), ("sharegpt", "conversations")]
+    )
+    def test_masks_can_be_left_out(self, name: str, column: str) -> None:
+        with_masks, without = (
+            [
+                row.value[column]
+                for row in FORMATS[name].rows(TAUGHT, make_chat(ExportOptions(masks=masks), TAUGHT.space))
+                if isinstance(row, Row)
+            ]
+            for masks in (True, False)
+        )
+        assert without
+        assert all(isinstance(value, str) for said in without for one in said for value in one.values())
+        assert [
+            [{k: v for k, v in one.items() if k != "train"} for one in said] for said in with_masks
+        ] == without
+        assert all(one["train"] in (True, False) for said in with_masks for one in said)
+
+    @pytest.mark.parametrize("name", ["trl-dpo", "csv", "trl-prompts"])
+    def test_formats_without_masks_say_so(self, name: str) -> None:
+        with pytest.raises(UsageError, match="has no mask a message; leave --masks and --no-masks out"):
+            FORMATS[name].check(ExportOptions(masks=False))
+
     def test_reward_model_rows_are_whole_and_without_a_margin(self) -> None:
         assert _values("trl-conversation", ONE_PAIR) == [
             {

@@ -7,8 +7,9 @@ a warning. axolotl reads `train` of each message (message_field_training).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from edgen.export.chat import without_trailing_user
+from edgen.export.chat import Message, without_trailing_user
 from edgen.export.conversation_rows import Repeats
 from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
 
@@ -31,14 +32,14 @@ def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> It
         return LeftOut("assistant_first")
     if repeats.has(conversation.scenario.index, messages):
         return LeftOut("repeated")
-    value = {
-        "conversations": [
-            {"from": NAMES[m["role"]], "value": m["content"], "train": m["role"] == "assistant"}
-            for m in messages
-        ],
-        "id": conversation.candidate.id,
-    }
+    value = {"conversations": [_named(m, chat) for m in messages], "id": conversation.candidate.id}
     return Row(conversation.split, value, scenario=conversation.scenario)
+
+
+def _named(message: Message, chat: Chat) -> dict[str, Any]:
+    """The message in ShareGPT's words, with `train` where masks are wanted."""
+    mask = {"train": message["role"] == "assistant"} if chat.masks else {}
+    return {"from": NAMES[message["role"]], "value": message["content"], **mask}
 
 
 FORMAT = Format(
@@ -46,7 +47,7 @@ FORMAT = Format(
     summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
     rows=rows,
     tables={
-        "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it",
+        "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it (not there with --no-masks)",
         "id": "the conversation",
     },
     use="""\
@@ -58,7 +59,9 @@ FORMAT = Format(
     notes=(
         "A last message by human is cut: LLaMA-Factory wants whole rounds.",
         "Where the trained side begins it needs --opening user or both, so that human speaks first.",
+        "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
     ),
+    options=("masks",),
     scenario=True,
     tags=("sharegpt", "sft", "conversational"),
 )

@@ -6,7 +6,9 @@ https://huggingface.co/docs/trl/dataset_formats#language-modeling
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from edgen.export.chat import Message
 from edgen.export.conversation_rows import Repeats
 from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
 
@@ -21,9 +23,15 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         if repeats.has(conversation.scenario.index, messages):
             yield LeftOut("repeated")
         else:
-            masked = [{**message, "train": message["role"] == "assistant"} for message in messages]
-            value = {"messages": masked, "id": conversation.candidate.id}
+            value = {"messages": _mask(messages, chat), "id": conversation.candidate.id}
             yield Row(conversation.split, value, scenario=conversation.scenario)
+
+
+def _mask(messages: list[Message], chat: Chat) -> list[dict[str, Any]]:
+    """The messages with `train`, where masks are wanted."""
+    if not chat.masks:
+        return [{**message} for message in messages]
+    return [{**message, "train": message["role"] == "assistant"} for message in messages]
 
 
 FORMAT = Format(
@@ -31,7 +39,7 @@ FORMAT = Format(
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
     tables={
-        "messages": "role, content, and train: whether the trained side wrote the message",
+        "messages": "role, content, and train: whether the trained side wrote the message (not there with --no-masks)",
         "id": "the conversation",
     },
     use="""\
@@ -45,7 +53,9 @@ SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=
             "assistant_only_loss=True and a chat template with {% generation %} tags."
         ),
         "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
+        "Loaders that take no boolean in a message (unsloth) refuse it; --no-masks leaves it out.",
     ),
+    options=("masks",),
     scenario=True,
     tags=("trl", "sft", "conversational"),
 )

@@ -15,9 +15,17 @@ FORMAT = Format(
     rows=trl_sft.FORMAT.rows,
     tables=trl_sft.FORMAT.tables,
     use="""\
-torchrun -m verl.trainer.fsdp_sft_trainer data.multiturn.enable=true data.multiturn.messages_key=messages \\
-  data.train_files=THIS_FOLDER/train.parquet data.val_files=THIS_FOLDER/test.parquet ...""",
-    notes=("verl takes the loss on the assistant's messages by their role; it does not read `train`.",),
+torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=messages \\
+  data.train_files=THIS_FOLDER/train.parquet data.val_files=THIS_FOLDER/test.parquet model.path=MODEL ...""",
+    notes=(
+        "verl takes the loss on the assistant's messages by their role; it does not read `train`.",
+        (
+            "The command is that of verl since 0.7.1 (0.9.1 is the newest that was looked at). Releases up to 0.7.0 have "
+            "verl.trainer.fsdp_sft_trainer instead, with "
+            "data.multiturn.enable=true data.multiturn.messages_key=messages model.partial_pretrain=MODEL."
+        ),
+    ),
+    options=("masks",),
     needs=("pyarrow",),
     files=ParquetFiles,
     scenario=True,
