@@ -106,9 +106,9 @@ def test_a_run_that_is_stopped_by_its_deadline_goes_on_where_it_stopped(
 ) -> None:
     backends = {"default": {"type": "simulator", "latency_ms": 300}}
     path = job(tmp_path, conversations=120, backends=backends, limits={"in_flight": 16})
-    ended = command("generate", path, "-o", tmp_path / "run", "--for", "0.7s", "--until", "23:59", "--json")
+    ended = command("generate", path, "-o", tmp_path / "run", "--for", "1.5s", "--until", "23:59", "--json")
     assert ended.code == 4
-    assert "Stopped by --for 0.7s" in ended.err
+    assert "Stopped by --for 1.5s" in ended.err
     assert re.search(r"waiting for \d+ calls in flight", ended.err)
     facts = command("status", tmp_path / "run", "--json").out
     assert '"stopped"' in facts
@@ -139,11 +139,11 @@ def test_writing_files_is_not_cut(command: Command, tmp_path: Path, monkeypatch:
     writing = edgen.execution.finish.write_shards
 
     def slow(*arguments: Any) -> None:
-        time.sleep(1.5)
+        time.sleep(3.5)
         writing(*arguments)
 
     monkeypatch.setattr(edgen.execution.finish, "write_shards", slow)
-    ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--for", "1s")
+    ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--for", "3s")
     assert ended.code == 0, ended.err
     assert command("validate", tmp_path / "run").code == 0
 
