@@ -26,7 +26,7 @@ def test_every_module_has_its_layer_and_every_library_one_home() -> None:
     assert allowed == {
         "aiohttp": {"providers", "simulator"},
         "jinja2": {"prompting", "report"},
-        "jsonschema": {"validation", "simulator.structured"},
+        "jsonschema": {"validation", "prompting.answer_schema", "simulator.structured"},
         "matplotlib": {"report"},
         "numpy": {"stats", "evaluation", "preferences", "report"},
         "pyarrow": {"export"},

@@ -6,14 +6,15 @@ import asyncio
 import difflib
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from edgen.api.supervision.trust import Trust
-from edgen.config import BackendConfig, Job
-from edgen.core.errors import CallError, EdgenError
+from edgen.config import BackendConfig, Job, backend_name
+from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
@@ -21,8 +22,11 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
-from edgen.providers import Backend, make, servers
+from edgen.prompting import Prompt
+from edgen.prompting.answer_schema import fits_schema, schema_file
+from edgen.providers import Backend, make, provider_of, servers
 from edgen.providers.trust import Allowed, NoKey
+from edgen.reading.text.thinking import drop_thinking
 
 _REFUSED = 5  # by the service
 
@@ -61,7 +65,8 @@ def diagnose(
     allow_outside: bool = False,
     call: bool = True,
 ) -> Diagnosis:
-    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend.
+    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, and one more for each
+    schema that its answers have to fit.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -81,9 +86,31 @@ def diagnose(
         for role, config in plan.job.backends.items():
             if config not in tried:
                 tried.append(config)
+                schemas = _schemas_for(config, plans.values())
                 for server in servers(config):
-                    asyncio.run(_check_backend(diagnosis, prefix + role, server, plan.job, trust, call=call))
+                    checked = _Checked(prefix + role, server, plan.job, schemas)
+                    asyncio.run(_check_backend(diagnosis, checked, trust, call=call))
     return diagnosis
+
+
+class _Checked(NamedTuple):
+    """A backend that is looked at: its place in the job, and the templates with schemas that it is asked with."""
+
+    role: str
+    config: BackendConfig
+    job: Job
+    schemas: list[Prompt]
+
+
+def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
+    """The templates with schemas that a backend is asked with, in any arm; one of each schema."""
+    found: dict[bytes, Prompt] = {}
+    for plan in plans:
+        for use, prompt in plan.prompts.items():
+            asked = plan.job.backends[backend_name(plan.job, plan.templates[use].asked)]
+            if prompt.schema is not None and asked == config:
+                found.setdefault(prompt.schema, prompt)
+    return [*found.values()]
 
 
 def _check_templates(diagnosis: Diagnosis, prefix: str, plan: Plan) -> None:
@@ -93,13 +120,17 @@ def _check_templates(diagnosis: Diagnosis, prefix: str, plan: Plan) -> None:
         used = ", ".join(sorted(prompt.variables_used)) or "nothing"
         never = ", ".join(variable for variable, where, _ in missed if where == use)
         rest = f"; never uses {never}" if never else ""
-        diagnosis.add(prefix + name, f"{prompt.name}: uses {used}{rest}")
+        fits = "" if prompt.schema is None else f"; answers have to fit {_schema_name(prompt)}"
+        diagnosis.add(prefix + name, f"{prompt.name}: uses {used}{rest}{fits}")
 
 
-async def _check_backend(
-    diagnosis: Diagnosis, role: str, config: BackendConfig, job: Job, trust: Trust, *, call: bool
-) -> None:
+def _schema_name(prompt: Prompt) -> str:
+    return schema_file(Path(prompt.source)).name
+
+
+async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, *, call: bool) -> None:
     """The checks of one backend of a job."""
+    role, config, job, schemas = checked
     try:
         consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
         backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
@@ -118,7 +149,11 @@ async def _check_backend(
                     diagnosis.add("key", hint)
         diagnosis.add("models", await _describe_models(backend))
         if call:
-            await _call(diagnosis, backend, job.seed % 2**31)
+            seed = job.seed % 2**31
+            await _call(diagnosis, backend, seed)
+            field = provider_of(config).schema_field
+            for prompt in schemas:
+                await _call_with_schema(diagnosis, backend, seed, prompt, field)
     except CallError as failure:
         diagnosis.fail("call", advice(failure), _REFUSED)
     finally:
@@ -137,6 +172,40 @@ async def _call(diagnosis: Diagnosis, backend: Backend, seed: int) -> None:
         diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
     else:
         diagnosis.fail("call", f"{answered}: {_why_blank(reply)}", _REFUSED)
+
+
+async def _call_with_schema(
+    diagnosis: Diagnosis, backend: Backend, seed: int, prompt: Prompt, field: str
+) -> None:
+    """The same call with the schema of a template, and what the service made of that. The call without it went well, so
+    a bad request is the schema's fault. Raises CallError for any other failure."""
+    assert prompt.schema is not None
+    name, messages = _schema_name(prompt), (Message("user", "Say hello, in the form that is asked for."),)
+    try:
+        reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, schema=prompt.schema))
+    except CallError as failure:
+        if failure.kind is not FailureKind.BAD_REQUEST:
+            raise
+        diagnosis.fail(
+            "schema",
+            f"the service refuses {name}, sent as {field}: {str(failure).rstrip(' .')}. It takes the call without it: "
+            "change what it names, or move the schema away",
+            _REFUSED,
+        )
+        return
+    text = drop_thinking(reply.text, []).strip()
+    if fits_schema(text, prompt.schema):
+        diagnosis.add("schema", f"{name}, sent as {field}: the answer fits")
+    elif reply.finish_reason == "length":
+        diagnosis.add("schema", f"{name}, sent as {field}: taken, and the answer was cut off by max_tokens")
+    else:
+        said = repr(text[:60]) if text else _why_blank(reply)
+        diagnosis.fail(
+            "schema",
+            f"the service takes {name}, sent as {field}, and does not obey it: {said}. Its answers are read all the "
+            "same; find out how it is told of a schema, or move the schema away",
+            _REFUSED,
+        )
 
 
 def _why_blank(reply: Reply) -> str:

@@ -22,6 +22,7 @@ from edgen.core.figures import describe_counts
 from edgen.core.pair import Compare, Source
 from edgen.core.values import Turn
 from edgen.planning.allowed_files import Reach, unlimited
+from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.preferences.bias import bias_report
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
@@ -177,6 +178,7 @@ class _PairMaking:
         """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
         reader, control, config = self._reader, self._control, _find_judge(self._job, self._options.judge)
         prompt = self._find_template()
+        check_schema(prompt, config, "$.backends.judge")
         job = msgspec.structs.replace(self._job, backends={**self._job.backends, "judge": config})
         check(job, str(self._run.job))
         ended: EdgenError | None = None

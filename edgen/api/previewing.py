@@ -20,18 +20,21 @@ from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import load_plans, plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import describe_unused, find_unused
+from edgen.prompting.answer_schema import schema_text
 from edgen.prompting.diff import join_messages, unified_diff
 
 Plans = Mapping[str, Plan]
 
 
 class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """A scenario with the messages that are rendered for it: one template's, or several by what each is for."""
+    """A scenario with the messages that are rendered for it: one template's, or several by what each is for; and the
+    schemas that the answers have to fit, by the same names."""
 
     arm: str | UnsetType = UNSET
     scenario: dict[str, Any]
     messages: tuple[Message, ...] | UnsetType = UNSET
     prompts: dict[str, tuple[Message, ...]] | UnsetType = UNSET
+    schemas: dict[str, dict[str, Any]] | UnsetType = UNSET
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -161,7 +164,18 @@ def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
         scenario=scenario.as_row(),
         messages=prompts["default"] if alone else UNSET,
         prompts=UNSET if alone else prompts,
+        schemas={use: msgspec.json.decode(schema) for use, schema in _schemas(plan).items()} or UNSET,
     )
+
+
+def _schemas(plan: Plan) -> dict[str, bytes]:
+    return {use: prompt.schema for use, prompt in plan.prompts.items() if prompt.schema is not None}
+
+
+def _shown(plan: Plan, use: str, messages: tuple[Message, ...]) -> str:
+    """A prompt as one text, and what its answers have to fit."""
+    schema = _schemas(plan).get(use)
+    return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
 
 
 def _find_unused(plans: Iterable[Plan]) -> list[str]:
@@ -212,7 +226,8 @@ def _compare_scenario(left: _Compared, right: _Compared, index: int) -> Scenario
     mine, theirs = (side.plan.opening(side.plan.scenario(index)) for side in (left, right))
     prompts = {}
     for use in dict.fromkeys((*mine, *theirs)):
-        a, b = (join_messages(messages.get(use, ())) for messages in (mine, theirs))
+        a = _shown(left.plan, use, mine.get(use, ()))
+        b = _shown(right.plan, use, theirs.get(use, ()))
         prompts[use] = PromptPair(a, b, a == b, unified_diff(a, b, left.label, right.label))
     one, other = left.plan.scenario(index).as_row(), right.plan.scenario(index).as_row()
     return ScenarioDifference(one, None if one == other else other, prompts)

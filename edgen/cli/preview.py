@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec.json import encode
 from typer import Option
 
 from edgen.cli import options as o
@@ -74,6 +75,9 @@ def _render_preview(preview: Preview) -> Iterator[str]:
             for message in messages:
                 yield f"--- {use + ': ' if use else ''}{message.role}"
                 yield message.content
+            if schema := (one.schemas or {}).get(use or "default"):
+                yield f"--- {use + ': ' if use else ''}schema"
+                yield encode(schema).decode()
         yield ""
 
 

@@ -58,6 +58,7 @@ def _render_entry(entry: TemplateInfo) -> Iterator[str]:
     known = {
         "title": entry.title,
         "uses": ", ".join(entry.uses) or "nothing",
+        "schema": entry.schema or None,
         "source": entry.source,
         "licence": licence,
         "notes": entry.notes,

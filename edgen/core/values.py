@@ -124,7 +124,8 @@ class Request(msgspec.Struct, frozen=True):
 
     `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of the job's seed and
     the address. `max_tokens_scale` multiplies the backend's max_tokens, so that an answer that was cut off is asked
-    again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer.
+    again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer. `schema` is the JSON
+    Schema that the answer has to fit, as JSON; None where there is none.
     """
 
     address: Address
@@ -133,6 +134,7 @@ class Request(msgspec.Struct, frozen=True):
     role: str = "default"
     max_tokens_scale: int = 1
     protocol: str = ""
+    schema: bytes | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -64,8 +64,9 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     most = _largest(plan)
     for index in chosen:
         for use, messages in plan.opening(plan.scenario(index)).items():
-            sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages)
-            most[use] = max(most[use], prompt_token_bound(messages))
+            schema = plan.prompts[use].schema
+            sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages, schema)
+            most[use] = max(most[use], prompt_token_bound(messages, schema))
     mean = {use: count / len(chosen) for use, count in sums.items()}
     how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
     error = max(one.error for one in counters.values())
@@ -99,7 +100,10 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
 
 
 def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
-    return {use: prompt_token_bound(messages) for use, messages in plan.opening(scenario).items()}
+    return {
+        use: prompt_token_bound(messages, plan.prompts[use].schema)
+        for use, messages in plan.opening(scenario).items()
+    }
 
 
 def assume(job: Job, prompts: Prompts, rates: Rates) -> Range:

@@ -32,9 +32,11 @@ class Counter:
     how: str
     error: float
 
-    def prompt(self, messages: Iterable[Message]) -> int:
-        """Tokens of a prompt, with those that a chat template puts around its messages."""
-        return _BEFORE_ANSWER + sum(self.count(m.content) + _AROUND_MESSAGE for m in messages)
+    def prompt(self, messages: Iterable[Message], schema: bytes | None = None) -> int:
+        """Tokens of a prompt, with those that a chat template puts around its messages, and those of the schema that
+        the answer has to fit."""
+        shown = 0 if schema is None else self.count(schema.decode())
+        return _BEFORE_ANSWER + shown + sum(self.count(m.content) + _AROUND_MESSAGE for m in messages)
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:

@@ -24,6 +24,7 @@ from edgen.families.base import record_id
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
+from edgen.prompting.answer_schema import read_answer_schema, schema_file
 from edgen.space.splits import HeldOutGroups
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, LedgerSummary, RunPlan, RunStatus, summary_at
 from edgen.store.run_folder import RunFolder
@@ -178,6 +179,8 @@ def is_finished(
             return False
         if not all(_same_job(runs[arm], plan.job, plan.extra_prompts) for arm, plan in plans.items()):
             return False
+        if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
+            return False
         kept = {arm: summary_at(own.ledger) for arm, own in runs.items()}
         if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
@@ -198,18 +201,26 @@ def _same_job(run: RunFolder, job: Job, extra: Mapping[str, Prompt]) -> bool:
             for key in ("space", "prompt", "prompts"):
                 values.pop(key, None)
     reach = Reach.of(run.job)
-    texts = {
-        use: read_text(reach.file("prompts", there.prompts[use], f"prompts.{use}"), TemplateError)
-        if use in there.prompts
-        else ""
+    kept = {
+        use: reach.file("prompts", there.prompts[use], f"prompts.{use}")
         for use in extra
+        if use in there.prompts
     }
+    texts = {use: (read_text(path, TemplateError), read_answer_schema(path)) for use, path in kept.items()}
     return (
         ours == theirs
         and ("oracle" in there.prompts) == ("oracle" in job.prompts)
-        and texts == {use: prompt.text for use, prompt in extra.items()}
+        and texts == {use: (prompt.text, prompt.schema) for use, prompt in extra.items()}
         and all((run.path / name).is_file() for name in named if name)
     )
+
+
+def _has_schemas(run: RunFolder, plan: Plan) -> bool:
+    """Whether the schemas of the plan's templates stand beside the run's own copies of these."""
+    there = load_job(run.job)
+    named = {"default": there.prompt, **there.prompts}
+    asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
+    return all(schema_file(run.path / (named.get(use) or use)).is_file() for use in asked)
 
 
 def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> bool:

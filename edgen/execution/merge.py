@@ -26,7 +26,7 @@ from edgen.families.base import record_id
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import OPEN, Drop, Duplicates, Ledger, MergedLedger, RunPlan, RunStatus, SourceLedger
 from edgen.store.ledger.opening import damaged_error
-from edgen.store.run_folder import RunFolder, inputs_named, run_around
+from edgen.store.run_folder import RunFolder, inputs_named, run_around, schemas_beside
 
 _DUPLICATES = "duplicates.jsonl"
 
@@ -339,6 +339,7 @@ def _shortage(status: RunStatus) -> str | None:
 def _copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
     """Copy a run's job and its inputs, with the numbers of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
-    inputs = (run.path / name for name in sorted(inputs_named(value)))
+    named = inputs_named(value)
+    inputs = (run.path / name for name in sorted(named | schemas_beside(run, named)))
     texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
     to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

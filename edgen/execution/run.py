@@ -17,7 +17,7 @@ from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.session import Session
-from edgen.planning.load import free_file_name
+from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
 from edgen.space import dump_space
 from edgen.space.splits import HeldOutGroups, choose_common_side
@@ -99,8 +99,7 @@ class Run:
         texts = {"space.yaml": dump_space(plan.space)}
         paths: dict[str, str] = {}
         for use, prompt in prompts.items():
-            texts[name := free_file_name(texts, prompt.name, prompt.text)] = prompt.text
-            paths[use] = f"inputs/{name}"
+            paths[use] = f"inputs/{keep_template(texts, prompt.name, prompt.text, prompt.schema)}"
         facts = {
             **resolved_values(job),
             "space": "inputs/space.yaml",

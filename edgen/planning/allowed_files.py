@@ -20,6 +20,7 @@ from edgen.config import texts_of
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
 from edgen.core.yaml_values import nearest
+from edgen.prompting.answer_schema import SUFFIX, schema_file
 
 Kind = Literal["prompts", "preference_space", "tokenizer"]
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
@@ -78,6 +79,23 @@ class Reach:
         if kind == "tokenizer" and found.st_size > MAX_TOKENIZER:
             raise error(name, f"it is larger than {MAX_TOKENIZER >> 20} MiB, the most that is read.")
         return path
+
+    def check_beside(self, template: Path, key: str) -> None:
+        """Raise TemplateError where a schema stands beside a template, and the job may not have it read: it lies,
+        once links are followed, in the template's own folder or under the project."""
+        path = schema_file(template)
+        if not os.path.lexists(path):
+            return
+        real, folder = (Path(os.path.realpath(one)) for one in (path, template.parent))
+        if not real.is_file() and not real.is_dir() and real.exists():
+            raise TemplateError(str(path), "it is a pipe or a device, and only files are read.")
+        near = self.root is None or real.is_relative_to(self.root) or real.parent == folder
+        if not near or not real.name.endswith(SUFFIX):
+            raise TemplateError(
+                str(path),
+                f"this leads to {real}; the schema beside the template that `{key}` names lies in the job's project and "
+                f"ends in {SUFFIX}.",
+            )
 
     def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
         """Why the job may not name this file, `real` once links are followed; empty if it may."""

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
 from edgen.core.errors import SpaceError, TemplateError, UsageError
 from edgen.core.yaml_values import read_text
 from edgen.prompting import Expects, FrontMatter, Prompt, load_prompt
+from edgen.prompting.answer_schema import schema_file
 from edgen.prompting.front_matter import find_stray, read_front
 from edgen.protocols import adherence
 from edgen.protocols import space_growth as expansion
@@ -43,7 +45,7 @@ _ANY = tuple(dict.fromkeys(name for names in USABLE.values() for name in names))
 class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A template as it is listed. `name` is what a job calls it: a shipped one's name, else the path.
     `error` is why it cannot be used; what is known of it all the same is there. `remark` is what is odd about one
-    that can be used."""
+    that can be used. `schema` is the file beside it that its answers have to fit."""
 
     name: str
     file: str
@@ -58,6 +60,7 @@ class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
     remark: str | None = None
     error: str | None = None
+    schema: str | UnsetType = UNSET
 
 
 def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
@@ -102,6 +105,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         notes=front.notes,
         sha256=prompt.sha256,
         remark=None if line is None else _NOT_READ.format(line=line),
+        schema=UNSET if prompt.schema is None else str(schema_file(path)),
     )
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job, protocol_of, shaping_values
-from edgen.core.digest import fingerprint, sha256
+from edgen.core.digest import fingerprint
 from edgen.core.errors import TemplateError
 from edgen.core.registry import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import find_template
+from edgen.prompting.answer_schema import read_answer_schema, template_digest
 from edgen.space import Space, content_sha256
 
 _NOT_SET = "not set"
@@ -39,7 +40,7 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
     for template in protocol_of(job).templates(job, space).values():
         key = template.key
         path = find_template(template, reach)
-        digest = sha256(read_text(path, TemplateError))
+        digest = template_digest(read_text(path, TemplateError), read_answer_schema(path))
         found[key] = f"{path.stem} ({digest[:8]})"
     found["space"] = f"{space.name} ({content_sha256(space)[:8]})"
     return found

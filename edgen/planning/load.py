@@ -13,8 +13,10 @@ from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values, 
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
+from edgen.planning.answer_schemas import check_schemas
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
+from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import Template
 from edgen.space import Entry, Space, dump_space, load_space
 from edgen.space.education import template_fields
@@ -89,7 +91,8 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     if wrong := by_problem(job.split.by, space):
         raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
     job = with_speakers(job, [role.name for role in space.roles])
-    templates = protocol_of(job).templates(job, space)
+    protocol = protocol_of(job)
+    templates = protocol.templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
     if "oracle" in job.prompts:  # it shapes no conversation, and is wanted for pairs later
@@ -97,6 +100,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
         templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
         extra["oracle"] = load_template(templates["oracle"], reach, space)
+    check_schemas(job, prompts, templates, protocol)
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
     return plan
@@ -117,6 +121,7 @@ def find_template(template: Template, reach: Reach) -> Path:
 def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
     """The template that a job names for a use, checked against what it may say there."""
     path = find_template(template, reach)
+    reach.check_beside(path, template.key)
     prompt = load_prompt(path, template.variables, expects=template.expects, fields=template_fields(space))
     missing = [[name for name in way if name not in prompt.variables_used] for way in template.shows]
     if fewest := min(missing, key=len, default=[]):
@@ -137,9 +142,9 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
         if not isinstance(name, str):
             return name
         path = reach.file("prompts", name, "prompt")
+        reach.check_beside(path, "prompt")
         text = read_text(path, TemplateError)
-        texts[file := free_file_name(texts, path.stem, text)] = text
-        return f"inputs/{file}"
+        return f"inputs/{keep_template(texts, path.stem, text, read_answer_schema(path))}"
 
     plain["space"] = "inputs/space.yaml"
     for arm, arm_job in arm_jobs(job, job.name).items():
@@ -156,10 +161,20 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
     return plain, texts
 
 
-def free_file_name(texts: Mapping[str, str], stem: str, text: str) -> str:
-    """A file name for a template's text: templates of one name from different folders keep apart."""
-    names = (f"{stem}{'' if number == 1 else f'-{number}'}.j2" for number in itertools.count(1))
-    return next(name for name in names if texts.get(name, text) == text)
+def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
+    """Put a template's text, and its schema beside it, among the texts of a run's inputs; returns the template's file
+    name. Templates of one name from different folders keep apart."""
+    beside = None if schema is None else schema_text(schema)
+    stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
+    free = next(
+        name
+        for name in stems
+        if f"{name}.j2" not in texts or (texts[f"{name}.j2"], texts.get(f"{name}{SUFFIX}")) == (text, beside)
+    )
+    texts[f"{free}.j2"] = text
+    if beside is not None:
+        texts[f"{free}{SUFFIX}"] = beside
+    return f"{free}.j2"
 
 
 def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:

@@ -41,6 +41,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         way = {} if compare is None else {"compare": compare}
         name = fingerprint((identity, prompt.sha256, *way.values()))
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
+        if prompt.schema is not None:
+            template["schema"] = prompt.schema.decode()
         facts = {"judge": name, "backend": identity, **way, "template": template}
         return cls(id=name, model=backend.model, prompt=prompt, facts=facts)
 

@@ -17,10 +17,10 @@ from typing import Any
 import jinja2
 from jinja2.runtime import Context
 
-from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text
+from edgen.prompting.answer_schema import read_answer_schema, template_digest
 from edgen.prompting.check import BLOCKS, Block, check_size, check_template
 from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields, count_work
@@ -57,8 +57,9 @@ _NO_FIELD = re.compile(r"^'str object' has no attribute '(\w+)'$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:
-    """A compiled template. `text` is the file's text and `sha256` its hex digest (in UTF-8); `source` is what messages
-    call the file; `variables_used` are the variables that the template reads; `front` is what it says of itself."""
+    """A compiled template. `text` is the file's text and `sha256` its hex digest (in UTF-8), with that of its schema
+    where it has one; `source` is what messages call the file; `variables_used` are the variables that the template
+    reads; `front` is what it says of itself; `schema` is the JSON Schema that its answers have to fit, as JSON."""
 
     name: str
     source: str
@@ -69,6 +70,7 @@ class Prompt:
     _template: jinja2.Template
     _sandbox: Sandbox
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
+    schema: bytes | None = None
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """The rendered messages. Raises TemplateError, with the line, if rendering goes wrong."""
@@ -134,7 +136,7 @@ def load_prompt(
 
     Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that cannot be read
     or that expects something else, for a syntax error, a variable, filter or test that does not exist, and for what a
-    prompt may not do, every problem with its line.
+    prompt may not do, every problem with its line; also for a schema beside it that cannot be used.
     """
     source = str(path)
     text = read_text(path, TemplateError)
@@ -171,8 +173,9 @@ def load_prompt(
         raise TemplateError(source, f"it cannot be compiled: {what}.") from None
     blocks = template.blocks or {"user": template.root_render_func}
     parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
-    digest = sha256(text)
-    return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts)
+    schema = read_answer_schema(path)
+    digest = template_digest(text, schema)
+    return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts, schema)
 
 
 def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:

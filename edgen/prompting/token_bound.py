@@ -16,17 +16,21 @@ from edgen.core.values import Message
 _MARKERS_AT_MOST = 16  # tokens around one message
 _OWN_PROMPT_AT_MOST = 64  # tokens that a chat template adds once
 _MARKERS_USUALLY = 4
+_AROUND_SCHEMA_AT_MOST = 500  # tokens that say what the schema is for
 _BYTES_AT_MOST = 16  # in a token, over a whole text
 
 
-def prompt_token_bound(messages: Iterable[Message]) -> int:
-    """Tokens that the prompt will not exceed: what a budget has to set aside."""
-    return _OWN_PROMPT_AT_MOST + sum(text_token_bound(m.content) + _MARKERS_AT_MOST for m in messages)
+def prompt_token_bound(messages: Iterable[Message], schema: bytes | None = None) -> int:
+    """Tokens that the prompt will not exceed: what a budget has to set aside. A service may put the schema that the
+    answer has to fit into the prompt, and some words of its own around it."""
+    shown = 0 if schema is None else len(schema) + _AROUND_SCHEMA_AT_MOST
+    return _OWN_PROMPT_AT_MOST + shown + sum(text_token_bound(m.content) + _MARKERS_AT_MOST for m in messages)
 
 
-def prompt_token_estimate(messages: Iterable[Message]) -> int:
+def prompt_token_estimate(messages: Iterable[Message], schema: bytes | None = None) -> int:
     """Tokens that the prompt will be, roughly: what a rate limit has to reckon with."""
-    return sum(-(-text_token_bound(m.content) // 4) + _MARKERS_USUALLY for m in messages)
+    shown = 0 if schema is None else -(-len(schema) // 4)
+    return shown + sum(-(-text_token_bound(m.content) // 4) + _MARKERS_USUALLY for m in messages)
 
 
 def prompt_token_floor(messages: Iterable[Message]) -> int:

@@ -55,7 +55,7 @@ def adherence(
     `task` names the conversation among those of its scenario."""
     variables = {**scenario_variables(scenario), "conversation": transcript_of(turns)}
     address = Address(scenario.index, task)
-    question = Question(address, prompt.messages(variables), ADHERENCE.name, "judge")
+    question = Question(address, prompt.messages(variables), ADHERENCE.name, "judge", prompt.schema)
     return (yield from ask(question, rules, _read))
 
 

@@ -50,7 +50,10 @@ _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 
 
 class Prompting(Face):
-    """What a protocol needs of a template: variables in, messages out."""
+    """What a protocol needs of a template: variables in, messages out, and the schema that answers have to fit."""
+
+    @property
+    def schema(self) -> bytes | None: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 
@@ -157,12 +160,13 @@ class ConversationProtocol(Protocol):
     """How a scenario becomes a conversation. `Config` is the job's key of the protocol's name, as a typed struct.
 
     `about_leaks` tells a reader of a report what a leak means under this protocol; `about_probability`, what to do
-    where conversations have no probability.
+    where conversations have no probability. `sends_schemas`: its requests carry the schemas of their templates.
     """
 
     Config: ClassVar[type[msgspec.Struct]]
     starter: ClassVar[Starter | None] = None
     branches: ClassVar[bool] = False
+    sends_schemas: ClassVar[bool] = False
     about_leaks: ClassVar[str] = ""
     about_probability: ClassVar[str] = ""
 
@@ -227,12 +231,14 @@ def call_seed(seed: int, address: Address) -> int:
 
 
 class Question(NamedTuple):
-    """One thing to be asked: where, with what, by which protocol, and which role of the job answers."""
+    """One thing to be asked: where, with what, by which protocol, and which role of the job answers; `schema`: that of
+    the template."""
 
     address: Address
     messages: tuple[Message, ...]
     protocol: str
     role: str = "default"
+    schema: bytes | None = None
 
 
 def ask(
@@ -256,6 +262,7 @@ def ask(
                 role=question.role,
                 max_tokens_scale=scale,
                 protocol=question.protocol,
+                schema=question.schema,
             )
         except CallError as failure:
             if scale > 1 and failure.kind in _NO_MORE_ROOM:

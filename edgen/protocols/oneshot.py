@@ -37,6 +37,7 @@ class Oneshot(ConversationProtocol):
     name = "oneshot"
     precedence = 90  # a prompt that asks for a conversation may hold anything
     Config = NoSettings
+    sends_schemas = True
     starter = Starter(
         "quickstart", {"prompt.j2": "education_dialogue"}, "default", "one prompt plays both sides"
     )
@@ -74,11 +75,9 @@ class Oneshot(ConversationProtocol):
             )
 
         messages = self.opening(scenario, prompts, rules)["default"]
-        return (
-            yield from ask(
-                Question(Address(scenario.index, replicate), messages, self.name), rules, read_reply
-            )
-        )
+        address = Address(scenario.index, replicate)
+        question = Question(address, messages, self.name, schema=prompts["default"].schema)
+        return (yield from ask(question, rules, read_reply))
 
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules

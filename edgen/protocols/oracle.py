@@ -131,7 +131,8 @@ def oracle(
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
-            said = yield from ask(Question(address, messages[order], ORACLE.name, "judge"), rules, _read)
+            question = Question(address, messages[order], ORACLE.name, "judge", prompt.schema)
+            said = yield from ask(question, rules, _read)
             if isinstance(said, Rejection):
                 verdicts.append(Verdict(order=order, vote=vote, choice=None, text=said.detail))
             else:

@@ -91,6 +91,7 @@ class SelfplayProtocol(ConversationProtocol):
     precedence = 40
     Config = Selfplay
     branches = True
+    sends_schemas = True
     starter = Starter(
         "selfplay",
         {

@@ -79,7 +79,11 @@ def expansion(
         }
         address = Address(0, 0, step=answers)
         reply = yield Request(
-            address, prompt.messages(variables), seed=call_seed(seed, address), protocol=SPACE_GROWTH.name
+            address,
+            prompt.messages(variables),
+            seed=call_seed(seed, address),
+            protocol=SPACE_GROWTH.name,
+            schema=prompt.schema,
         )
         answers += 1
         listed = [] if reply.refusal else read_values(reply.text, cut=reply.finish_reason == "length")

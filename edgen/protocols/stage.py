@@ -136,7 +136,9 @@ class Stage:
             return said if isinstance(said, Rejection) else self.hear(role, entries, said)
 
         address = Address(self.scenario.index, replicate, step=len(entries))
-        question = Question(address, self.messages(role, entries), SELFPLAY.name, role.lower())
+        side = role.lower()
+        schema = self._prompts[side].schema
+        question = Question(address, self.messages(role, entries), SELFPLAY.name, side, schema)
         return (yield from ask(question, self.rules, read_reply))
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
@@ -185,7 +187,8 @@ class Stage:
         if asked is None:
             return None
         address = Address(self.scenario.index, replicate, step=CLOSING_STEP)
-        question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower())
+        schema = self._prompts["closing"].schema
+        question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower(), schema)
         answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer
 

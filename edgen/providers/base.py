@@ -92,6 +92,9 @@ class Provider:
     Config: type[BackendConfig]
     sends: frozenset[str] = frozenset()  # those of the optional settings that it has, see config.backends
     simulated = False  # whether its answers are made up, and free
+    schema_field = (
+        ""  # where in a request a template's JSON Schema goes, with dots; empty where it takes none
+    )
     instead_of_batches = ""  # what somebody can do who wants batches, where it has none
 
     def create(self, config: Any, key: Key, link: Link) -> Backend:
@@ -101,6 +104,15 @@ class Provider:
     def problems(self, config: Any) -> list[Problem]:  # noqa: ARG002
         """What is wrong with a Config beyond its types. Paths are the keys'."""
         return []
+
+    def schema_problem(self, config: Any, schema: bytes) -> str | None:  # noqa: ARG002
+        """Why the backend cannot be sent a template's JSON Schema; None if it can."""
+        if not self.schema_field:
+            return f"a backend of type {self.name} takes none"
+        found = getattr(config, "extra_body", {})
+        for key in self.schema_field.split("."):
+            found = found.get(key) if isinstance(found, dict) else None
+        return None if found is None else f"its extra_body sets {self.schema_field}, too; keep one of the two"
 
     def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
         """The key that the backend asks for, None for none. Raises InputError for an address that is none."""

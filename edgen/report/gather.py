@@ -29,7 +29,7 @@ from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup,
 from edgen.report.selection import Selection
 from edgen.stats.distributions import Bin, Distribution, summarize
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_folder import RunFolder, inputs_named
+from edgen.store.run_folder import RunFolder, inputs_named, schemas_beside
 from edgen.store.run_reader import RunReader
 
 CUT = 1_500  # characters of a raw reply that are shown
@@ -192,7 +192,8 @@ def _inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
     show otherwise than it is."""
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
-    for name in sorted(inputs_named(yaml.safe_load(job))):
+    named = inputs_named(yaml.safe_load(job))
+    for name in sorted(named | schemas_beside(rundir, named)):
         if (path := rundir.path / name).parent != rundir.inputs:
             return None
         try:

@@ -59,6 +59,7 @@ class Simulator:
         if delay:
             await self._wait(delay)
         config = self._config
+        schema = None if request.schema is None else _schema_of(request.schema)
         return respond(
             request.messages,
             seed=request.seed,
@@ -66,6 +67,8 @@ class Simulator:
             faults=self._faults,
             salt=self._salt,
             stop=config.stop,
+            json_mode=schema is not None,
+            schema=schema,
             model=config.model,
             protocol=request.protocol,
         )
@@ -103,6 +106,18 @@ class Simulator:
         await asyncio.sleep(min(seconds, self._timeout))
         if seconds > self._timeout:
             raise CallError(FailureKind.TIMEOUT, f"no answer within {self._timeout:g} s (simulated)")
+
+
+def _schema_of(schema: bytes) -> bytes:
+    """The schema as `respond` takes it. Raises CallError for one that cannot be obeyed."""
+    from edgen.simulator.structured import UnfitSchema, read_schema_text
+
+    try:
+        return read_schema_text(schema)
+    except UnfitSchema as problem:
+        raise CallError(
+            FailureKind.BAD_REQUEST, f"The schema cannot be obeyed: {problem}.", status=400
+        ) from None
 
 
 _FAILURES: dict[str, tuple[FailureKind, int | None, str]] = {

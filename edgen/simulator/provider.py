@@ -28,6 +28,7 @@ class SimulatorProvider(Provider):
     name = "simulator"
     Config = SimulatorConfig
     simulated = True
+    schema_field = "schema"
     instead_of_batches = (
         "Start `edgen simulator` in another terminal and name it: "
         "{type: openai, model: any, base_url: http://127.0.0.1:8377/v1, seed: auto}."
@@ -43,6 +44,16 @@ class SimulatorProvider(Provider):
         except InputError as error:
             return [Problem("faults", str(error).removeprefix("faults: "))]
         return []
+
+    def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
+        """What of the schema cannot be simulated."""
+        from edgen.simulator.structured import UnfitSchema, read_schema_text
+
+        try:
+            read_schema_text(schema)
+        except UnfitSchema as problem:
+            return f"the simulator cannot obey it: {problem}"
+        return None
 
     def create(self, config: SimulatorConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002 - it has no key
         """Raises InputError if `config.faults` cannot be read."""

@@ -82,6 +82,12 @@ def read_schema(schema: Any) -> bytes:
     return text
 
 
+@functools.lru_cache(maxsize=64)
+def read_schema_text(schema: bytes) -> bytes:
+    """The same, of a schema that is JSON still."""
+    return read_schema(json.loads(schema))
+
+
 def fit(text: str, schema: bytes, rng: Random) -> str:
     """`text` where it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
     whole, validator = _compiled(schema)

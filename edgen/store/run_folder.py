@@ -240,11 +240,20 @@ def run_around(place: Path) -> Path | None:
 
 
 def inputs_named(job: Mapping[str, Any]) -> set[str]:
-    """The files that a run's job names as its templates and spaces, and those of its arms."""
+    """The files that a run's job names as its templates and spaces, and those of its arms. What stands beside a
+    template is `schemas_beside`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
     return {name for name in found if isinstance(name, str)}
+
+
+def schemas_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+    """The schemas beside those of a run's inputs that are templates."""
+    from edgen.prompting.answer_schema import schema_file
+
+    beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    return {name for name in beside if (run.path / name).is_file()}
 
 
 def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:

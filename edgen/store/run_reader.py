@@ -319,7 +319,18 @@ def _noted(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
     for use, name in noted["prompts"].items():
         if origin := _origin(texts.get(use)):
             noted["prompts"][use] = f"{Path(name).stem} (edited from {origin})"
-    return {**noted, "templates": {use: sha256(text) for use, text in texts.items()}}
+    digests = {use: _digest(files[use], text) for use, text in texts.items()}
+    return {**noted, "templates": digests}
+
+
+def _digest(file: Path, text: bytes) -> str:
+    """The digest of a run's own copy of a template; of its text alone where the schema beside it cannot be read."""
+    from edgen.prompting.answer_schema import read_answer_schema, template_digest
+
+    try:
+        return template_digest(text, read_answer_schema(file))
+    except TemplateError:
+        return sha256(text)
 
 
 def _origin(template: bytes | None) -> str | None:

@@ -27,6 +27,8 @@ DIMENSIONS = ("topic", "misconception", "learner", "tutor_style", "aim", "mood")
 class Shows:
     """A template that shows all that it is told."""
 
+    schema: bytes | None = None
+
     def messages(self, variables: dict[str, Any]) -> tuple[Message, ...]:
         return (Message("system", f"You speak. {sorted(variables.items())}"), Message("user", "It begins."))
 

@@ -20,6 +20,7 @@ from edgen.execution.session import Session
 from edgen.execution.space_growth_tasks import SpaceGrowth, build_grown_space, load_growth_prompt
 from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
+from edgen.planning.answer_schemas import check_schema
 from edgen.providers import provider_of
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.education import LISTS
@@ -93,7 +94,9 @@ def grow_space(
     out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
     asked = _load_job(job, list(overrides), control)
-    tasks = SpaceGrowth(asked, known, grown.name, count, load_growth_prompt(prompt))
+    template = load_growth_prompt(prompt)
+    check_schema(template, asked.backends["default"], "$.backends.default")
+    tasks = SpaceGrowth(asked, known, grown.name, count, template)
     ledger = out.with_name(f"{out.name}.db")
     try:
         status = asyncio.run(_ask(tasks, out, ledger, control))

@@ -158,6 +158,8 @@ class ModelClient:
         """The ledger's key of a request: sha256 over all that shapes its answer."""
         digest = self._prefix.copy()
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
+        if request.schema is not None:
+            digest.update(request.schema)
         return digest.digest()
 
     @property
@@ -255,7 +257,8 @@ class ModelClient:
         return prompt + self._beyond[0], room + self._beyond[1]
 
     def _bounds(self, request: Request) -> tuple[int, int]:
-        return prompt_token_bound(request.messages), (self._max_tokens or 0) * request.max_tokens_scale
+        prompt = prompt_token_bound(request.messages, request.schema)
+        return prompt, (self._max_tokens or 0) * request.max_tokens_scale
 
     def _learn(self, reply: Reply, request: Request) -> None:
         """Heed that a service counts more than the bounds: a hidden prompt, say, or thoughts."""
@@ -267,7 +270,8 @@ class ModelClient:
     async def _admitted(self, call: _Call) -> Reply:
         tokens = 0
         if self._meters_tokens:
-            tokens = prompt_token_estimate(call.request.messages) + round(self._completion)
+            request = call.request
+            tokens = prompt_token_estimate(request.messages, request.schema) + round(self._completion)
         clock = asyncio.get_running_loop().time
         came = clock()
         ticket = await self.admission.admit(tokens)

@@ -17,6 +17,7 @@ class AnthropicProvider(Provider):
     name = "anthropic"
     Config = AnthropicConfig
     sends = frozenset({"reasoning_effort", "service_tier"})
+    schema_field = "output_config.format"
     instead_of_batches = "Leave --via batch out, and the same job is done call by call."
 
     def create(self, config: AnthropicConfig, key: Key, link: Link) -> Backend:

@@ -31,7 +31,7 @@ class AnthropicBackend(HttpBackend):
         self._config = config
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
-        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+        self._tails: dict[tuple[int, bytes | None], bytes] = {(1, None): _tail(config, 1)}
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -43,10 +43,10 @@ class AnthropicBackend(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
-        scale = request.max_tokens_scale
-        tail = self._tails.get(scale)
+        kind = (request.max_tokens_scale, request.schema)
+        tail = self._tails.get(kind)
         if tail is None:
-            tail = self._tails[scale] = _tail(self._config, scale)
+            tail = self._tails[kind] = _tail(self._config, *kind)
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         said = [message for message in request.messages if message.role != "system"]
         try:
@@ -82,8 +82,8 @@ def _headers(key: str | None) -> dict[str, str]:
 _encode = msgspec.json.Encoder().encode
 
 
-def parameters(config: AnthropicConfig, scale: int) -> dict[str, Any]:
-    """The body but for messages and system, `max_tokens` multiplied by `scale`.
+def parameters(config: AnthropicConfig, scale: int, schema: bytes | None = None) -> dict[str, Any]:
+    """The body but for messages and system, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -95,7 +95,9 @@ def parameters(config: AnthropicConfig, scale: int) -> dict[str, Any]:
     output = config.extra_body.get("output_config") or {}
     if not isinstance(output, dict):
         raise InputError("extra_body.output_config must be a mapping, as in {effort: low}.")
-    effort = {"effort": config.reasoning_effort} if config.reasoning_effort else {}
+    own: dict[str, Any] = {"effort": config.reasoning_effort} if config.reasoning_effort else {}
+    if schema is not None:
+        own["format"] = {"type": "json_schema", "schema": msgspec.Raw(schema)}
     sent: dict[str, Any] = {
         "model": config.model,
         "max_tokens": config.max_tokens * scale,
@@ -109,7 +111,7 @@ def parameters(config: AnthropicConfig, scale: int) -> dict[str, Any]:
     return (
         {key: value for key, value in sent.items() if value is not None}
         | extra
-        | ({"output_config": effort | output} if effort or output else {})
+        | ({"output_config": own | output} if own or output else {})
     )
 
 
@@ -121,9 +123,9 @@ _NOT_EXTRA = {
 }
 
 
-def _tail(config: AnthropicConfig, scale: int) -> bytes:
+def _tail(config: AnthropicConfig, scale: int, schema: bytes | None = None) -> bytes:
     """What follows messages and system, with the closing brace."""
-    return b"," + _encode(parameters(config, scale))[1:]
+    return b"," + _encode(parameters(config, scale, schema))[1:]
 
 
 # --- what comes back -----------------------------------------------------------------------------

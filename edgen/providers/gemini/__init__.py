@@ -22,6 +22,7 @@ class GeminiProvider(Provider):
     name = "gemini"
     Config = GeminiConfig
     sends = frozenset({"reasoning_effort", "service_tier"})
+    schema_field = "generationConfig.responseJsonSchema"
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend

@@ -31,7 +31,7 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._config = config
         self._generate = append_path(self.base, f"{path}:generateContent")
-        self._tails: dict[int, tuple[bytes, bytes]] = {1: _tail(config, 1)}
+        self._tails: dict[tuple[int, bytes | None], tuple[bytes, bytes]] = {(1, None): _tail(config, 1)}
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -43,10 +43,10 @@ class GeminiModel(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        scale = request.max_tokens_scale
-        tail = self._tails.get(scale)
+        kind = (request.max_tokens_scale, request.schema)
+        tail = self._tails.get(kind)
         if tail is None:
-            tail = self._tails[scale] = _tail(self._config, scale)
+            tail = self._tails[kind] = _tail(self._config, *kind)
         before, after = tail
         seed = b"%d" % request.seed if after else b""
         try:
@@ -118,8 +118,9 @@ def _contents(request: Request) -> bytes:
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
-def parameters(config: GeminiSettings, scale: int) -> dict[str, Any]:
-    """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`.
+def parameters(config: GeminiSettings, scale: int, schema: bytes | None = None) -> dict[str, Any]:
+    """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`; `schema` is
+    what the answer has to fit.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -133,6 +134,8 @@ def parameters(config: GeminiSettings, scale: int) -> dict[str, Any]:
         "stopSequences": config.stop or None,
         "seed": None if config.seed == "auto" else config.seed,
         "thinkingConfig": thinking_config(config),
+        "responseMimeType": schema and "application/json",
+        "responseJsonSchema": schema and msgspec.Raw(schema),
     }
     extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
     override = extra.pop("generationConfig", None) or {}
@@ -147,9 +150,9 @@ def parameters(config: GeminiSettings, scale: int) -> dict[str, Any]:
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(config: GeminiSettings, scale: int) -> tuple[bytes, bytes]:
+def _tail(config: GeminiSettings, scale: int, schema: bytes | None = None) -> tuple[bytes, bytes]:
     """What stands before and behind the automatic seed; without one, all of it and nothing."""
-    sent = parameters(config, scale)
+    sent = parameters(config, scale, schema)
     generation = sent.get("generationConfig", {})
     if config.seed != "auto" or "seed" in generation:
         text = _encode(sent)

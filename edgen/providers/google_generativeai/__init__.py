@@ -16,6 +16,10 @@ class GoogleGenerativeAIProvider(Provider):
     Config = GoogleGenerativeAIConfig
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
+    def schema_problem(self, config: GoogleGenerativeAIConfig, schema: bytes) -> str:  # noqa: ARG002
+        """The SDK has no field for a JSON Schema."""
+        return "the SDK takes none; `type: gemini` reaches the same models and does"
+
     def create(self, config: GoogleGenerativeAIConfig, key: Key, link: Link) -> Backend:
         """Raises InputError if the SDK is not installed or a setting is unknown to it; warns that it is at its end.
 

@@ -56,6 +56,7 @@ class ServiceProvider(Provider):
 class OpenAIProvider(ServiceProvider):
     name = "openai"
     Config = OpenAIConfig
+    schema_field = "response_format"
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend

@@ -22,6 +22,7 @@ from edgen.core.values import FinishReason, Reply, Request
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
 from edgen.providers.http import base_address
+from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.usage import read_usage
@@ -36,7 +37,9 @@ class OpenAIBackend(ServiceBackend):
         self._completions = self.address("chat/completions")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = room_field(config)
-        self._tails: dict[tuple[str, int], bytes] = {(self._room, 1): _tail(config, 1, self._room)}
+        self._tails: dict[tuple[str, int, bytes | None], bytes] = {
+            (self._room, 1, None): _tail(config, 1, self._room)
+        }
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -66,10 +69,11 @@ class OpenAIBackend(ServiceBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (self._room, request.max_tokens_scale)
+        kind = (self._room, request.max_tokens_scale, request.schema)
         tail = self._tails.get(kind)
         if tail is None:
-            tail = self._tails[kind] = _tail(self._config, request.max_tokens_scale, self._room)
+            tail = _tail(self._config, request.max_tokens_scale, self._room, request.schema)
+            self._tails[kind] = tail
         seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         try:
             return self._head + _encode(request.messages) + tail + seed
@@ -101,9 +105,9 @@ def _wants_newer(refusal: CallError) -> bool:
     )
 
 
-def parameters(config: OpenAIConfig, scale: int, room: str) -> dict[str, Any]:
+def parameters(config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None) -> dict[str, Any]:
     """The body but for model, messages and an automatic seed; `max_tokens`, which is called `room`, multiplied by
-    `scale`.
+    `scale`; `schema` is what the answer has to fit.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -121,14 +125,15 @@ def parameters(config: OpenAIConfig, scale: int, room: str) -> dict[str, Any]:
         "presence_penalty": config.presence_penalty,
         "seed": None if config.seed == "auto" else config.seed,
         **{name: getattr(config, name) for name in OPTIONAL},
+        "response_format": schema and {"type": "json_schema", "json_schema": schema_settings(schema)},
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
     return {key: value for key, value in sent.items() if value is not None} | extra
 
 
-def _tail(config: OpenAIConfig, scale: int, room: str) -> bytes:
+def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None) -> bytes:
     """What follows the messages, without the closing brace."""
-    text = _encode(parameters(config, scale, room))
+    text = _encode(parameters(config, scale, room, schema))
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 

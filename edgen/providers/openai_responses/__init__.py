@@ -12,6 +12,7 @@ from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 class OpenAIResponsesProvider(ServiceProvider):
     name = "openai-responses"
     Config = OpenAIResponsesConfig
+    schema_field = "text.format"
     instead_of_batches = "The openai backend has one, for the same models: {type: openai, model: …}."
 
     def create(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> Backend:

@@ -16,6 +16,7 @@ from edgen.core.values import FinishReason, Reply, Request
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, scrub
 from edgen.providers.openai import online as chat
+from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.usage import read_usage
@@ -28,7 +29,7 @@ class ResponsesBackend(ServiceBackend):
         super().__init__(config, key, link, classify)
         self._config = config
         self._responses = self.address("responses")
-        self._tails: dict[int, bytes] = {1: _tail(config, 1)}
+        self._tails: dict[tuple[int, bytes | None], bytes] = {(1, None): _tail(config, 1)}
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -47,10 +48,10 @@ class ResponsesBackend(ServiceBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
-        scale = request.max_tokens_scale
-        tail = self._tails.get(scale)
+        kind = (request.max_tokens_scale, request.schema)
+        tail = self._tails.get(kind)
         if tail is None:
-            tail = self._tails[scale] = _tail(self._config, scale)
+            tail = self._tails[kind] = _tail(self._config, *kind)
         try:
             return b'{"input":' + _encode(request.messages) + tail
         except UnicodeEncodeError:
@@ -68,8 +69,8 @@ _NOT_EXTRA = {
 }
 
 
-def parameters(config: OpenAIResponsesConfig, scale: int) -> dict[str, Any]:
-    """The body but for the input, `max_tokens` multiplied by `scale`.
+def parameters(config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None) -> dict[str, Any]:
+    """The body but for the input, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -89,7 +90,7 @@ def parameters(config: OpenAIResponsesConfig, scale: int) -> dict[str, Any]:
     extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
     for name, own in (
         ("reasoning", {"effort": config.reasoning_effort}),
-        ("text", {"verbosity": config.verbosity}),
+        ("text", {"verbosity": config.verbosity, "format": schema and _format(schema)}),
     ):
         given = extra.get(name) or {}
         if not isinstance(given, dict):
@@ -99,9 +100,13 @@ def parameters(config: OpenAIResponsesConfig, scale: int) -> dict[str, Any]:
     return {key: value for key, value in sent.items() if value is not None} | extra
 
 
-def _tail(config: OpenAIResponsesConfig, scale: int) -> bytes:
+def _format(schema: bytes) -> dict[str, Any]:
+    return {"type": "json_schema", **schema_settings(schema)}
+
+
+def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None) -> bytes:
     """What follows the input, with the closing brace."""
-    return b"," + _encode(parameters(config, scale))[1:]
+    return b"," + _encode(parameters(config, scale, schema))[1:]
 
 
 # --- what comes back -----------------------------------------------------------------------------

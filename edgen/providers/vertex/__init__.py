@@ -17,6 +17,7 @@ class VertexProvider(Provider):
     name = "vertex"
     Config = VertexConfig
     sends = frozenset({"reasoning_effort"})
+    schema_field = "generationConfig.responseJsonSchema"
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:

@@ -1,0 +1,61 @@
+"""Whether a template's JSON Schema can be sent to the backend that the template asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from edgen.config import BackendConfig, Job, backend_name
+from edgen.core.errors import JobError, Problem
+from edgen.prompting import Prompt
+from edgen.prompting.answer_schema import schema_file
+from edgen.protocols.base import ConversationProtocol, Template
+from edgen.providers import provider_of
+
+
+def check_schemas(
+    job: Job,
+    prompts: Mapping[str, Prompt],
+    templates: Mapping[str, Template],
+    protocol: ConversationProtocol,
+) -> None:
+    """Raise JobError where a schema beside one of a job's templates cannot be sent, or `protocol` would not send it."""
+    found = [*_find_problems(job, prompts, templates, protocol)]
+    if found:
+        raise JobError.of(job.name, found)
+
+
+def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
+    """Raise JobError where the schema of a template, if it has one, cannot be sent to the backend that `key` names."""
+    if (wrong := _why_not(prompt, config)) is not None:
+        raise JobError.of(prompt.name, [Problem(key, wrong)])
+
+
+def _find_problems(
+    job: Job,
+    prompts: Mapping[str, Prompt],
+    templates: Mapping[str, Template],
+    protocol: ConversationProtocol,
+) -> Iterator[Problem]:
+    for use, prompt in prompts.items():
+        name = backend_name(job, templates[use].asked)
+        wrong = _why_not(prompt, job.backends[name])
+        if wrong is None and prompt.schema is not None and not protocol.sends_schemas:
+            wrong = _word(prompt, f"the protocol {protocol.name} sends none")
+        if wrong is not None:
+            yield Problem(f"$.backends.{name}", wrong)
+
+
+def _why_not(prompt: Prompt, config: BackendConfig) -> str | None:
+    if prompt.schema is None:
+        return None
+    wrong = provider_of(config).schema_problem(config, prompt.schema)
+    return None if wrong is None else _word(prompt, wrong)
+
+
+def _word(prompt: Prompt, wrong: str) -> str:
+    path = schema_file(Path(prompt.source))
+    return (
+        f"answers have to fit {path}, the schema beside a template, and it cannot be sent: {wrong}. Choose another "
+        "backend or template, or move the schema away"
+    )
