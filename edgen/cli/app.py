@@ -109,7 +109,7 @@ for module, short_help in (
     (space, ""),
     (plugins, "List providers, protocols, families, formats, measures."),
     (doctor, "Check keys, endpoint and model; say what to do."),
-    (simulator, "Serve the simulator in OpenAI's and Gemini's formats."),
+    (simulator, "Serve the simulator in OpenAI's, Gemini's and Anthropic's formats."),
 ):
     name = module.__name__.rpartition(".")[2]
     if hasattr(module, "app"):

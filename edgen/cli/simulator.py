@@ -37,7 +37,7 @@ def command(
         bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
 ) -> None:
-    """Serve the simulator in OpenAI's and Gemini's formats; any key is taken, nothing leaves the machine.
+    """Serve the simulator in OpenAI's, Gemini's and Anthropic's formats; any key is taken, nothing leaves the machine.
 
     Both vendors' batches are served too: files up, a batch begun, watched and cancelled, results down. In
     a batch, an HTTP fault fails one request; batch_create_lost, batch_503 and batch_slow strike the calls
