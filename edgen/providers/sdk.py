@@ -9,6 +9,7 @@ The extra is imported when a function here is called, never with the module.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -211,6 +212,39 @@ def limit_answer(size: int) -> Iterator[None]:
         _MOST.reset(token)
 
 
+async def _stay(response: httpx2.Response) -> None:
+    """Raise for an answer that leads elsewhere or is packed; bound what is read of the others."""
+    if response.has_redirect_location and response.request.method != "GET":
+        raise MovedError(response.headers["Location"])
+    if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
+        raise PackedError(packed[:40])
+    response.stream = _bounded()(response.stream)
+
+
+@functools.cache
+def _bounded() -> Any:
+    """A stream of the bytes of an answer as they come, no more than may be read."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+            self._most = _MOST.get()
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._stream:
+                size += len(chunk)
+                if size > self._most:
+                    raise TooLargeError(f"{self._most:,}")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return Bounded
+
+
 def http_client(
     base: URL, credentials: Credentials, environ: Mapping[str, str], patience: float
 ) -> httpx2.AsyncClient:
@@ -243,31 +277,6 @@ def http_client(
             if answer.status_code == 401 and await credentials.renewed(used):
                 yield request
 
-    class Bounded(httpx2.AsyncByteStream):
-        """The bytes of an answer as they come, no more than may be read."""
-
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-            self._most = _MOST.get()
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for chunk in self._stream:
-                size += len(chunk)
-                if size > self._most:
-                    raise TooLargeError(f"{self._most:,}")
-                yield chunk
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    async def stay(response: httpx2.Response) -> None:
-        if response.has_redirect_location and response.request.method != "GET":
-            raise MovedError(response.headers["Location"])
-        if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
-            raise PackedError(packed[:40])
-        response.stream = Bounded(response.stream)
-
     options = proxy_for(base, environ)
     proxy = options.get("proxy")
     return httpx2.AsyncClient(
@@ -278,5 +287,5 @@ def http_client(
         follow_redirects=True,
         timeout=httpx2.Timeout(patience, connect=min(patience, 60.0)),
         auth=Renewing(),
-        event_hooks={"request": [sign], "response": [stay]},
+        event_hooks={"request": [sign], "response": [_stay]},
     )
