@@ -258,6 +258,14 @@ class HttpBackend:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r}, base_url={self.identity['base_url']!r})"
 
+    async def ask(self, url: URL, body: bytes, read: Callable[[bytes], Reply | None]) -> Reply:
+        """The reply that `read` finds in the answer to one POST. Raises CallError, also where it finds none."""
+        answer = await self._http.post(url, body)
+        reply = read(answer)
+        if reply is None:
+            raise self._http.bad(answer)
+        return self._http.without_secrets(reply)
+
     async def aclose(self) -> None:
         """Close the connections. Never raises; may be called twice."""
         await self._http.aclose()

@@ -35,11 +35,7 @@ class AnthropicBackend(HttpBackend):
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._messages, self.body(request))
-        reply = read_reply(body)
-        if reply is None:
-            raise self._http.bad(body)
-        return self._http.without_secrets(reply)
+        return await self.ask(self._messages, self.body(request), read_reply)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
