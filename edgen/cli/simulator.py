@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Serve the simulator in OpenAI's, Gemini's and Anthropic's formats; any key is taken, nothing leaves the machine.
 
-    Both vendors' batches are served too: files up, a batch begun, watched and cancelled, results down. In
+    The batches of all three are served too: files up, a batch begun, watched and cancelled, results down. In
     a batch, an HTTP fault fails one request; batch_create_lost, batch_503 and batch_slow strike the calls
     about batches and their files.
 

@@ -2,8 +2,8 @@
 
 Time is two numbers. A batch's lines are answered evenly over `seconds` from its creation, and it expires
 `window` seconds after that; being cancelled or expired freezes it, so what is answered by then is
-`min(1, elapsed / seconds)` of it. Whose format a batch is in is the vendors' affair: `openai_batches`
-and `gemini_batches`. Nothing outlives the server: files are in a temporary folder.
+`min(1, elapsed / seconds)` of it. Whose format a batch is in is the vendors' affair: `openai_batches`,
+`gemini_batches` and `anthropic_batches`. Nothing outlives the server: files are in a temporary folder.
 """
 
 from __future__ import annotations

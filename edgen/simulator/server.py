@@ -2,7 +2,7 @@
 
 Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
 the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
-first. Every answer carries the header `x-edgen-simulated: true`. OpenAI's and Gemini's batches are served
+first. Every answer carries the header `x-edgen-simulated: true`. The batches of all three are served
 beside single calls, and answered alike: what a request is answered does not depend on its way. What was
 meant for another host is not answered (see `hosts`).
 """
@@ -23,8 +23,8 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
-from edgen.simulator import faults as fault
 from edgen.simulator import (
+    anthropic_batches,
     gemini_batches,
     openai_batches,
     wire_anthropic,
@@ -32,6 +32,7 @@ from edgen.simulator import (
     wire_openai,
     wire_responses,
 )
+from edgen.simulator import faults as fault
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
@@ -145,6 +146,7 @@ class _Handler:
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         self._openai = openai_batches.Service(self._store)
         self._gemini = gemini_batches.Service(self._store)
+        self._anthropic = anthropic_batches.Service(self._store)
 
     async def aclose(self) -> None:
         """End all batches and remove their files."""
@@ -177,7 +179,8 @@ class _Handler:
         return await self._complete(request, call, wire)
 
     async def _batches(self, request: web.BaseRequest, vendor: Wire) -> web.StreamResponse:
-        for service in (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini):
+        beside = (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini)
+        for service in (self._anthropic, *beside):
             answer = await service.handle(request)
             if answer is not None:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
@@ -214,8 +217,8 @@ class _Handler:
 _GREETING = (
     "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and /v1/responses, Gemini's "
     "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and /v1/batches, "
-    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent. No model is behind it: every answer is "
-    "simulated.\n"
+    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent, /v1/messages/batches. No model is behind it: every "
+    "answer is simulated.\n"
 )
 _FIXED = {
     "/": _Route("root", _OPENAI),
