@@ -25,6 +25,7 @@ from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.preferences.bias import bias_report
+from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
 from edgen.preferences.judge import Judge
 from edgen.preferences.labels import LabelRules
@@ -35,6 +36,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import Compared, RunReader
 from edgen.store.votes import stored_votes, take_votes
 
+_OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
 _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
 
 
@@ -49,6 +51,7 @@ class PairOptions:
     human: Path | None = None
     min_margin: float | None = None
     max_per_scenario: int | None = None
+    min_turns_left: int | None = None
     overrides: tuple[str, ...] = ()
     allow_outside: bool = False
     via: Via = "online"
@@ -82,6 +85,8 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         raise UsageError(f"{option} goes with --by oracle: nobody else asks a model.")
     if options.min_margin is not None and math.isnan(options.min_margin):
         raise UsageError("--min-margin: expected a number from 0 to 1.")
+    if options.min_turns_left is not None and options.min_turns_left < 0:
+        raise UsageError("--min-turns-left: expected how many turns, 0 or more.")
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
@@ -113,12 +118,8 @@ class _PairMaking:
         job = load_judged_job(
             self._run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
         )
-        pairs = job.pairs
-        if options.min_margin is not None:
-            pairs = msgspec.structs.replace(pairs, min_margin=options.min_margin)
-        if options.max_per_scenario is not None:
-            pairs = msgspec.structs.replace(pairs, max_per_scenario=options.max_per_scenario)
-        self._job = msgspec.structs.replace(job, pairs=pairs)
+        named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
+        self._job = msgspec.structs.replace(job, pairs=msgspec.structs.replace(job.pairs, **named))
 
     def make(self, *, report: bool) -> PairedRun:
         reader, options, pairs = self._reader, self._options, self._job.pairs
@@ -143,7 +144,8 @@ class _PairMaking:
                 max_per_scenario=pairs.max_per_scenario,
                 judge_directed=pairs.judge_directed,
             )
-            made = write_pairs(reader, rules, votes)
+            choice = PairChoice(reader, pairs, every=options.by == "probability")
+            made = write_pairs(choice, rules, votes)
             made.simulated |= reader.simulated
             facts |= {"made": made, "bias": _bias_of(reader) if report else None}
         about = (self._run.path, options.by, scenarios, self._run.pairs, pairs.compare, pairs.votes)
@@ -280,6 +282,7 @@ def require_pairs(paired: PairedRun) -> None:
 _HINTS = {
     "of": {
         "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
+        "turns_left": "A lower --min-turns-left keeps pairs that part nearer to the end.",
         "margin": "A lower --min-margin keeps more.",
         "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
         "identical": "The conversations of a scenario say the same: give the backend a temperature.",

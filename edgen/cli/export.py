@@ -78,6 +78,14 @@ MasksOption = Annotated[
         help="trl-sft, sharegpt and verl only: each message says in `train` whether it is trained; unsloth refuses that.  [default: masks]",
     ),
 ]
+TurnsLeftOption = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        min=0,
+        help="Formats of pairs only: leave out pairs that part where fewer than N turns follow, in either of the two.",
+    ),
+]
 
 
 def command(
@@ -93,6 +101,7 @@ def command(
     files: StorageOption = None,
     csv_safe: CsvOption = None,
     masks: MasksOption = None,
+    min_turns_left: TurnsLeftOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -117,6 +126,7 @@ def command(
         files=files,
         csv_safe=csv_safe,
         masks=masks,
+        min_turns_left=min_turns_left,
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

@@ -43,6 +43,14 @@ MarginOption = Annotated[
 MostOption = Annotated[
     int | None, Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
 ]
+TurnsLeftOption = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        min=0,
+        help="Leave out pairs that part where fewer than N turns follow, in either of the two.",
+    ),
+]
 ReportOption = Annotated[bool, Option("--report", help="Position and length bias, agreement, calibration.")]
 
 
@@ -54,6 +62,7 @@ def command(
     human: HumanOption = None,
     min_margin: MarginOption = None,
     max_per_scenario: MostOption = None,
+    min_turns_left: TurnsLeftOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
@@ -89,6 +98,7 @@ def command(
         human=human,
         min_margin=min_margin,
         max_per_scenario=max_per_scenario,
+        min_turns_left=min_turns_left,
         overrides=o.read_overrides(set_),
         allow_outside=allow_outside,
         via=via,

@@ -97,6 +97,8 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How sure a label has to be: pairs whose preference is closer to even than this stay unlabelled."""
     max_per_scenario: Positive | None = None
     """Labelled pairs of one scenario, at most; null: all of them."""
+    min_turns_left: Annotated[int, Meta(ge=0)] | None = None
+    """Turns that have to follow the one at which two conversations part, in both; pairs with fewer are neither judged nor labelled. null: any number will do."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """What becomes of a pair with a text that speaks to whoever judges it."""
 

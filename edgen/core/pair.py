@@ -54,6 +54,12 @@ def read_candidate_name(name: str) -> tuple[str, int]:
     return arm, int(replicate.removeprefix("r"))
 
 
+def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
+    """How many turns follow the one at which two candidates part, in the one where fewer do; -1 where one ends there.
+    `prefix` is how many turns they share."""
+    return min(len(a.turns), len(b.turns)) - prefix - 1
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of a judge. `order` is how the sides were shown; `choice` is None where the answer
     could not be read, and `text` then its beginning."""

@@ -48,7 +48,13 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
         )
     end_marker = options.end_marker or ("keep" if for_turns else "drop")
     return Chat(
-        assistant, options.opening or "user", prompt, space, end_marker == "keep", options.masks is not False
+        assistant,
+        options.opening or "user",
+        prompt,
+        space,
+        keeps_end=end_marker == "keep",
+        masks=options.masks is not False,
+        min_turns_left=options.min_turns_left,
     )
 
 
@@ -75,7 +81,8 @@ def opening_variables(space: Space) -> tuple[str, ...]:
 class Chat:
     """How turns become messages. `assistant` is the role that is trained; `prompt` gives the texts of the opening,
     from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
-    behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so."""
+    behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so. `min_turns_left`:
+    a pair is no row where fewer turns follow the one at which it parts."""
 
     assistant: Role
     opening: Opening
@@ -83,6 +90,7 @@ class Chat:
     space: Space
     keeps_end: bool = False
     masks: bool = True
+    min_turns_left: int | None = None
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property

@@ -101,4 +101,6 @@ class Format:
             raise UsageError(f"{self.name} has no cells; leave --csv-safe and --no-csv-safe out.")
         if "masks" in chosen and "masks" not in self.options:
             raise UsageError(f"{self.name} has no mask a message; leave --masks and --no-masks out.")
+        if "min_turns_left" in chosen and "pairs" not in self.needs:
+            raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
         options.check()

@@ -25,7 +25,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     trained side's last words; where nobody chose, it is kept if the template asks for turns, as the environment's do.
     `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
     set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
-    `masks`: each message says in `train` whether it is trained.
+    `masks`: each message says in `train` whether it is trained. `min_turns_left`: pairs are left out that part where
+    fewer turns follow, in either conversation.
     """
 
     train: str | None = None
@@ -37,6 +38,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     files: Storage | None = None
     csv_safe: bool | None = None
     masks: bool | None = None
+    min_turns_left: int | None = None
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -54,6 +56,9 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_types(self) -> None:
         """A caller in Python may pass anything."""
+        least = self.min_turns_left
+        if least is not None and (not isinstance(least, int) or isinstance(least, bool) or least < 0):
+            raise UsageError(f"min_turns_left: expected how many turns, 0 or more, not {least!r}.")
         for name in ("train", "license", "language"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):

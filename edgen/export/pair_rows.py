@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgen.core.pair import Label, Pair
+from edgen.core.pair import Label, Pair, turns_left
 from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message
 from edgen.export.evidence import Evidence, evidence_of
@@ -74,6 +74,8 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
     pair = compared.pair
     if pair.label is None:
         return LeftOut(pair.left_out or "no_label")
+    if is_near_end(compared, chat):
+        return LeftOut("turns_left")
     first, second = compared.a, compared.b
     if pair.label.chosen == "b":
         first, second = second, first
@@ -82,6 +84,12 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
     if say_the_same(chosen, rejected):
         return LeftOut("identical")
     return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario)
+
+
+def is_near_end(compared: Compared, chat: Chat) -> bool:
+    """Whether fewer turns follow where a pair parts than were asked for."""
+    least, prefix = chat.min_turns_left, compared.pair.prefix_turns
+    return least is not None and turns_left(compared.a, compared.b, prefix) < least
 
 
 def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:

@@ -17,9 +17,9 @@ from edgen.core.digest import sha256
 from edgen.core.files import read_regular
 from edgen.core.pair import Candidate, Compare, OracleSignal, Verdict
 from edgen.core.values import Rejection, RejectionReason, Status
+from edgen.preferences.choice import PairChoice
 from edgen.preferences.judge import Judge, JudgeTasks
 from edgen.preferences.signals import oracle_signal
-from edgen.preferences.tournament import matches
 from edgen.protocols.oracle import Comparison, oracle
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.run_folder import RunFolder
@@ -56,6 +56,7 @@ class Comparisons(JudgeTasks):
 
     def __init__(self, reader: RunReader, job: Job, judge: Judge) -> None:
         super().__init__(reader, job, judge)
+        self._choice = PairChoice(reader, job.pairs)
         digest = hashlib.blake2b(digest_size=8)
         for unit in self.units():
             digest.update("{} {}\n".format(*unit).encode())
@@ -67,8 +68,7 @@ class Comparisons(JudgeTasks):
         """(scenario, task) of every comparison."""
         for index, names in self.reader.scenarios():
             if len(names) > 1:
-                chosen = matches(names, self.job.pairs.matches, self.job.seed, index)
-                for task in sorted(name_comparison(*pair) for pair in chosen):
+                for task in sorted(name_comparison(*pair) for pair in self._choice.judged(index, names)):
                     yield index, task
 
     def task(self, index: int, task: str) -> Task:

@@ -29,6 +29,7 @@ from edgen.core.pair import (
 # Why a pair has no label, and what a person is told.
 UNLABELLED: dict[str, str] = {
     "identical": "both sides say the same",
+    "turns_left": "fewer turns follow where the two conversations part than were asked for (min_turns_left)",
     "judge_directed": "a text speaks to whoever judges it",
     "not_judged": "the source says nothing about it",
     "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
@@ -37,7 +38,8 @@ UNLABELLED: dict[str, str] = {
     "margin": "the margin is below the one asked for",
     "surplus": "the scenario has enough pairs with a larger margin",
 }
-_SET_APART = ("identical", "judge_directed")  # whatever a source says of them
+_OF_TURNS = ("identical", "turns_left")  # known from the turns, which are not looked at here
+_SET_APART = (*_OF_TURNS, "judge_directed")  # whatever a source says of them
 _NOISE = 1e-9
 _DIGITS = 6
 
@@ -62,8 +64,8 @@ class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
 def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
     """The pairs of one scenario, in their order, each with `label` or `left_out` and its sides' strengths.
 
-    Labels and strengths from before are replaced; only a pair that comes with `left_out` "identical" keeps it, for
-    the turns are not looked at here.
+    Labels and strengths from before are replaced; only a pair that comes with `left_out` "identical" or
+    "turns_left" keeps it, for the turns are not looked at here.
     """
     judge = rules.judge
     if judge is None:
@@ -81,7 +83,7 @@ def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
 
 def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
     """The pair without an earlier label or reason, but for what no source is asked about."""
-    if pair.left_out == "identical":
+    if pair.left_out in _OF_TURNS:
         return pair
     apart = rules.judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
     return msgspec.structs.replace(pair, label=None, left_out="judge_directed" if apart else None)

@@ -16,14 +16,14 @@ from msgspec import UNSET
 
 from edgen.core.errors import RunError
 from edgen.core.files import write_lines
-from edgen.core.pair import Candidate, JudgeDirected, OracleSignal, Pair, Side, Signals
+from edgen.core.pair import JudgeDirected, OracleSignal, Pair, Side, Signals
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
+from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.signals import human_signal, probability_signal
-from edgen.protocols.oracle import shared_prefix
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader, texts_digest
 from edgen.store.votes import Votes, votes_that_hold
@@ -52,16 +52,15 @@ class PairCounts(msgspec.Struct):
             self.train += 1
 
 
-def write_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one."""
-    counts = PairCounts()
+def write_pairs(choice: PairChoice, rules: LabelRules, votes: Votes) -> PairCounts:
+    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be judged."""
+    counts, reader = PairCounts(), choice.reader
 
     def lines() -> Iterator[bytes]:
         for index, names in reader.scenarios():
             if len(names) > 1:
                 outcomes = [view.outcomes(index) for view in views]
-                every = rules.by == "probability"
-                pairs = _pairs_of(reader, index, names, votes, outcomes, every=every)
+                pairs = _pairs_of(choice, index, names, votes, outcomes)
                 for pair in label_scenario(list(pairs), rules):
                     counts.add(pair)
                     yield _encode(pair)
@@ -75,24 +74,25 @@ def write_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCount
 
 
 def _pairs_of(
-    reader: RunReader,
+    choice: PairChoice,
     index: int,
     names: list[str],
     votes: Votes,
     outcomes: Sequence[Mapping[str, Outcome]],
-    *,
-    every: bool,
 ) -> Iterator[Pair]:
-    """The pairs of one scenario that some source was asked about, or every pair there is, with all that is known of
-    each. `outcomes` are each judge's, by task."""
+    """The pairs of one scenario that some source was asked about, or would have been but for the turns that are left,
+    or every pair there is, with all that is known of each. `outcomes` are each judge's, by task."""
+    reader, least = choice.reader, choice.wanted.min_turns_left
+    chosen = {*choice.names(index, names)}
     candidates = {name: reader.candidate(index, name) for name in names}
     directed = {
         name: first_directed(turn.text for turn in candidate.turns) for name, candidate in candidates.items()
     }
     for (a, one), (b, other) in itertools.combinations(candidates.items(), 2):
-        task = name_comparison(a, b)
+        task, parting = name_comparison(a, b), Parting.of(one, other)
         human = human_signal(votes_that_hold(votes, one, other))
-        if not (every or human or any(task in judged for judged in outcomes)):
+        asked = choice.every or parting.near_end(least)
+        if not (human or (asked and (a, b) in chosen) or any(task in judged for judged in outcomes)):
             continue
         said = JudgeDirected(a=directed[a], b=directed[b])
         signals = Signals(
@@ -101,13 +101,16 @@ def _pairs_of(
             human=human,
             judge_directed=UNSET if said.a is None and said.b is None else said,
         )
-        yield _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", one, other, signals)
+        pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
+        if pair.left_out is None and parting.near_end(least):
+            pair = msgspec.structs.replace(pair, left_out="turns_left")
+        yield pair
 
 
-def _pair(reader: RunReader, identifier: str, a: Candidate, b: Candidate, signals: Signals) -> Pair:
+def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
     """A pair without a label."""
-    prefix = shared_prefix(a, b)
-    speakers = [turns[prefix].role for turns in (a.turns, b.turns) if len(turns) > prefix]
+    a, b, prefix = parting
+    responses = parting.responses
     simulated = a.simulated or b.simulated or any(signal.simulated for signal in signals.oracle)
     return Pair(
         id=identifier,
@@ -117,7 +120,7 @@ def _pair(reader: RunReader, identifier: str, a: Candidate, b: Candidate, signal
         a=Side(id=a.id, replicate=a.replicate, arm=a.arm or None),
         b=Side(id=b.id, replicate=b.replicate, arm=b.arm or None),
         prefix_turns=prefix,
-        differs_at=speakers[0] if len(speakers) == 2 and len(set(speakers)) == 1 else None,
+        differs_at=None if responses is None else responses[0].role,
         texts=texts_digest(a, b),
         signals=signals,
         label=None,

@@ -165,6 +165,7 @@ class Run(Tabular):
         human: str | Path | None = None,
         min_margin: float | None = None,
         max_per_scenario: int | None = None,
+        min_turns_left: int | None = None,
         via: Literal["online", "batch"] = "online",
         progress: bool | None = None,
         on_event: Listener | None = None,
@@ -190,6 +191,7 @@ class Run(Tabular):
             human=None if human is None else Path(human),
             min_margin=min_margin,
             max_per_scenario=max_per_scenario,
+            min_turns_left=min_turns_left,
             overrides=changes,
             via=via,
         )

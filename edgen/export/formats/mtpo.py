@@ -9,7 +9,7 @@ from edgen.core.pair import Label, Pair
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
 from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader
-from edgen.export.pair_rows import say_the_same
+from edgen.export.pair_rows import is_near_end, say_the_same
 
 TIE = 0.5
 
@@ -45,6 +45,8 @@ def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label
     p = soft_preference(pair, source)
     if p is None:
         return LeftOut(pair.left_out or "no_label")
+    if is_near_end(compared, chat):
+        return LeftOut("turns_left")
     first = chat.messages(compared.a.turns, compared.scenario, compared.a.ended_by)
     second = chat.messages(compared.b.turns, compared.scenario, compared.b.ended_by)
     if say_the_same(first, second):

@@ -1,0 +1,68 @@
+"""Which pairs of a scenario's candidates are looked at, and where the two of a pair part."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.config.job import Pairs
+from edgen.core.pair import Candidate, turns_left
+from edgen.core.values import Turn
+from edgen.preferences.tournament import matches
+from edgen.protocols.oracle import shared_prefix
+from edgen.store.run_reader import RunReader
+
+
+class Parting(NamedTuple):
+    """Two candidates of a scenario, and how many turns they share from the start."""
+
+    a: Candidate
+    b: Candidate
+    prefix: int
+
+    @classmethod
+    def of(cls, a: Candidate, b: Candidate) -> Parting:
+        return cls(a, b, shared_prefix(a, b))
+
+    @property
+    def responses(self) -> tuple[Turn, Turn] | None:
+        """The turns in which they part; None where one ends there, or others speak."""
+        if min(len(self.a.turns), len(self.b.turns)) <= self.prefix:
+            return None
+        one, other = self.a.turns[self.prefix], self.b.turns[self.prefix]
+        return (one, other) if one.role == other.role else None
+
+    def near_end(self, least: int | None) -> bool:
+        """Whether fewer turns than `least` follow where they part, in the one where fewer do."""
+        return least is not None and turns_left(self.a, self.b, self.prefix) < least
+
+
+class PairChoice:
+    """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there is."""
+
+    def __init__(self, reader: RunReader, wanted: Pairs, *, every: bool = False) -> None:
+        self.reader = reader
+        self.wanted = wanted
+        self.every = every
+
+    def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The pairs by the names of their candidates, those near their end among them."""
+        if self.every:
+            return [*itertools.combinations(names, 2)]
+        return matches(names, self.wanted.matches, self.reader.job.seed, index)
+
+    def partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
+        """The pairs with the names of their candidates, without those near their end."""
+        pairs = self.names(index, names)
+        candidates = {name: self.reader.candidate(index, name) for name in dict.fromkeys(sum(pairs, ()))}
+        for a, b in pairs:
+            parting = Parting.of(candidates[a], candidates[b])
+            if not parting.near_end(self.wanted.min_turns_left):
+                yield a, b, parting
+
+    def judged(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The names of the pairs without those near their end. Where nobody asked for that, no turn is read."""
+        if self.wanted.min_turns_left is None:
+            return self.names(index, names)
+        return [(a, b) for a, b, _ in self.partings(index, names)]
