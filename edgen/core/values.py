@@ -125,7 +125,8 @@ class Request(msgspec.Struct, frozen=True):
     `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of the job's seed and
     the address. `max_tokens_scale` multiplies the backend's max_tokens, so that an answer that was cut off is asked
     again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer. `schema` is the JSON
-    Schema that the answer has to fit, as JSON; None where there is none.
+    Schema that the answer has to fit, as JSON; None where there is none. `logprobs` is how many likely tokens the
+    service is to tell at each place of its answer; None where log probabilities are not asked for.
     """
 
     address: Address
@@ -135,6 +136,7 @@ class Request(msgspec.Struct, frozen=True):
     max_tokens_scale: int = 1
     protocol: str = ""
     schema: bytes | None = None
+    logprobs: int | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -147,12 +149,22 @@ class Usage(msgspec.Struct, frozen=True):
 FinishReason = Literal["stop", "length", "content_filter", "other"]
 
 
+class Token(msgspec.Struct, frozen=True, array_like=True):
+    """A token of an answer, with its log probability (natural logarithm, at most 0). `top` are the most likely tokens in
+    its place, the most likely first; the one that was said may be among them."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
 class Reply(msgspec.Struct, frozen=True):
     """A raw answer. `text` may be anything a model can write, the empty string included.
 
     `refusal` holds the service's words when it refused outside the text (a refusal field, a block reason). `usage` is
     None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
-    surrogates: adapters replace them.
+    surrogates: adapters replace them. `tokens` are those of the answer, in their order; None where the service tells
+    none. Some services count thoughts and marks among them that are no part of the text.
     """
 
     text: str
@@ -161,6 +173,7 @@ class Reply(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     model: str | None = None
     simulated: bool = False
+    tokens: tuple[Token, ...] | None = None
 
 
 class Status(enum.StrEnum):

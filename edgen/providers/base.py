@@ -95,6 +95,8 @@ class Provider:
     schema_field = (
         ""  # where in a request a template's JSON Schema goes, with dots; empty where it takes none
     )
+    # where in a request log probabilities are asked for, with dots; empty where it tells none
+    logprobs_fields: tuple[str, ...] = ()
     instead_of_batches = ""  # what somebody can do who wants batches, where it has none
 
     def create(self, config: Any, key: Key, link: Link) -> Backend:
@@ -109,10 +111,13 @@ class Provider:
         """Why the backend cannot be sent a template's JSON Schema; None if it can."""
         if not self.schema_field:
             return f"a backend of type {self.name} takes none"
-        found = getattr(config, "extra_body", {})
-        for key in self.schema_field.split("."):
-            found = found.get(key) if isinstance(found, dict) else None
-        return None if found is None else f"its extra_body sets {self.schema_field}, too; keep one of the two"
+        return _find_double(config, self.schema_field)
+
+    def logprobs_problem(self, config: Any) -> str | None:
+        """Why the backend cannot be asked for log probabilities; None if it can."""
+        if not self.logprobs_fields:
+            return f"a backend of type {self.name} tells none"
+        return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
 
     def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
         """The key that the backend asks for, None for none. Raises InputError for an address that is none."""
@@ -138,3 +143,11 @@ class Provider:
     def vocabulary(self, model: str) -> str | None:  # noqa: ARG002
         """The name of the vocabulary that the model reads with, as bpe-openai has it; None where it is not known."""
         return None
+
+
+def _find_double(config: Any, field: str) -> str | None:
+    """What is wrong where `extra_body` sets a field of the request that edgen would set."""
+    found = getattr(config, "extra_body", {})
+    for key in field.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return None if found is None else f"its extra_body sets {field}, too; keep one of the two"

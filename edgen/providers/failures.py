@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Reply
+from edgen.core.values import Reply, Token
 
 MAX_ERROR = 1024 * 1024  # bytes of an error that are worth parsing
 MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are looked at
@@ -56,7 +56,8 @@ def clean_message(text: str, secrets: Secrets = ()) -> str:
 def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
     """`reply` with "[key]" wherever one of its texts holds one of `secrets`: some servers echo what they were sent.
 
-    A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word.
+    A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word. Tokens that
+    spell one, or offer one, are left out, all of them.
     """
     for secret in secrets:
         if len(secret) < WORD:
@@ -67,7 +68,15 @@ def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
         }
         if echoes:
             reply = msgspec.structs.replace(reply, **echoes)
+        if reply.tokens is not None and _spells(reply.tokens, secret):
+            reply = msgspec.structs.replace(reply, tokens=None)
     return reply
+
+
+def _spells(tokens: Sequence[Token], secret: str) -> bool:
+    """Whether tokens hold a text: one after the other, or one of those in their places."""
+    said = "".join(token.text for token in tokens)
+    return secret in said or any(secret in text for token in tokens for text, _ in token.top)
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:

@@ -98,6 +98,7 @@ class FunctionProvider(Provider):
     name = "function"
     Config = FunctionConfig
     schema_field = "schema"  # of the Request: the function does with it what it can
+    logprobs_fields = ("logprobs",)  # likewise: it returns a Reply with `tokens`
     instead_of_batches = "Leave --via batch out, and it is asked call by call."
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002

@@ -60,7 +60,7 @@ class Simulator:
             await self._wait(delay)
         config = self._config
         schema = None if request.schema is None else _schema_of(request.schema)
-        return respond(
+        reply = respond(
             request.messages,
             seed=request.seed,
             max_tokens=config.max_tokens and config.max_tokens * request.max_tokens_scale,
@@ -72,6 +72,7 @@ class Simulator:
             model=config.model,
             protocol=request.protocol,
         )
+        return reply if request.logprobs is None else self._score(request, reply)
 
     async def models(self) -> list[str] | None:
         """The one model there is."""
@@ -79,6 +80,14 @@ class Simulator:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+    def _score(self, request: Request, reply: Reply) -> Reply:
+        """The reply with its tokens."""
+        from edgen.simulator.logprobs import score
+
+        return score(
+            reply, request.messages, seed=request.seed, salt=self._salt, faults=self._faults, top=request.logprobs or 0
+        )  # fmt: skip
 
     def _struck(self, request: Request) -> fault.Fault | None:
         """The fault that this attempt meets, the attempt counted."""

@@ -17,6 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
+from edgen.reading.answers.verdict import read_verdict
 from edgen.simulator import conversation_prompt
 from edgen.simulator.phrases import Phrases
 from edgen.simulator.tone import tone
@@ -213,7 +214,7 @@ def _choose(comparison: ShownPair, fault: str | None) -> int:
 
 def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
     """How probable the judge whose verdict is `text`, or begins so, finds it that the first of the two is the better
-    one; None if that is no verdict.
+    one; None if that is no verdict. A verdict may stand in JSON.
 
     It is a logistic function of the difference in quality, and calibrated: of two self-play conversations of a
     scenario, the one judged better is with this probability also the one after which the closing judge finds it more
@@ -223,7 +224,8 @@ def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float 
     if comparison is None:
         return None
     choice = _choose(comparison, fault)
-    if not any(verdict.startswith(text) for verdict in _verdicts(choice, comparison.noun)):
+    begun = any(verdict.startswith(text) for verdict in _verdicts(choice, comparison.noun))
+    if not begun and read_verdict(text) != choice:
         return None
     if fault in _BIASES:
         return _SURE if choice == 1 else 1 - _SURE

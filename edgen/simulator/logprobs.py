@@ -1,18 +1,21 @@
 """How likely the simulated model found each token of an answer, and which others it might have said.
 
 A token is four characters, as usage counts them. The numbers follow from the request, as its answer does. A judge that
-answers with a number is as sure of it as the two texts are apart: at its first token `1` and `2` share their
-probability as `judge.leaning` has it, whatever the judge then says around its number.
+answers with a number is as sure of it as the two texts are apart: at the token with the number, that one and the same
+token with the other number share their probability as `judge.leaning` has it. At its first token, unless that begins
+JSON, `1` and `2` do so, whatever the judge then says around its number.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
 
-from edgen.core.values import Message, Reply
+import msgspec
+
+from edgen.core.values import Message, Reply, Token
 from edgen.simulator import judge
 from edgen.simulator.faults import Faults
 from edgen.simulator.text import CHARS_PER_TOKEN, content_fault, request_key
@@ -20,50 +23,49 @@ from edgen.simulator.text import CHARS_PER_TOKEN, content_fault, request_key
 MOST = 20  # tokens that are told at one position
 _BARE = 0.85  # of a verdict that begins with its number
 _DRESSED = 0.12  # of one that begins otherwise, where it does
+_SAID = 0.97  # of the number of a verdict that began otherwise
 _LIKELY = 0.98  # the tokens that are listed have of what the chosen one leaves
+_NUMBER, _OTHER = re.compile("[12]"), str.maketrans("12", "21")
 _COMMON = (
     " the", " and", " you", " are", " for", " not", " but", " can", " how", " why", " one", " two", " let", " see",
     " say", " yes", " our", " all", " new", " way", " was", " had", " its", " out",
 )  # fmt: skip
 
 
-class Token(NamedTuple):
-    """A token that was said, and the most likely ones in its place, itself among them: text and log probability."""
-
-    text: str
-    logprob: float
-    top: tuple[tuple[str, float], ...]
-
-
-class ScoredReply(Reply, frozen=True):
-    """A reply with the tokens of its text, or of its refusal."""
-
-    tokens: tuple[Token, ...] = ()
-
-
 def score(
     reply: Reply, messages: Sequence[Message], *, seed: int, salt: int, faults: Faults, top: int
-) -> ScoredReply:
-    """The reply to the messages with its tokens, at most `top` likely ones at each position."""
+) -> Reply:
+    """The reply to the messages with the tokens of its text, or of its refusal, and at most `top` likely ones at each
+    position, the token that was said among them."""
     key = request_key(messages, seed, salt)
     fault = content_fault(faults, key)
     leaning = judge.leaning(messages, reply.text, fault.name if fault else None)
     rng = Random(int.from_bytes(key, "big"))  # noqa: S311 - reproducible, not secret
     text = reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
     tokens = []
+    number = _NUMBER.search(text) if leaning is not None else None
     for start in range(0, len(text), CHARS_PER_TOKEN):
         said = text[start : start + CHARS_PER_TOKEN]
         sure = 1 - 0.5 * rng.random() ** 2
-        shares = {said: sure} if start or leaning is None else _verdict(said, leaning)
+        shares = {said: sure}
+        if leaning is not None and number is not None and start <= number.start() < start + CHARS_PER_TOKEN:
+            shares = _numbers(said, leaning, _DRESSED if start == 0 and len(said) > 1 else _SAID)
+        if leaning is not None and not start and not said.startswith("{"):
+            shares = _opening(said, shares, leaning)
         tokens.append(_token(said, shares, top, rng))
-    return ScoredReply(
-        reply.text, reply.finish_reason, reply.refusal, reply.usage, reply.model, reply.simulated, tuple(tokens)
-    )  # fmt: skip
+    return msgspec.structs.replace(reply, tokens=tuple(tokens))
 
 
-def _verdict(said: str, leaning: float) -> dict[str, float]:
+def _numbers(said: str, leaning: float, share: float) -> dict[str, float]:
+    """The token that holds a verdict's number, and the same with the other one, which have `share` together."""
+    own = leaning if "1" in said else 1 - leaning
+    return {said: share * own, said.translate(_OTHER): share * (1 - own)}
+
+
+def _opening(said: str, shares: dict[str, float], leaning: float) -> dict[str, float]:
     """The first token of a verdict: either number, and how this verdict begins if not with its number alone."""
-    return {said: _DRESSED, "1": _BARE * leaning, "2": _BARE * (1 - leaning)}
+    begun = shares if _NUMBER.search(said) else {said: _DRESSED}
+    return {**begun, "1": _BARE * leaning, "2": _BARE * (1 - leaning)}
 
 
 def _token(said: str, shares: dict[str, float], top: int, rng: Random) -> Token:

@@ -9,10 +9,9 @@ from uuid import uuid4
 
 import msgspec
 
-from edgen.core.values import Message, Reply
+from edgen.core.values import Message, Reply, Token
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
-from edgen.simulator.logprobs import ScoredReply, Token
 from edgen.simulator.structured import UnfitSchema, read_schema
 from edgen.simulator.text import CHARS_PER_TOKEN
 
@@ -147,7 +146,7 @@ def scored_pieces(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequenc
 
 def tokens_of(reply: Reply) -> tuple[Token, ...]:
     """The tokens of a reply, none where they were not asked for."""
-    return reply.tokens if isinstance(reply, ScoredReply) else ()
+    return reply.tokens or ()
 
 
 def check_top_logprobs(count: int | None) -> None:

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.values import FinishReason, Message, Reply, Usage
+from edgen.core.values import FinishReason, Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
-from edgen.simulator.logprobs import Token
 from edgen.simulator.text import tokens
 from edgen.simulator.wire import (
     BadCall,

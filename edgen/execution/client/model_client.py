@@ -160,6 +160,8 @@ class ModelClient:
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
         if request.schema is not None:
             digest.update(request.schema)
+        if request.logprobs is not None:
+            digest.update(b"\nlogprobs %d" % request.logprobs)
         return digest.digest()
 
     @property

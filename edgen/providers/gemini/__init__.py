@@ -23,6 +23,7 @@ class GeminiProvider(Provider):
     Config = GeminiConfig
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "generationConfig.responseJsonSchema"
+    logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend

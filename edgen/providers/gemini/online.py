@@ -19,6 +19,7 @@ from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
 from edgen.providers.gemini.config import GeminiConfig, GeminiSettings
+from edgen.providers.gemini.logprobs import read_tokens
 from edgen.providers.gemini.thinking import thinking_config
 from edgen.providers.http import HttpBackend, append_path
 from edgen.providers.usage import add_counts, read_usage
@@ -31,7 +32,8 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._config = config
         self._generate = append_path(self.base, f"{path}:generateContent")
-        self._tails: dict[tuple[int, bytes | None], tuple[bytes, bytes]] = {(1, None): _tail(config, 1)}
+        self._tails: dict[tuple[int, bytes | None, int | None], tuple[bytes, bytes]] = {}
+        self._tails[1, None, None] = _tail(config, 1)
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -39,7 +41,7 @@ class GeminiModel(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema)
+        kind = (request.max_tokens_scale, request.schema, request.logprobs)
         tail = self._tails.get(kind)
         if tail is None:
             tail = self._tails[kind] = _tail(self._config, *kind)
@@ -114,9 +116,11 @@ def _contents(request: Request) -> bytes:
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
-def parameters(config: GeminiSettings, scale: int, schema: bytes | None = None) -> dict[str, Any]:
+def parameters(
+    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None
+) -> dict[str, Any]:
     """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`; `schema` is
-    what the answer has to fit.
+    what the answer has to fit, `top` how many likely tokens are to be told at each place.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -132,6 +136,8 @@ def parameters(config: GeminiSettings, scale: int, schema: bytes | None = None) 
         "thinkingConfig": thinking_config(config),
         "responseMimeType": schema and "application/json",
         "responseJsonSchema": schema and msgspec.Raw(schema),
+        "responseLogprobs": top and True,
+        "logprobs": top,
     }
     extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
     override = extra.pop("generationConfig", None) or {}
@@ -146,9 +152,11 @@ def parameters(config: GeminiSettings, scale: int, schema: bytes | None = None) 
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(config: GeminiSettings, scale: int, schema: bytes | None = None) -> tuple[bytes, bytes]:
+def _tail(
+    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None
+) -> tuple[bytes, bytes]:
     """What stands before and behind the automatic seed; without one, all of it and nothing."""
-    sent = parameters(config, scale, schema)
+    sent = parameters(config, scale, schema, top)
     generation = sent.get("generationConfig", {})
     if config.seed != "auto" or "seed" in generation:
         text = _encode(sent)
@@ -175,6 +183,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: str | None = None
+    logprobs_result: Any = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -228,12 +237,13 @@ def read_reply(body: bytes) -> Reply | None:
     answer = decode(_ANSWER, body)
     if answer is None:
         return None
-    text, refusal = "", None
+    text, refusal, tokens = "", None, None
     if answer.candidates:
         candidate = answer.candidates[0]
         reason = finish(candidate.finish_reason)
         parts = candidate.content and candidate.content.parts
         text = "".join(part.text or "" for part in parts or () if not part.thought)
+        tokens = read_tokens(candidate.logprobs_result)
         if reason == "content_filter":
             refusal = _describe_block(candidate.finish_reason, candidate.finish_message)
     elif answer.prompt_feedback is not None and answer.prompt_feedback.block_reason:
@@ -251,6 +261,7 @@ def read_reply(body: bytes) -> Reply | None:
         usage=_read_counts(answer.usage_metadata, text),
         model=scrub(answer.model_version) if answer.model_version else None,
         simulated=answer.simulated is True,
+        tokens=tokens,
     )
 
 

@@ -57,6 +57,7 @@ class OpenAIProvider(ServiceProvider):
     name = "openai"
     Config = OpenAIConfig
     schema_field = "response_format"
+    logprobs_fields = ("logprobs", "top_logprobs")
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend

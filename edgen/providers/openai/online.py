@@ -24,6 +24,7 @@ from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_err
 from edgen.providers.http import base_address
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.usage import read_usage
 
@@ -37,9 +38,7 @@ class OpenAIBackend(ServiceBackend):
         self._completions = self.address("chat/completions")
         self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = room_field(config)
-        self._tails: dict[tuple[str, int, bytes | None], bytes] = {
-            (self._room, 1, None): _tail(config, 1, self._room)
-        }
+        self._tails: dict[_Kind, bytes] = {(1, self._room, None, None): _tail(config, 1, self._room)}
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -69,11 +68,10 @@ class OpenAIBackend(ServiceBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (self._room, request.max_tokens_scale, request.schema)
+        kind = (request.max_tokens_scale, self._room, request.schema, request.logprobs)
         tail = self._tails.get(kind)
         if tail is None:
-            tail = _tail(self._config, request.max_tokens_scale, self._room, request.schema)
-            self._tails[kind] = tail
+            tail = self._tails[kind] = _tail(self._config, *kind)
         seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         try:
             return self._head + _encode(request.messages) + tail + seed
@@ -84,6 +82,7 @@ class OpenAIBackend(ServiceBackend):
 # --- what is sent --------------------------------------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
+_Kind = tuple[int, str, bytes | None, int | None]  # what the end of a body hangs on: see `parameters`
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
 
@@ -105,9 +104,11 @@ def _wants_newer(refusal: CallError) -> bool:
     )
 
 
-def parameters(config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None) -> dict[str, Any]:
+def parameters(
+    config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None, top: int | None = None
+) -> dict[str, Any]:
     """The body but for model, messages and an automatic seed; `max_tokens`, which is called `room`, multiplied by
-    `scale`; `schema` is what the answer has to fit.
+    `scale`; `schema` is what the answer has to fit, `top` how many likely tokens are to be told at each place.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -126,14 +127,18 @@ def parameters(config: OpenAIConfig, scale: int, room: str, schema: bytes | None
         "seed": None if config.seed == "auto" else config.seed,
         **{name: getattr(config, name) for name in OPTIONAL},
         "response_format": schema and {"type": "json_schema", "json_schema": schema_settings(schema)},
+        "logprobs": top and True,
+        "top_logprobs": top,
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
     return {key: value for key, value in sent.items() if value is not None} | extra
 
 
-def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None) -> bytes:
+def _tail(
+    config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None, top: int | None = None
+) -> bytes:
     """What follows the messages, without the closing brace."""
-    text = _encode(parameters(config, scale, room, schema))
+    text = _encode(parameters(config, scale, room, schema, top))
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 
@@ -153,6 +158,7 @@ class _Message(msgspec.Struct):
 class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
+    logprobs: Any = None
 
 
 class _Completion(msgspec.Struct):
@@ -198,6 +204,7 @@ def read_reply(body: bytes) -> Reply | None:
         else None,
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
+        tokens=read_tokens(choice.logprobs.get("content")) if isinstance(choice.logprobs, dict) else None,
     )
 
 

@@ -13,6 +13,7 @@ class OpenAIResponsesProvider(ServiceProvider):
     name = "openai-responses"
     Config = OpenAIResponsesConfig
     schema_field = "text.format"
+    logprobs_fields = ("include", "top_logprobs")
     instead_of_batches = "The openai backend has one, for the same models: {type: openai, model: …}."
 
     def create(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> Backend:

@@ -7,16 +7,18 @@ part of it. What was incomplete says why in `incomplete_details`. Fields are tho
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request
+from edgen.core.values import FinishReason, Reply, Request, Token
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, scrub
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.usage import read_usage
@@ -29,7 +31,8 @@ class ResponsesBackend(ServiceBackend):
         super().__init__(config, key, link, classify)
         self._config = config
         self._responses = self.address("responses")
-        self._tails: dict[tuple[int, bytes | None], bytes] = {(1, None): _tail(config, 1)}
+        self._tails: dict[tuple[int, bytes | None, int | None], bytes] = {}
+        self._tails[1, None, None] = _tail(config, 1)
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -48,7 +51,7 @@ class ResponsesBackend(ServiceBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema)
+        kind = (request.max_tokens_scale, request.schema, request.logprobs)
         tail = self._tails.get(kind)
         if tail is None:
             tail = self._tails[kind] = _tail(self._config, *kind)
@@ -69,8 +72,11 @@ _NOT_EXTRA = {
 }
 
 
-def parameters(config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None) -> dict[str, Any]:
-    """The body but for the input, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit.
+def parameters(
+    config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None, top: int | None = None
+) -> dict[str, Any]:
+    """The body but for the input, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit, `top` how
+    many likely tokens are to be told at each place.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -86,6 +92,8 @@ def parameters(config: OpenAIResponsesConfig, scale: int, schema: bytes | None =
         "temperature": config.temperature,
         "top_p": config.top_p,
         "service_tier": config.service_tier,
+        "include": top and ["message.output_text.logprobs"],
+        "top_logprobs": top,
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
     for name, own in (
@@ -104,9 +112,11 @@ def _format(schema: bytes) -> dict[str, Any]:
     return {"type": "json_schema", **schema_settings(schema)}
 
 
-def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None) -> bytes:
+def _tail(
+    config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None, top: int | None = None
+) -> bytes:
     """What follows the input, with the closing brace."""
-    return b"," + _encode(parameters(config, scale, schema))[1:]
+    return b"," + _encode(parameters(config, scale, schema, top))[1:]
 
 
 # --- what comes back -----------------------------------------------------------------------------
@@ -116,6 +126,7 @@ class _Part(msgspec.Struct):
     type: str
     text: str | None = None
     refusal: str | None = None
+    logprobs: Any = None
 
 
 class _Item(msgspec.Struct):
@@ -166,7 +177,15 @@ def read_reply(body: bytes) -> Reply | None:
         else None,
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
+        tokens=_tokens(parts),
     )
+
+
+def _tokens(parts: list[_Part]) -> tuple[Token, ...] | None:
+    """The tokens of all texts, one after the other; None where one has none."""
+    told = [read_tokens(part.logprobs) for part in parts if part.type == "output_text"]
+    found = [tokens for tokens in told if tokens is not None]
+    return tuple(itertools.chain.from_iterable(found)) if found and len(found) == len(told) else None
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ class VertexProvider(Provider):
     Config = VertexConfig
     sends = frozenset({"reasoning_effort"})
     schema_field = "generationConfig.responseJsonSchema"
+    logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:

@@ -17,6 +17,7 @@ import msgspec
 
 from edgen.core.values import Address, Reply, Status, TaskId
 from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.logprobs import add_table, has_logprobs, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
@@ -68,10 +69,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
-    see Writer. `out`: the calls that are out, and the batches; it and `writer` are there once the ledger is entered."""
+    see Writer. `logprobs`: the tokens of replies are kept with them. `out`: the calls that are out, and the batches; it
+    and `writer` are there once the ledger is entered."""
 
     def __init__(
-        self, path: Path, *, create: bool = True, before_commit: Callable[[], None] = lambda: None
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        before_commit: Callable[[], None] = lambda: None,
+        logprobs: bool = False,
     ) -> None:
         self.path = path
         self._before_commit = before_commit
@@ -83,6 +90,10 @@ class Ledger:
             if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise empty_error(path)
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
+            if logprobs:
+                add_table(self._book)
+            self._keeps_tokens = logprobs
+            self._has_tokens = has_logprobs(self._book)
         except BaseException:
             connection.close()
             raise
@@ -131,14 +142,16 @@ class Ledger:
         row = (*said, *spent, reply.text, checksum_of(*said, reply.text))
         self._last_answered = max(self._last_answered, address.scenario)
         struck = [] if held is None else [(STRIKE, (held,))]
-        await self.writer.put((_REPLY, row), *struck)
+        told = store_tokens(address, key, reply) if self._keeps_tokens else []
+        await self.writer.put((_REPLY, row), *told, *struck)
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """What was answered for a task by now, by key."""
         if scenario > self._last_answered:
             return {}
         rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
-        return {row.key: self._book.reply(row) for row in rows}
+        found = {row.key: self._book.reply(row) for row in rows}
+        return with_tokens(self._book, found, scenario, task) if self._has_tokens and found else found
 
     def places(self, scenario: int, task: TaskId) -> int:
         """How many calls of a task were answered; a call that was asked in several forms counts once."""
@@ -149,7 +162,12 @@ class Ledger:
         """What was answered to one request by now, whichever session asked it."""
         call = (*msgspec.structs.astuple(address), key)
         row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
-        return None if row is None else self._book.reply(row)
+        if row is None:
+            return None
+        reply = self._book.reply(row)
+        if not self._has_tokens:
+            return reply
+        return with_tokens(self._book, {key: reply}, address.scenario, address.task)[key]
 
     # -- outcomes
 

@@ -24,6 +24,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.logprobs import add_table, has_logprobs
 from edgen.store.ledger.opening import (
     check,
     connect,
@@ -56,6 +57,7 @@ _CALLS = (
     "ON m.scenario = s.scenario AND m.task = s.task AND m.step = s.step AND m.attempt = s.attempt AND m.key = s.key"
 )
 _SAID = "(s.text = m.text AND s.finish_reason = m.finish_reason AND s.refusal IS m.refusal)"
+_CALL = "scenario, task, step, attempt, key"
 _TABLES = """
 CREATE TEMP TABLE taken (scenario, task, PRIMARY KEY (scenario, task));     -- whose outcome is the added ledger's
 CREATE TEMP TABLE preferred (scenario, task, PRIMARY KEY (scenario, task)); -- whose replies are
@@ -84,6 +86,7 @@ class SourceLedger:
                 self.batches: list[Batch] = read_batches(book)
                 self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
+                self.logprobs = has_logprobs(book)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
@@ -135,6 +138,8 @@ class MergedLedger:
     def add(self, source: SourceLedger) -> None:
         """Add all that a ledger holds."""
         with self._explain_errors(source.path):
+            if source.logprobs:
+                add_table(CheckedReader(self._connection, self._path))
             self._connection.execute("ATTACH DATABASE ? AS src", (still_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
@@ -197,6 +202,11 @@ class MergedLedger:
     def _copy(self, source: SourceLedger) -> None:
         run = self._connection.execute
         # No session is there yet, so the trigger counts these for none: each has its own counts.
+        if source.logprobs:  # of those replies alone that are copied next
+            run(
+                f"INSERT OR REPLACE INTO main.logprobs SELECT * FROM src.logprobs WHERE ({_CALL}) NOT IN "
+                f"(SELECT {_CALL} FROM main.replies)"
+            )
         run("INSERT OR IGNORE INTO main.replies SELECT * FROM src.replies")
         run("DELETE FROM main.records WHERE (scenario, task) IN taken")
         run("INSERT INTO main.records SELECT * FROM src.records WHERE (scenario, task) IN taken")

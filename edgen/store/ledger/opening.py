@@ -169,10 +169,10 @@ def _recognise(connection: Connection, path: Path) -> None:
             f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "
             "Nothing was changed; use the edgen that made it, or another run folder."
         )
-    ours = expected()
-    found = connection.execute(f"{SCHEMA.format('')} LIMIT ?", (len(ours) + 1,)).fetchall()
-    if len(found) != len(ours) or set(found) != ours:
-        strange = sorted(str(row[1])[:40] for row in set(found) ^ ours)
+    plain, more = expected()
+    found = connection.execute(f"{SCHEMA.format('')} LIMIT ?", (len(more) + 1,)).fetchall()
+    if set(found) not in (plain, more):
+        strange = sorted(str(row[1])[:40] for row in set(found) - more or plain - set(found))
         raise DamagedError(
             f"{path}: this ledger was changed by something else than edgen: its tables, indexes and triggers are not "
             f"those that edgen makes ({', '.join(strange[:3])}). Nothing was read or changed; restore it from a copy, "

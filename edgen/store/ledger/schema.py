@@ -4,6 +4,9 @@ A call is addressed by (scenario, task, step, attempt). `task` tells apart what 
 text, which the ledger compares and does not interpret; numbers come before texts. Nothing is ever updated in
 `replies`: what was answered stays answered. `outcomes` and `records` are derived from it and may be made again. These
 three hold a checksum of each row (`ledger/checksums`).
+
+A ledger whose calls ask for log probabilities has a table more, `logprobs`, from their first session on; one without is
+what it always was.
 """
 
 from __future__ import annotations
@@ -83,6 +86,14 @@ CREATE INDEX outstanding_by_call ON outstanding (scenario, step, attempt);
 CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
 
+# The tokens of replies that were asked for with log probabilities: see ledger/logprobs.
+LOGPROBS = """\
+CREATE TABLE logprobs (
+    scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
+    data BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (scenario, task, step, attempt, key)
+) WITHOUT ROWID"""
+
 
 def total(column: str) -> str:
     """SQL for the sum of a column of whole numbers. It is exact up to 2**53 and never overflows, as SUM does."""
@@ -98,11 +109,17 @@ def total_pico(column: str) -> str:
 SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
 
 
+Tables = frozenset[tuple[str, str, str, str | None]]
+
+
 @functools.cache
-def expected() -> frozenset[tuple[str, str, str, str | None]]:
-    """What a ledger's own table of its tables holds: type, name, table, SQL. SQLite keeps the SQL to the letter."""
+def expected() -> tuple[Tables, Tables]:
+    """What a ledger's own table of its tables holds: type, name, table, SQL; the second, where it has log
+    probabilities. SQLite keeps the SQL to the letter."""
     with contextlib.closing(_made()) as connection:
-        return frozenset(connection.execute(SCHEMA.format("")))
+        plain = frozenset(connection.execute(SCHEMA.format("")))
+        connection.execute(LOGPROBS)
+        return plain, frozenset(connection.execute(SCHEMA.format("")))
 
 
 @functools.cache

@@ -1,0 +1,80 @@
+"""What services tell of the tokens of an answer, taken only where it can be true: one reading for every adapter.
+
+A log probability is a number of at most 0; services write -9999 for what is next to impossible, and leave out what is
+0 where they leave out zeros.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from edgen.core.values import Token
+from edgen.providers.failures import scrub
+
+MOST_TOP = 20  # likely tokens that are kept at one place, the most that services tell
+LEAST = -9999.0
+_DIGITS = 5  # of a log probability
+_NOISE = 1e-3  # some servers add up to a little more than 1
+
+
+class Told(NamedTuple):
+    """A token as a service tells it: its text, its bytes where they are told, and its log probability."""
+
+    text: str
+    data: bytes | None
+    logprob: float
+
+
+def read_token(text: object, data: object, logprob: object) -> Told | None:
+    """A token from a service's values; None where they are none."""
+    value = _read_log(logprob)
+    if not isinstance(text, str) or value is None:
+        return None
+    return Told(scrub(text), _read_bytes(data), value)
+
+
+def _read_log(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _NOISE:
+        return None
+    return round(max(float(value), LEAST), _DIGITS) if value < 0 else 0.0
+
+
+def _read_bytes(data: object) -> bytes | None:
+    if not isinstance(data, list) or not all(type(one) is int and 0 <= one < 256 for one in data):
+        return None
+    return bytes(data)
+
+
+def join_tokens(
+    said: Sequence[Told | None], likely: Iterable[Sequence[Told | None]]
+) -> tuple[Token, ...] | None:
+    """The tokens of an answer, with the likely ones at each place; None where one of them is none.
+
+    A character whose bytes stand in several tokens belongs to the last of them: so the tokens spell the answer.
+    """
+    if not said:
+        return None
+    tops = iter(likely)
+    texts = codecs.getincrementaldecoder("utf-8")("replace")
+    tokens: list[Token] = []
+    for one in said:
+        if one is None:
+            return None
+        text = one.text
+        if one.data is not None:
+            text = texts.decode(one.data)
+        elif texts.getstate()[0]:
+            text = texts.decode(b"", final=True) + text
+        tokens.append(Token(scrub(text), one.logprob, _sorted(next(tops, ()))))
+    if rest := texts.decode(b"", final=True):
+        last = tokens[-1]
+        tokens[-1] = Token(last.text + rest, last.logprob, last.top)
+    return tuple(tokens)
+
+
+def _sorted(likely: Sequence[Told | None]) -> tuple[tuple[str, float], ...]:
+    """The likely tokens of one place, the most likely first; those that are none are left out."""
+    found = [(one.text, one.logprob) for one in likely if one is not None]
+    return tuple(sorted(found, key=lambda pair: -pair[1])[:MOST_TOP])

@@ -1,0 +1,80 @@
+"""The tokens of replies, with their log probabilities, where calls ask for them: one row a reply, compressed JSON.
+
+They are written in the group that brings their reply, and read with it. The checksum of a row is of the reply's text, too. A
+row whose checksum does not fit counts for nothing: the reply stands without its tokens.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.core.values import Address, Reply, TaskId, Token
+from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.rows import Natural, Task, checksum_of
+from edgen.store.ledger.schema import LOGPROBS
+from edgen.store.ledger.writer import Statement
+
+_INSERT = "INSERT OR REPLACE INTO logprobs VALUES (?,?,?,?,?,?,?)"
+_OF_TASK = "SELECT * FROM logprobs WHERE scenario = ? AND task = ?"
+_THERE = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'logprobs'"
+_LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service tells
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[Token, ...]).decode
+
+
+class _Row(NamedTuple):
+    scenario: Natural
+    task: Task
+    step: Natural
+    attempt: Natural
+    key: bytes
+    data: bytes
+    checksum: Natural
+
+
+def has_logprobs(book: CheckedReader) -> bool:
+    """Whether the ledger has the table."""
+    return book.one(_THERE, tuple[Natural])[0] > 0
+
+
+def add_table(book: CheckedReader) -> None:
+    """Have the table there."""
+    with book.transaction("BEGIN IMMEDIATE"):
+        if not has_logprobs(book):
+            book.write(LOGPROBS)
+
+
+def store_tokens(address: Address, key: bytes, reply: Reply) -> list[Statement]:
+    """What stores the tokens of a reply, if it has any."""
+    if reply.tokens is None:
+        return []
+    data = zlib.compress(_encode(reply.tokens))
+    row = (*msgspec.structs.astuple(address), key, data)
+    return [(_INSERT, (*row, checksum_of(*row, reply.text)))]
+
+
+def with_tokens(
+    book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
+) -> dict[bytes, Reply]:
+    """The replies of a task, by key, with the tokens that are stored of them."""
+    found = dict(replies)
+    for row in book.rows(_OF_TASK, _Row, (scenario, task)):
+        reply = found.get(row.key)
+        if reply is not None and (tokens := _read(row, reply.text)) is not None:
+            found[row.key] = msgspec.structs.replace(reply, tokens=tokens)
+    return found
+
+
+def _read(row: _Row, text: str) -> tuple[Token, ...] | None:
+    if checksum_of(*row[:-1], text) != row.checksum:
+        return None
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(row.data, _LONGEST)
+        return _decode(data) if unpacking.eof else None
+    except (zlib.error, ValueError):
+        return None
