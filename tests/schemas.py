@@ -25,6 +25,7 @@ from edgen.config.job import MAX_ARMS
 from edgen.core import registry
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
+from edgen.space.exercises.model import Case, Exercises, Point, Tier
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
 from tests import ROOT, job_page
 
@@ -175,6 +176,7 @@ def space_schema() -> _Schema:
         for key in LISTS.values()
     }  # fmt: skip
     own = _own_dimensions(said, name)
+    parts |= _exercises()
     top = {
         "type": "object",
         "properties": head | lists | own,
@@ -227,7 +229,26 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
             "maxItems": MAX_EXCLUDED,
             "items": _ref("Combination"),
         },
+        "exercises": {
+            "description": said["exercises"],
+            "anyOf": [_ref("Exercises"), {"type": "null"}],
+        },
     }
+
+
+def _exercises() -> dict[str, _Schema]:
+    """What stands under `exercises:`, with the short forms: one answer, a point as a text, one value of a condition."""
+    structs = {struct.__name__: struct for struct in (Exercises, Tier, Case, Point)}
+    parts: dict[str, _Schema] = _described(msgspec.json.schema(Exercises), structs)["definitions"]
+    text = {"type": "string"}
+    tier = parts["Tier"]["properties"]
+    answers = tier["answers"]
+    tier["answers"] = {"description": answers.pop("description"), "anyOf": [text, answers]}
+    tier["points"]["items"] = {"anyOf": [text, tier["points"]["items"]]}
+    for name in ("Case", "Point"):
+        when = parts[name]["properties"]["when"]["additionalProperties"]
+        parts[name]["properties"]["when"]["additionalProperties"] = {"anyOf": [when["items"], when]}
+    return parts
 
 
 def _whole(name: str, title: str, top: _Schema, parts: dict[str, _Schema]) -> _Schema:

@@ -36,15 +36,19 @@ def show(
         int | None,
         Option(metavar="K", min=1, max=10_000, help="Conversations per cell.  [default: 1, 2 and 5]"),
     ] = None,
+    exercises: Annotated[
+        int, Option(metavar="N", min=0, max=20_000, help="Exercises of each tier that are shown.")
+    ] = 3,
     json: JsonOption = False,
 ) -> None:
-    """Print a space's sizes, cells and weights, and what a balanced design needs for K conversations a cell.
+    """Print a space's sizes, cells and weights, and what a balanced design needs for K conversations a cell; and
+    exercises with their answers, where its values make some.
 
-    Example: edgen space show broad --per-cell 3
+    Example: edgen space show italian_shapes --exercises 30
     """
     from edgen.api.spaces.facts import describe_space
 
-    facts = describe_space(space, per_cell)
+    facts = describe_space(space, per_cell, exercises)
     print_value(facts, _render_space(facts), json=json)
 
 
@@ -155,8 +159,22 @@ def _render_space(facts: dict[str, Any]) -> Iterator[str]:
     for number, (role, sees) in enumerate(facts["roles"].items()):
         text, label = f"{role} sees {', '.join(sees) or 'nothing'}", "" if number else "roles"
         yield from wrap(text, 80, initial_indent=f"{label:20} ", subsequent_indent=" " * 23)
+    for name, tier in (facts["exercises"] or {}).items():
+        yield from _render_tier(name, tier)
     yield ""
     yield from _render_table(facts)
+
+
+def _render_tier(name: str, tier: dict[str, Any]) -> Iterator[str]:
+    """A tier of exercises, and some of them with their answers."""
+    yield ""
+    yield f"{'exercises':20} {tier['exercises']:>7,} {name}, of {', '.join(tier['concepts'])}"
+    for one in tier["shown"]:
+        yield from wrap_behind(f"{'':20} question  ", one["question"])
+        for key in ("answers", "mistake", "picture"):
+            said = " · ".join(one[key]) if key == "answers" else one.get(key)
+            if said:
+                yield from wrap_behind(f"{'':20} {key:9} ", said)
 
 
 def _render_dimension(name: str, about: dict[str, Any]) -> Iterator[str]:

@@ -20,6 +20,8 @@ from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_tex
 from edgen.protocols.base import Template
 from edgen.space import Entry, Space, dump_space, load_space
 from edgen.space.education import template_fields
+from edgen.space.exercises.check import check_exercises
+from edgen.space.exercises.grammar import Grammar
 from edgen.space.splits import by_problem
 
 
@@ -60,8 +62,9 @@ def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) 
     for arm in arms:
         theirs = plans[arm].space
         where = f"$.arms.{arm}.space"
-        if theirs.names != space.names or theirs.exclude != space.exclude:
-            problems.append(Problem(where, "its dimensions or exclusions are not those of the job's space"))
+        if (theirs.names, theirs.exclude, theirs.exercises) != (space.names, space.exclude, space.exercises):
+            message = "its dimensions, exclusions or exercises are not those of the job's space"
+            problems.append(Problem(where, message))
             continue
         for ours, other in zip(space.dimensions, theirs.dimensions, strict=True):
             known, there = ({*map(_identity, one.entries)} for one in (ours, other))
@@ -88,6 +91,8 @@ def _identity(entry: Entry) -> tuple[str, bytes]:
 def plan_of(job: Job, reach: Reach) -> Plan:
     """The plan of a job that may name what `reach` lets it."""
     space = space_of(job, reach)
+    if space.exercises is not None:
+        check_exercises(Grammar(space))
     if wrong := by_problem(job.split.by, space):
         raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
     job = with_speakers(job, [role.name for role in space.roles])

@@ -7,37 +7,24 @@ file, and newlines at either end of a block, are not part of the message; everyt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import jinja2
 from jinja2.runtime import Context
 
-from edgen.core.errors import Problem, TemplateError
+from edgen.core.errors import TemplateError
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text
 from edgen.prompting.answer_schema import read_answer_schema, template_digest
-from edgen.prompting.check import BLOCKS, Block, check_size, check_template
+from edgen.prompting.check import BLOCKS, Block
+from edgen.prompting.compile import RENDERING, compile_text, word_error
 from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter, read_front
-from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields, count_work
+from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
 
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
-
-# What a template that is wrong can raise while it runs; anything else is a bug of edgen's.
-_RENDERING = (
-    jinja2.TemplateError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
@@ -50,9 +37,6 @@ def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
     for name, fields in scenario.fields.items():
         variables[name] = ValueWithFields(scenario[name], fields)
     return variables
-
-
-_NO_FIELD = re.compile(r"^'str object' has no attribute '(\w+)'$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +62,8 @@ class Prompt:
         context = self._template.new_context(dict(variables))
         try:
             return tuple(self._message(role, part(context)) for role, part in self._parts)
-        except _RENDERING as error:
-            raise self._worded(error) from None
+        except RENDERING as error:
+            raise word_error(error, self._template, self.source) from None
 
     def unused(self, available: Collection[str]) -> list[str]:
         """The available variables that this template never reads, in their order."""
@@ -106,22 +90,6 @@ class Prompt:
         if not content or content.isspace():
             raise jinja2.TemplateRuntimeError(f"it renders to an empty {role} message")
         return Message(role, content)
-
-    def _worded(self, error: BaseException) -> TemplateError:
-        line = _line_of(error.__traceback__, self._template)
-        message = str(error)
-        if isinstance(error, RecursionError):
-            message = "a macro calls itself without end"
-        elif found := _NO_FIELD.search(message):
-            message = (
-                f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask first, as in "
-                f"{{% if topic.{found[1]} is defined %}}"
-            )
-        elif isinstance(error, MemoryError) or not message:
-            message = f"it cannot be computed ({type(error).__name__})"
-        problem = (Problem(f"line {line}", message),) if line else ()
-        summary = "it cannot be rendered:" if line else f"it cannot be rendered: {message}."
-        return TemplateError(self.source, summary, problem)
 
 
 def load_prompt(
@@ -154,35 +122,9 @@ def load_prompt(
             f"answer would be read as `{expects}` here ({EXPECTED[expects]}).",
         )
     sandbox = Sandbox()
-    try:
-        check_size(text, sandbox)
-        tree = sandbox.parse(text, filename=source)
-        found, used = check_template(tree, sandbox, available, fields)
-        if found:
-            raise TemplateError.of(source, found)
-        tree = count_work(tree)
-        tree.set_environment(sandbox)
-        code = sandbox.compile(tree, filename=source)
-        template = jinja2.Template.from_code(sandbox, code, sandbox.globals)
-    except jinja2.TemplateSyntaxError as error:
-        problem = Problem(f"line {error.lineno}", error.message or "syntax error")
-        raise TemplateError.of(source, [problem]) from None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        # Python's own compiler, handed what Jinja made of the template.
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise TemplateError(source, f"it cannot be compiled: {what}.") from None
+    template, used = compile_text(text, source, sandbox, available, fields)
     blocks = template.blocks or {"user": template.root_render_func}
     parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
     schema = read_answer_schema(path)
     digest = template_digest(text, schema)
     return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts, schema)
-
-
-def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:
-    """The line of the template that was being rendered, the innermost if macros call each other."""
-    line = None
-    while traceback is not None:
-        if traceback.tb_frame.f_globals.get("__jinja_template__") is template:
-            line = template.get_corresponding_lineno(traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return line

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from edgen.space.education import LISTS, TOPIC_FIELDS, has_list_content, is_five_lists
 from edgen.space.model import Dimension, Entry, Space
@@ -40,7 +43,25 @@ def dump_space(space: Space) -> str:
         ]
     if space.exclude:
         lines += ["", "exclude:", *(f"  - {_flow(combination)}" for combination in space.exclude)]
+    if space.exercises is not None:
+        lines += ["", "exercises:"]
+        for key, value in msgspec.to_builtins(space.exercises).items():
+            lines += (
+                [f"  {key}:", *_block(value, "    ")]
+                if isinstance(value, dict)
+                else [f"  {key}: {_flow(value)}"]
+            )
     return "\n".join(lines) + "\n"
+
+
+def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
+    """A mapping of names, a line for each thing that stands under a name."""
+    for name, one in named.items():
+        yield f"{indent}{_key(name)}:"
+        if isinstance(one, dict):
+            yield from (f"{indent}  {_key(key)}: {_flow(value)}" for key, value in one.items())
+        else:
+            yield from (f"{indent}  - {_flow(value)}" for value in one)
 
 
 def _heading(dimension: Dimension) -> list[str]:
@@ -95,7 +116,7 @@ def _quoted(text: str) -> str:
 
 
 def content_sha256(space: Space) -> str:
-    """SHA-256, in hex, of the entries with all they hold, in order, and of what is excluded. Name, description, source,
+    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, and of the exercises. Name, description, source,
     roles, labels and layout are no part of it."""
     if has_list_content(space):
         content: Any = [
@@ -111,6 +132,8 @@ def content_sha256(space: Space) -> str:
             for one in space.dimensions
         ]
         content = {"dimensions": dimensions, "exclude": space.exclude}
+        if space.exercises is not None:
+            content["exercises"] = msgspec.to_builtins(space.exercises)
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 

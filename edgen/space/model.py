@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from edgen.space.exercises.model import Exercises
+
 Combination = dict[str, tuple[str, ...]]  # of values: one of these, of each of these dimensions
 
 
@@ -47,7 +49,8 @@ class SpaceRole(msgspec.Struct, frozen=True):
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
     """What scenarios are drawn from. With `duplicates: keep` a value may be listed more than once, and each copy
-    is an entry of its own. What matches one of `exclude` does not occur."""
+    is an entry of its own. What matches one of `exclude` does not occur. `exercises`: the grammar of those that its values
+    make, None where they make none."""
 
     name: str
     description: str | None = None
@@ -56,6 +59,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     dimensions: tuple[Dimension, ...]
     roles: tuple[SpaceRole, ...]
     exclude: tuple[Combination, ...] = ()
+    exercises: Exercises | None = None
 
     def __getitem__(self, name: str) -> Dimension:
         for dimension in self.dimensions:

@@ -17,6 +17,8 @@ from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, short
 from edgen.space.conditions import condition_problems
 from edgen.space.education import LISTS, TOPIC_FIELDS
 from edgen.space.entries import read_combination, read_entries
+from edgen.space.exercises.model import SHOWN
+from edgen.space.exercises.parse import read_exercises
 from edgen.space.model import Combination, Dimension, Space, SpaceRole
 from edgen.space.text_rules import dimension_problem, remark_problems, role_problem
 
@@ -63,6 +65,8 @@ class OpenSpace(Head, kw_only=True):
     """Who speaks, and which dimensions each may know."""
     exclude: Any = None
     """Combinations of values that do not occur."""
+    exercises: Any = None
+    """Exercises that the values make: questions with right answers, by a grammar."""
 
 
 def load_space(path: Path) -> Space:
@@ -83,19 +87,24 @@ def parse_space(text: str, source: str) -> Space:
             f"({', '.join(LISTS.values())}), and this file holds none.",
         )
     problems: list[Problem] = []
-    is_open = bool({"dimensions", "roles", "exclude"} & value.keys())
+    is_open = bool({"dimensions", "roles", "exclude", "exercises"} & value.keys())
     head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)
     names = [dimension.name for dimension in dimensions]
+    exercises = value.get("exercises")
+    if exercises is not None:
+        exercises = read_exercises(exercises, names, problems)
+    seen = names if exercises is None else [*names, *SHOWN]
     roles = (
-        _read_roles(value["roles"], names, problems)
+        _read_roles(value["roles"], seen, problems)
         if value.get("roles") is not None
         else default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
     if not problems:
-        space = Space(**msgspec.structs.asdict(head), dimensions=dimensions, roles=roles, exclude=exclude)
+        own = msgspec.structs.asdict(head)
+        space = Space(**own, dimensions=dimensions, roles=roles, exclude=exclude, exercises=exercises)
         problems += condition_problems(space, _paths(value))
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)

@@ -106,3 +106,34 @@ def test_whole_passes_are_certain_and_enough() -> None:
     assert 36 < conversations_needed(6, 36, 7) <= 72
     assert conversations_needed(1, 36, 10) == 10
     assert conversations_needed(20_000**2, 20_000**5, 5) < 20_000**5
+
+
+def test_exercises_are_shown_with_their_answers(command: Command) -> None:
+    tiers = json.loads(command("space", "show", "fractions", "--exercises", "2", "--json").out)["exercises"]
+    assert {name: tier["exercises"] for name, tier in tiers.items()} == {"comparing": 132, "adding": 132}
+    assert all(len(tier["shown"]) == 2 for tier in tiers.values())
+    printed = command("space", "show", "italian_shapes", "--exercises", "30").out
+    assert "quadrato rosso" in printed
+    assert printed.count("answers ") == 30
+
+
+def test_a_job_with_a_wrong_grammar_is_refused_before_anything_is_made(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        """\
+name: own
+dimensions: {word: [{value: house, f: true}, {value: dog, f: false}], learner: [shy, bold]}
+exercises:
+  rules: {article: [{gives: la, when: {word.f: true}}]}
+  tiers: {words: {concepts: [word], question: "{{ word }}?", answers: "{{ article }}"}}
+"""
+    )
+    (tmp_path / "one.j2").write_text("{{ word }} {{ learner }}")
+    (tmp_path / "job.yaml").write_text(
+        "{name: j, conversations: 2, space: own.yaml, prompt: one.j2, backends: {default: {type: simulator}}}"
+    )
+    ended = command("generate", tmp_path / "job.yaml", "-o", tmp_path / "out")
+    assert ended.code == 2
+    assert "$.exercises.rules.article: no case applies with word.f False" in ended.err
+    assert not (tmp_path / "out").exists()

@@ -35,6 +35,9 @@ def test_the_shipped_spaces_are_those_that_are_documented() -> None:
         "broad",
         "education_dialogue",
         "education_dialogue_faithful",
+        "fractions",
+        "italian_prepositions",
+        "italian_shapes",
         "language_learning",
         "math_misconceptions",
     ]

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
+
+import msgspec
 
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.sizes import conversations_needed, strata
 from edgen.space import Dimension, Entry, content_sha256, load_space
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import parents
+from edgen.space.exercises.check import all_values, check_exercises
+from edgen.space.exercises.grammar import Grammar
 
 _PER_CELL = (1, 2, 5)
 _EXTREMES = 2  # values shown as the most and the least probable ones
 
 
-def describe_space(name: str, per_cell: int | None = None) -> dict[str, Any]:
+def describe_space(name: str, per_cell: int | None = None, exercises: int = 3) -> dict[str, Any]:
     """The facts of the space that a shipped name or a file means, as `edgen space show --json` prints them.
 
     `per_cell`: conversations of each cell. `cells` are those that are allowed, None where they cannot be counted;
     `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only.
     `cells_by_value`: how many allowed cells the rarest and the most frequent value of each dimension has, which is how
-    often a value comes in a pass of a balanced design. Raises SpaceError.
+    often a value comes in a pass of a balanced design. `exercises`: how many of each tier are shown, spread over all of
+    them. Raises SpaceError.
     """
     path = unlimited().require("preference_space", name, "space")
     space = load_space(path)
@@ -46,7 +52,22 @@ def describe_space(name: str, per_cell: int | None = None) -> dict[str, Any]:
         "cells_by_value": None
         if counts is None
         else {name: {"least": min(of), "most": max(of)} for name, of in counts},
+        "exercises": None if space.exercises is None else _describe_exercises(Grammar(space), exercises),
     }
+
+
+def _describe_exercises(grammar: Grammar, shown: int) -> dict[str, Any]:
+    """Each tier's number of exercises, what they are made of, and some of them."""
+    described = {}
+    for name, count in check_exercises(grammar).items():
+        tier, every = grammar.tiers[name], list(all_values(grammar, name))
+        places = sorted(random.Random(0).sample(range(len(every)), min(shown, len(every))))  # noqa: S311 - an example
+        described[name] = {
+            "exercises": count,
+            "concepts": list(tier.tier.concepts),
+            "shown": [msgspec.to_builtins(tier.make(every[place])) for place in places],
+        }
+    return described
 
 
 def _describe(dimension: Dimension) -> dict[str, Any]:
