@@ -34,7 +34,7 @@ class Simulator:
     @property
     def identity(self) -> Mapping[str, Any]:
         """All that shapes the answers; see Backend."""
-        return {
+        identity = {
             "type": "simulator",
             "model": self.model,
             "version": VERSION,
@@ -43,6 +43,8 @@ class Simulator:
             "stop": list(self._config.stop),
             "faults": fault.canonical(self._faults.content),
         }
+        planted = self._config.planted
+        return identity if planted is None else {**identity, "planted": planted}
 
     @property
     def model(self) -> str:
@@ -71,6 +73,7 @@ class Simulator:
             schema=schema,
             model=config.model,
             protocol=request.protocol,
+            planted=config.planted,
         )
         return reply if request.logprobs is None else self._score(request, reply)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from random import Random
@@ -186,16 +186,18 @@ def _course(turns: Sequence[str]) -> float:
 _cached = lru_cache(maxsize=1_024)(_quality)
 
 
-def answer(comparison: ShownPair, fault: str | None, rng: Random) -> str:
-    """What the judge says; every choice of words is drawn from `rng`."""
+def answer(
+    comparison: ShownPair, fault: str | None, rng: Random, quality: Callable[[str], float] = quality
+) -> str:
+    """What the judge says; every choice of words is drawn from `rng`. `quality` is by what it judges a text."""
     if fault == "judge_both":
         return "Both are good."
     if fault in _PICKS_NONE:
         return Phrases(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
-    return _dress(_choose(comparison, fault), comparison.noun, rng)
+    return _dress(_choose(comparison, fault, quality), comparison.noun, rng)
 
 
-def _choose(comparison: ShownPair, fault: str | None) -> int:
+def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], float] = quality) -> int:
     better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
     match fault:
         case "judge_first":

@@ -22,6 +22,8 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """Troubles and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
     latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
     """Milliseconds before each answer."""
+    planted: int | None = None
+    """The seed of planted worths: each of a teacher's turns adds to the outcome what is drawn from it and the turn's words, and judges and closing questions answer by that; null: there are none."""
 
 
 class SimulatorProvider(Provider):

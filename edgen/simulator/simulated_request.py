@@ -28,13 +28,20 @@ class SimulatedRequest:
     """What a protocol is given to answer with (`edgen.protocols.base.Simulation`). All chance comes from `rng`."""
 
     def __init__(
-        self, messages: Sequence[Message], fault: str | None, rng: Random, *, json_mode: bool = False
+        self,
+        messages: Sequence[Message],
+        fault: str | None,
+        rng: Random,
+        *,
+        json_mode: bool = False,
+        planted: int | None = None,
     ) -> None:
         self.messages = messages
         self.fault = fault
         self.random = rng.random
         self._rng = rng
         self._json_mode = json_mode
+        self._planted = planted
 
     def say(self, rule: str, **slots: str) -> str:
         """One way to say a rule of the phrase book."""
@@ -91,7 +98,15 @@ class SimulatedRequest:
         asked = closing.read(self.messages, self._place)
         if asked is None:
             return None
-        return self._garble() or self._as_json("probability", closing.answer(asked, self._rng))
+        return self._garble() or self._as_json("probability", self._close(asked))
+
+    def _close(self, turns: tuple[str, ...]) -> str:
+        from edgen.simulator import closing, planted
+
+        if self._planted is None:
+            return closing.answer(turns, self._rng)
+        taught = planted.taught_turns(turns, self._place)
+        return planted.probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
         """Which of two conversations is the better one."""
@@ -101,7 +116,14 @@ class SimulatedRequest:
         from edgen.simulator import judge
 
         comparison = judge.read(self.messages)
-        return comparison and self._as_json("answer", judge.answer(comparison, self.fault, self._rng))
+        if comparison is None:
+            return None
+        quality = judge.quality
+        if self._planted is not None:
+            from edgen.simulator import planted
+
+            quality = functools.partial(planted.quality, self._planted)
+        return self._as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
 
     def sheet(self) -> str | None:
         """The answers to a sheet of questions."""

@@ -41,6 +41,7 @@ def respond(
     schema: bytes | None = None,
     model: str | None = None,
     protocol: str | None = None,
+    planted: int | None = None,
 ) -> Reply:
     """The reply to the messages.
 
@@ -48,11 +49,14 @@ def respond(
     `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number; an
     answer without a fault fits `schema` (see `structured`). Usage is counted in
     tokens of four characters, and `max_tokens` cuts there. `protocol`: who asks, None where the prompt has to tell.
+    `planted`: the seed of planted worths, None where there are none.
     """
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = content_fault(faults, key)
-    request = SimulatedRequest(messages, fault.name if fault else None, rng, json_mode=json_mode)
+    request = SimulatedRequest(
+        messages, fault.name if fault else None, rng, json_mode=json_mode, planted=planted
+    )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
         from edgen.simulator import structured

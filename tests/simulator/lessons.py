@@ -113,8 +113,8 @@ def closing(variables: dict[str, Any], said: Said) -> tuple[Message, ...]:
     return tuple(history)
 
 
-def self_judged(variables: dict[str, Any], said: Said, seed: int) -> str:
-    return respond(closing(variables, said), seed=seed).text
+def self_judged(variables: dict[str, Any], said: Said, seed: int, planted: int | None = None) -> str:
+    return respond(closing(variables, said), seed=seed, planted=planted).text
 
 
 def samples() -> list[tuple[Message, ...]]:
@@ -131,9 +131,9 @@ def samples() -> list[tuple[Message, ...]]:
     ]
 
 
-def judged(topic: str, said: Said, seed: int) -> str:
+def judged(topic: str, said: Said, seed: int, planted: int | None = None) -> str:
     asked = template("closing_judge").messages({"topic": topic, "conversation": shown(said)})
-    return respond(asked, seed=seed).text
+    return respond(asked, seed=seed, planted=planted).text
 
 
 def compared(first: str, second: str, seed: int, faults: Faults = NO_FAULTS) -> str:

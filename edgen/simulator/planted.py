@@ -1,0 +1,94 @@
+"""Planted worth: a world in which it is known what each of a teacher's turns adds to the outcome.
+
+With `planted: SEED` a simulator draws the worth of a turn from that seed and the turn's words. The closing question is
+answered by the sum over the teacher's turns, with chance. A judge sees the worth of each turn in its words, with an
+error that is drawn from the words as well, so that it errs in the same way whenever it meets them. A goodbye adds
+nothing, and a judge errs about it as about any turn. Labels of pairs can so be held against the truth (`python -m bench credit`); it says nothing of real lessons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from random import Random
+
+from edgen.simulator.agent_prompt import AgentPrompt
+from edgen.simulator.conversation_prompt import leads
+from edgen.simulator.phrases import BOOK
+
+JUDGE_ERROR = (
+    1.2  # the most by which a judge errs about a turn; triangular, so its standard deviation is 0.49
+)
+STEP = 0.15  # by which a worth of 1 raises the probability that the student understood
+CHANCE = 0.25  # the most by which chance moves that probability; triangular
+_LABEL = re.compile(r"([^\W\d_][\w-]{0,30}): ?")
+
+
+def worth(seed: int, text: str) -> float:
+    """What a teacher's turn adds, in [-1, 1], each value as likely; 0 for a goodbye."""
+    return 0.0 if is_goodbye(text) else 2 * _share(seed, "worth", text) - 1
+
+
+@lru_cache(maxsize=8_192)
+def is_goodbye(text: str) -> bool:
+    """Whether a turn is one of the teacher's last words."""
+    return any(part in text for part in _goodbyes())
+
+
+@lru_cache(maxsize=1)
+def _goodbyes() -> tuple[str, ...]:
+    """The part of each of the teacher's last words by which one knows it; its first letter may be a capital."""
+    ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
+    return tuple({max(way[::2], key=len)[1:] for way in ways})
+
+
+def quality(seed: int, shown: str) -> float:
+    """What a judge makes of a transcript, or of a single response: the sum of what it sees in the teacher's turns."""
+    return sum(_seen(seed, text) for text in _taught(shown))
+
+
+def _seen(seed: int, text: str) -> float:
+    error = _share(seed, "error", text) + _share(seed, "further error", text) - 1
+    return worth(seed, text) + JUDGE_ERROR * error
+
+
+def _taught(shown: str) -> list[str]:
+    """The teacher's turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn of his."""
+    labels = [_LABEL.match(line) for line in shown.split("\n")]
+    if not any(labels):
+        return [shown.strip()]
+    found: list[list[str]] = []
+    taught = False
+    for line, label in zip(shown.split("\n"), labels, strict=True):
+        if label is not None:
+            taught = leads(label[1])
+            if taught:
+                found.append([line[label.end() :]])
+        elif taught:
+            found[-1].append(line)
+    return ["\n".join(lines).strip() for lines in found]
+
+
+def probability(seed: int, taught: Iterable[str], rng: Random) -> str:
+    """The answer to the closing question, with two decimals, in [0.01, 0.99]."""
+    added = STEP * sum(worth(seed, text.strip()) for text in taught)
+    return f"{min(0.99, max(0.01, 0.5 + added + CHANCE * (rng.random() + rng.random() - 1))):.2f}"
+
+
+def taught_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[str]:
+    """The teacher's among the turns that a closing question is about. `place` is what its messages are as a side's,
+    the question being the last thing that it heard; without one the teacher has every other turn, the first included."""
+    if place is None:
+        return [text for text in turns if any(map(str.isalnum, text))][::2]  # a rule stands before the first
+    own = [own for own, _ in place.said[:-1]]
+    flags = [*own, *[False] * (len(turns) - len(own))]  # what stands before the question is the other side's
+    teaches = place.side.role == "Teacher"
+    return [text for text, own in zip(turns, flags, strict=True) if own == teaches]
+
+
+def _share(seed: int, what: str, text: str) -> float:
+    """A number in [0, 1) drawn from the seed and a text."""
+    data = f"{seed}\0{what}\0{text}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") / 2**64
