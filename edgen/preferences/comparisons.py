@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -68,12 +68,19 @@ class Comparisons(JudgeTasks):
         """(scenario, task) of every comparison."""
         for index, names in self.reader.scenarios():
             if len(names) > 1:
-                for task in sorted(name_comparison(*pair) for pair in self._choice.judged(index, names)):
-                    yield index, task
+                yield from ((index, task) for task in sorted(self.tasks(index, names)))
+
+    def tasks(self, index: int, names: Sequence[str]) -> Iterator[str]:
+        """The comparisons of one scenario."""
+        return (name_comparison(*pair) for pair in self._choice.judged(index, names))
+
+    def side(self, index: int, name: str) -> Candidate:
+        """One side of a comparison."""
+        return self.reader.candidate(index, name)
 
     def task(self, index: int, task: str) -> Task:
         """The work on one comparison."""
-        a, b = (self.reader.candidate(index, name) for name in task.split(_BETWEEN))
+        a, b = (self.side(index, name) for name in task.split(_BETWEEN))
         comparison = Comparison(self.reader.space, self.reader.scenario(index), task, a, b)
         pairs = self.job.pairs
         protocol = oracle(comparison, self.judge.prompt, pairs.compare, pairs.votes, self.rules)

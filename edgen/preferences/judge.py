@@ -5,23 +5,18 @@ Whoever asks a judge about a run subclasses `JudgeTasks`: it says what is asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.config import CallSettings, Job
+from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import ShortError
 from edgen.core.pair import Compare
-from edgen.core.version import __version__
-from edgen.execution.session import Session
+from edgen.preferences.run_tasks import RunTasks
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.task import Task
 from edgen.providers import Backend
-from edgen.space.splits import group_hash
-from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
 
@@ -47,49 +42,16 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         return cls(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
-class JudgeTasks:
-    """What one judge is asked about a run, as the scheduler's tasks. `job` is the run's, with the settings of whoever
-    asks. A unit is (scenario, number), in ascending order."""
+class JudgeTasks(RunTasks):
+    """What one judge is asked about a run."""
 
-    sharers = 1
     unread_means: ClassVar[str]  # what a person can do where no answer can be read
 
     def __init__(self, reader: RunReader, job: Job, judge: Judge) -> None:
-        self.job = job
-        self.call_settings = CallSettings.of(job)
+        super().__init__(reader, job, judge.id)
         self.judge = judge
-        self.reader = reader
         self.rules = Rules(asks=job.asks, seed=job.seed)
-        self.shaping: dict[str, Any] = {}  # what shapes the outcomes besides judge, run and number of asks
-        self.planned = 0
-        self.scenarios = 0
         self._unread_in_a_row = 0
-
-    def units(self) -> Iterator[tuple[int, str]]:
-        """All that the judge is asked about."""
-        raise NotImplementedError
-
-    def task(self, index: int, name: str) -> Task:
-        """The work on one unit."""
-        raise NotImplementedError
-
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """A name, 16 hex digits, for the judge and what it is asked about."""
-        return fingerprint(
-            {
-                "judge": self.judge.id,
-                "identities": {role: dict(identity) for role, identity in identities.items()},
-                "asks": self.job.asks,
-                "seed": self.job.seed,
-                "run": self.reader.fingerprints,
-                "edgen": __version__,
-                **self.shaping,
-            }
-        )
-
-    def group(self, index: int) -> int:
-        """The hash of the group that a scenario belongs to."""
-        return group_hash(self.job.split.by, self.job.seed, self.reader.scenario(index))
 
     def count_read(self) -> None:
         self._unread_in_a_row = 0
@@ -102,18 +64,3 @@ class JudgeTasks:
                 f"{self._unread_in_a_row} answers of the judge in a row could not be read, so the rest was not asked "
                 f"({detail}). {self.unread_means}"
             )
-
-    async def work_through(self, session: Session) -> None:
-        """Ask about what has no answer yet. Raises what stopped it."""
-        async with session.record():
-            plan = RunPlan(
-                name=self.job.name,
-                fingerprint=session.fingerprint,
-                scenarios=self.scenarios,
-                replicates=0,
-                asked=self.planned,
-                planned=self.planned or None,
-            )
-            session.announce(plan)
-            await session.scheduler.run(session.pending(self.units(), 0, self.scenarios))
-            await session.ledger.flush()

@@ -25,6 +25,7 @@ from edgen.core.values import (
     Request,
     Role,
     Scenario,
+    TaskId,
     Turn,
 )
 from edgen.prompting import scenario_variables
@@ -97,13 +98,13 @@ class Stage:
         return ((branch and branch.role) or next(iter(self._names))).lower()
 
     def play(
-        self, replicate: int, start: list[PlayedTurn], until: int | None = None
+        self, task: TaskId, start: list[PlayedTurn], until: int | None = None
     ) -> Generator[Request, Reply, Played]:
         """The conversation from `start` on, to its end or until it has so many turns."""
         entries = list(start)
         most = self.settings.max_turns
         while len(entries) < (most if until is None else min(most, until)):
-            said = yield from self.speak(replicate, entries)
+            said = yield from self.speak(task, entries)
             if isinstance(said, Rejection):
                 return Played(entries, rejection=said)
             if said.turn.text:
@@ -119,7 +120,7 @@ class Stage:
         return self._order[number]
 
     def speak(
-        self, replicate: int, entries: Sequence[PlayedTurn]
+        self, task: TaskId, entries: Sequence[PlayedTurn]
     ) -> Generator[Request, Reply, PlayedTurn | Rejection]:
         """The turn behind `entries`, by the side whose turn it is."""
         role = self.speaker(len(entries))
@@ -135,7 +136,7 @@ class Stage:
             )
             return said if isinstance(said, Rejection) else self.hear(role, entries, said)
 
-        address = Address(self.scenario.index, replicate, step=len(entries))
+        address = Address(self.scenario.index, task, step=len(entries))
         side = role.lower()
         schema = self._prompts[side].schema
         question = Question(address, self.messages(role, entries), SELFPLAY.name, side, schema)
@@ -181,12 +182,12 @@ class Stage:
         _append(history, Message("user", "\n\n".join([message.content for message in question])))
         return tuple(history)
 
-    def close(self, replicate: int, played: Played) -> Generator[Request, Reply, float | None]:
+    def close(self, task: TaskId, played: Played) -> Generator[Request, Reply, float | None]:
         """The answer to the closing question, None where none is asked or none can be read."""
         asked = self.settings.closing
         if asked is None:
             return None
-        address = Address(self.scenario.index, replicate, step=CLOSING_STEP)
+        address = Address(self.scenario.index, task, step=CLOSING_STEP)
         schema = self._prompts["closing"].schema
         question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower(), schema)
         answer = yield from ask(question, self.rules, _read_probability)
