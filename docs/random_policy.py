@@ -28,7 +28,7 @@ async def main(job: str) -> None:
             done = False
             while not done:
                 action = f"{rng.choice(SENTENCES)} This is point {len(observation) // 2}."
-                observation, done, info = await env.step(action)
+                observation, _, done, info = await env.step(action)
             total += info["probability"] or 0.0
             print(
                 f"lesson {index:2}: {info['turns']:2} turns, understood with probability {info['probability']}"

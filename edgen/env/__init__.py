@@ -6,16 +6,16 @@ same answers.
 
     async with EducationEnv.from_job("jobs/selfplay.yaml") as env:
         messages = await env.reset(0)
-        messages, done, info = await env.step("Good morning! What do you know about it already?")
+        messages, reward, done, info = await env.step("Good morning! What do you know about it already?")
 """
 
 from __future__ import annotations
 
-from edgen.env.conversation import Conversation, SyncConversation
+from edgen.env.conversation import Conversation, Step, SyncConversation, heard
 from edgen.env.environment import EducationEnv, SyncEducationEnv
-from edgen.env.reward import Ended, OracleReward, ProbabilityReward, Reward, Rewarder
+from edgen.env.reward import Ended, OracleReward, ProbabilityReward, Reward, Rewarder, Scored
 
 __all__ = [
-    "Conversation", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder",
-    "SyncConversation", "SyncEducationEnv",
+    "Conversation", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder", "Scored",
+    "Step", "SyncConversation", "SyncEducationEnv", "heard",
 ]  # fmt: skip

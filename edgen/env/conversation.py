@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
@@ -13,7 +13,31 @@ from edgen.env.episode import Episode, Going, Messages, Moment
 from edgen.env.partners import Partners, Replies
 from edgen.protocols.stage import PlayedTurn
 
-Step = tuple[Messages, bool, dict[str, Any]]
+
+class Step(NamedTuple):
+    """What a step brings: what the policy sees now, the reward, whether it is over, and `info`.
+
+    `reward` is None until it is over, and where it cannot be told.
+    """
+
+    messages: Messages
+    reward: float | None
+    done: bool
+    info: dict[str, Any]
+
+
+def heard(step: Step) -> Messages:
+    """What the others said since the policy spoke; nothing where its words were the last, or were no turn.
+
+    Raises UsageError where it goes on and nobody answered: for trainers in which a turn answers a turn.
+    """
+    messages = step.messages
+    if step.info.get("rejected"):
+        return []
+    last = max((n for n, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+    if last == len(messages) - 1 and not step.done:
+        raise UsageError("the policy speaks twice in a row, and nobody answers: change selfplay.order.")
+    return messages[last + 1 :]
 
 
 class _Course:
@@ -48,7 +72,9 @@ class _Course:
         """Take over how it stands."""
         self._entries = None if moment.done else moment.entries
         self._replies = {}
-        return self._episode.observe(moment.entries), moment.done, moment.info
+        return Step(
+            self._episode.observe(moment.entries), moment.info.get("reward"), moment.done, moment.info
+        )
 
 
 class Conversation(_Course):
@@ -60,15 +86,15 @@ class Conversation(_Course):
         Raises CallError if a backend gives no answer, BudgetExhausted where the budget takes no more calls,
         ProviderError where a service has fallen silent, UsageError if the others' first words are none.
         """
-        return self._now(await asyncio.wrap_future(self._ask(self._episode.begin())))[0]
+        return self._now(await asyncio.wrap_future(self._ask(self._episode.begin()))).messages
 
     async def step(self, text: str) -> Step:
-        """Say what the policy says and hear the others until it is its turn again: (observation, done, info).
+        """Say what the policy says and hear the others until it is its turn again.
 
         `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
         words are no turn, else None: the conversation is then over, and `rejected_by` says whose they were), `flags` of
         the last turns, and, once done, `probability` that the student understood (None if the job asks no closing
-        question) and `reward`. Raises UsageError where nothing is running, else as `reset`; then the words are not taken, and
+        question), `reward`, and `scores` where the reward has several. Raises UsageError where nothing is running, else as `reset`; then the words are not taken, and
         the step can be tried again. What was answered before it failed is not asked for again.
         """
         return self._now(await asyncio.wrap_future(self._say(text)))
@@ -83,7 +109,7 @@ class SyncConversation(_Course):
 
     def reset(self) -> Messages:
         """As `Conversation.reset`."""
-        return self._now(_wait(self._ask(self._episode.begin())))[0]
+        return self._now(_wait(self._ask(self._episode.begin()))).messages
 
     def step(self, text: str) -> Step:
         """As `Conversation.step`."""

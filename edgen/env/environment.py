@@ -25,7 +25,8 @@ class _Environment:
 
     `plays` names the role that the policy plays; None is the teacher. `shares` is another environment, whose budget,
     limits and connections this one uses, too. `reward` says what an ended conversation is worth; None is the
-    probability. Raises JobError if the job fits no policy.
+    probability. `broken` is the reward where the policy's words are no turn; None where it cannot be told, and trainers
+    leave such a conversation out. Raises JobError if the job fits no policy.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class _Environment:
         plays: Role | None = None,
         shares: _Environment | None = None,
         reward: Reward | None = None,
+        broken: float | None = 0.0,
     ) -> None:
         self.role = _policy_role(plan, plays)
         self.scenario = plan.scenario
@@ -42,6 +44,7 @@ class _Environment:
         self._closed = False
         reward = reward or ProbabilityReward()
         self._reward = reward.start(plan)
+        self.broken = broken
         others = [role for role in (*plan.roles, *reward.roles) if role != self.role.lower()]
         self._partners = Partners(plan.call_settings) if shares is None else shares._open_partners()
         self._partners.join(plan.call_settings, others)
@@ -54,9 +57,11 @@ class _Environment:
         plays: Role | None = None,
         shares: _Environment | None = None,
         reward: Reward | None = None,
+        broken: float | None = 0.0,
     ) -> Env:
         """The environment of a job file; `overrides` as for --set. Raises JobError, SpaceError, TemplateError."""
-        return cls(load_plan(Path(path), list(overrides)), plays=plays, shares=shares, reward=reward)
+        plan = load_plan(Path(path), list(overrides))
+        return cls(plan, plays=plays, shares=shares, reward=reward, broken=broken)
 
     def __len__(self) -> int:
         """How many scenarios the job plans; any index can be played, beyond these too."""
@@ -72,12 +77,16 @@ class _Environment:
         """What the policy sees first of scenario `index`; no call is made. Raises UsageError where another role opens."""
         return self._episode(index).first_prompt()
 
+    def opens(self, index: int) -> bool:
+        """Whether the policy speaks first in scenario `index`."""
+        return self._episode(index).opens
+
     def _episode(self, index: int) -> Episode:
         if index < 0:
             raise UsageError(f"scenario {index}: they are counted from 0.")
         stage = self._plan.stage(self._plan.scenario(index))
         assert stage is not None, "the job was checked for it"
-        return Episode(stage, self.role, self._reward)
+        return Episode(stage, self.role, self._reward, self.broken)
 
     def _open_partners(self) -> Partners:
         if self._closed:

@@ -12,7 +12,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Role, Scenario
-from edgen.env.reward import Ended, Rewarder
+from edgen.env.reward import Ended, Rewarder, Scored
 from edgen.protocols.stage import Played, PlayedTurn, Stage
 from edgen.reading.one_turn.reader import read_turn
 
@@ -28,17 +28,19 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 Going = Generator[Request, Reply, Moment]
-_NO_WORTH: dict[str, float | None] = {"probability": None, "reward": None}
+_NO_WORTH: dict[str, Any] = {"probability": None, "reward": None}
 
 
 class Episode:
-    """A stage on which the policy plays `role`; `reward` says what comes of it."""
+    """A stage on which the policy plays `role`; `reward` says what comes of it, `broken` is the reward where its words
+    are no turn."""
 
-    def __init__(self, stage: Stage, role: Role, reward: Rewarder) -> None:
+    def __init__(self, stage: Stage, role: Role, reward: Rewarder, broken: float | None) -> None:
         self.scenario: Scenario = stage.scenario
         self.role = role
         self._stage = stage
         self._reward = reward
+        self._broken = broken
         self._most = stage.settings.max_turns
 
     def observe(self, entries: Sequence[PlayedTurn]) -> Messages:
@@ -46,10 +48,15 @@ class Episode:
         shown = self._stage.messages(self.role, entries)
         return [{"role": message.role, "content": message.content} for message in shown]
 
+    @property
+    def opens(self) -> bool:
+        """Whether the policy speaks first."""
+        return self._stage.speaker(0) == self.role
+
     def first_prompt(self) -> Messages:
         """What the policy is first asked with. Raises UsageError where another role opens."""
-        opener = self._stage.speaker(0)
-        if opener != self.role:
+        if not self.opens:
+            opener = self._stage.speaker(0)
             raise UsageError(
                 f"scenario {self.scenario.index}: the {opener} speaks first, so the first prompt takes a call: "
                 f"use reset, or set selfplay.first to {self.role.lower()}."
@@ -76,11 +83,11 @@ class Episode:
         said = read_turn(text, self.role, words=rules.words, roles=rules.role_words)
         heard = said if isinstance(said, Rejection) else self._stage.hear(self.role, entries, said)
         if isinstance(heard, Rejection):
-            return _rejected(entries, heard, self.role)
+            return self._rejected(entries, heard, self.role)
         spoken = [*entries, heard] if heard.turn.text else [*entries]
         played = Played(spoken, self.role) if heard.ended else (yield from self._others(spoken))
         if played.rejection is not None:
-            return _rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
+            return self._rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
         flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]
         info = _info(played.entries, flags, played.ended_by)
         done = played.ended_by is not None or len(played.entries) >= self._most
@@ -95,11 +102,19 @@ class Episode:
             worth = yield from self._close(Played([*entries]))
         return Moment(entries, True, _info(entries, []) | worth)
 
-    def _close(self, played: Played) -> Generator[Request, Reply, dict[str, float | None]]:
+    def _close(self, played: Played) -> Generator[Request, Reply, dict[str, Any]]:
         """The closing question, and what the conversation is worth."""
         probability = yield from self._stage.close(0, played)
-        reward = yield from self._reward(Ended(self.scenario, tuple(played.turns), probability))
-        return {"probability": probability, "reward": reward}
+        worth = yield from self._reward(Ended(self.scenario, tuple(played.turns), probability))
+        if isinstance(worth, Scored):
+            return {"probability": probability, "reward": worth.reward, "scores": worth.scores}
+        return {"probability": probability, "reward": worth}
+
+    def _rejected(self, entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
+        """The end of a conversation in which a role's words are no turn."""
+        why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
+        worth = _NO_WORTH | ({"reward": self._broken} if by == self.role else {})
+        return Moment(entries, True, _info(entries, []) | why | worth)
 
     def _others(self, entries: list[PlayedTurn]) -> Generator[Request, Reply, Played]:
         """The others' turns, until it is the policy's or the conversation is over."""
@@ -117,9 +132,3 @@ class Episode:
 
 def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None) -> dict[str, Any]:
     return {"turns": len(entries), "ended_by": ended_by, "rejected": None, "flags": flags}
-
-
-def _rejected(entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
-    """The end of a conversation in which a role's words are no turn."""
-    why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
-    return Moment(entries, True, _info(entries, []) | why | _NO_WORTH)

@@ -29,8 +29,15 @@ class Ended(msgspec.Struct, frozen=True):
     probability: float | None
 
 
+class Scored(msgspec.Struct, frozen=True):
+    """A reward with what it is made of. `scores`, by name, become a conversation's `info["scores"]`."""
+
+    reward: float
+    scores: dict[str, float]
+
+
 # Yields what it has to ask; returns the worth, None where it cannot be told.
-Rewarder = Callable[[Ended], Generator[Request, Reply, float | None]]
+Rewarder = Callable[[Ended], Generator[Request, Reply, float | Scored | None]]
 
 
 class Reward(Protocol):

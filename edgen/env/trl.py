@@ -1,8 +1,14 @@
-"""An environment as TRL's GRPOTrainer takes it; nothing of TRL is imported.
+"""Environments as TRL's GRPOTrainer takes them; nothing of TRL is imported.
 
 rollouts = TrlRollouts(SyncEducationEnv.from_job("jobs/selfplay.yaml"), range(500))
 trainer = GRPOTrainer(
     model, rollouts.reward, train_dataset=Dataset.from_list(rollouts.rows()), rollout_func=rollouts.rollout, ...
+)
+
+or, where the policy speaks by calling a tool:
+
+trainer = GRPOTrainer(
+    model, train_dataset=Dataset.from_list(tool_rows(env, range(500))), environment_factory=partial(ToolEnvironment, env), ...
 )
 """
 
@@ -14,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import UsageError
-from edgen.env.conversation import SyncConversation
+from edgen.core.errors import EdgenError, UsageError
+from edgen.env.conversation import Step, SyncConversation, heard
 from edgen.env.environment import SyncEducationEnv
 from edgen.env.episode import Messages
 
@@ -35,8 +41,7 @@ class TrlRollouts:
     """What a GRPOTrainer is given: `rows` as its data, `rollout` as `rollout_func`, `reward` as a reward function.
 
     The policy opens the conversations. What it samples is trained on; what the others say is masked. A conversation is
-    stopped once its completion has `max_tokens`. `broken` is the reward where the policy's words are no turn; None leaves
-    such a conversation out. `sample` generates.
+    stopped once its completion has `max_tokens`. `sample` generates.
     """
 
     def __init__(
@@ -45,12 +50,10 @@ class TrlRollouts:
         scenarios: Iterable[int],
         *,
         max_tokens: int = 4096,
-        broken: float | None = 0.0,
         sample: Sample = sample_with_trainer,
     ) -> None:
         self._env = env
         self._max_tokens = max_tokens
-        self._broken = broken
         self._sample = sample
         self._scenarios: dict[bytes, int] = {}
         for index in scenarios:
@@ -81,7 +84,7 @@ class TrlRollouts:
             "completion_ids": [course.completion for course in courses],
             "logprobs": [course.chances for course in courses] if known else None,
             "env_mask": [course.mask for course in courses],
-            "env_reward": [self._worth(course) for course in courses],
+            "env_reward": [course.reward for course in courses],
         }
 
     def _find(self, prompt: Messages) -> int:
@@ -89,12 +92,6 @@ class TrlRollouts:
         if index is None:
             raise UsageError("the prompt is none of these rollouts: take the data from their `rows()`.")
         return index
-
-    def _worth(self, course: _Course) -> float | None:
-        if course.info.get("rejected_by") == self._env.role:
-            return self._broken
-        worth: float | None = course.info["reward"]
-        return worth
 
 
 class _Course:
@@ -110,7 +107,7 @@ class _Course:
         self.mask: list[int] = []
         self.chances: list[float] = []
         self.done = False
-        self.info: dict[str, Any] = {}
+        self.reward: float | None = None
 
     def begin(self) -> None:
         self._shown = self._render(self._conversation.reset())
@@ -125,19 +122,20 @@ class _Course:
 
     def hear(self, most: int) -> None:
         """What the others say to it; the end once there are `most` tokens."""
-        messages, self.done, self.info = self._conversation.step(self._text)
-        heard = [] if self.done else self._heard(messages)
-        if not self.done and len(self.completion) + len(heard) >= most:
-            _, self.done, self.info = self._conversation.stop()
-        if not self.done:
-            self.completion += heard
-            self.mask += [0] * len(heard)
-            self.chances += [0.0] * len(heard)
+        step = self._conversation.step(self._text)
+        answer = [] if step.done else self._heard(step)
+        if not step.done and len(self.completion) + len(answer) >= most:
+            step = self._conversation.stop()
+        self.done, self.reward = step.done, step.reward
+        if not step.done:
+            self.completion += answer
+            self.mask += [0] * len(answer)
+            self.chances += [0.0] * len(answer)
 
-    def _heard(self, messages: Messages) -> Tokens:
+    def _heard(self, step: Step) -> Tokens:
         """What the template puts behind the policy's words. They themselves stay the tokens that were sampled."""
-        if messages[-1]["role"] != "user":
-            raise UsageError("the policy speaks twice in a row, and nobody answers: change selfplay.order.")
+        heard(step)  # somebody answers
+        messages = step.messages
         shown = self._render(messages)
         before = self._shown + messages[-2]["content"]
         if not shown.startswith(before):
@@ -161,3 +159,74 @@ class _Course:
 
 def _key(prompt: Messages) -> bytes:
     return msgspec.json.encode([(message["role"], message["content"]) for message in prompt])
+
+
+class ToolEnvironment:
+    """One conversation for TRL's `environment_factory`: its one tool is `say`, and it owns the reward.
+
+    A conversation that the policy leaves is stopped, and has its reward as well. One in which it says nothing has the
+    environment's `broken`.
+    """
+
+    def __init__(self, env: SyncEducationEnv) -> None:
+        self._env = env
+        self._conversation: SyncConversation | None = None
+        self._said = False
+        self._step: Step | None = None
+        self._failure: EdgenError | None = None
+
+    def reset(self, *, scenario: int, **_: Any) -> str | None:
+        """Begin the scenario of a row; what the others said first, where they open. TRL calls it."""
+        self._conversation = self._env.conversation(scenario)
+        self._said, self._step, self._failure = False, None, None
+        messages = self._conversation.reset()
+        return None if self._env.opens(scenario) else "\n\n".join(message["content"] for message in messages)
+
+    def say(self, text: str) -> str:
+        """
+        Say something to the others, and hear what they answer.
+
+        Args:
+            text: What you say, in your own words.
+
+        Returns:
+            What the others say to it.
+        """
+        conversation = self._running()
+        if self._failure is not None or (self._step is not None and self._step.done):
+            return _OVER
+        try:
+            self._said = True
+            self._step = conversation.step(str(text))  # a policy may call with anything
+            answer = "\n\n".join(message["content"] for message in heard(self._step))
+        except EdgenError as failure:  # TRL would show it to the policy, and go on
+            self._failure = failure
+            return _OVER
+        return answer or _OVER
+
+    def get_reward(self) -> float | None:
+        """The conversation's reward. TRL calls it. Raises what `say` met: EdgenError, as `SyncConversation.step`."""
+        if self._failure is not None:
+            raise self._failure
+        if not self._said:
+            return self._env.broken
+        if self._step is None or not self._step.done:
+            self._step = self._running().stop()
+        return self._step.reward
+
+    def _running(self) -> SyncConversation:
+        if self._conversation is None:
+            raise UsageError("no episode is running: call reset(scenario=...) first.")
+        return self._conversation
+
+
+_OVER = "The conversation is over."
+
+
+def tool_rows(env: SyncEducationEnv, scenarios: Iterable[int]) -> list[dict[str, Any]]:
+    """The data for `ToolEnvironment`: a prompt that its `reset` may add to, and the scenario's number."""
+    blank = [{"role": "user", "content": ""}]
+    return [
+        {"prompt": env.first_prompt(index) if env.opens(index) else blank, "scenario": index}
+        for index in scenarios
+    ]

@@ -31,7 +31,7 @@ async def episode(env: EducationEnv, index: int, rng: random.Random) -> list[Any
         if step > 3 and rng.random() < 0.2:
             text += " [end of conversation]"
         seen.append(await env.step(text))
-        if seen[-1][1]:
+        if seen[-1].done:
             return seen
     raise AssertionError("an episode ends")
 
@@ -42,7 +42,7 @@ async def test_a_random_policy_for_twenty_episodes_twice_the_same(tmp_path: Path
         other = [await episode(env, index, random.Random(index)) for index in range(len(env))]
     assert one == other
     for index, seen in enumerate(one):
-        messages, done, info = seen[-1]
+        messages, _, done, info = seen[-1]
         assert done
         assert 0 <= info["probability"] <= 1
         assert 2 <= info["turns"] <= 12
@@ -52,7 +52,7 @@ async def test_a_random_policy_for_twenty_episodes_twice_the_same(tmp_path: Path
             known = scenario[name] in (scenario["teacher_preference"], scenario["teacher_reaction"])
             assert known or scenario[name] not in text
         assert scenario["topic"] in messages[0]["content"]
-    assert {seen[-1][2]["ended_by"] for seen in one} >= {"Teacher", "Student"}
+    assert {seen[-1].info["ended_by"] for seen in one} >= {"Teacher", "Student"}
 
 
 async def test_scenarios_are_those_of_the_data(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_observations_are_what_a_teacher_would_be_asked_with(tmp_path: Pat
     async with EducationEnv.from_job(job(tmp_path)) as env:
         start = await env.reset(0)
         assert [message["role"] for message in start] == ["system", "user"]
-        after, done, info = await env.step("Good morning!")
+        after, _, done, info = await env.step("Good morning!")
         assert [message["role"] for message in after] == ["system", "user", "assistant", "user"]
         assert after[2]["content"] == "Good morning!"
         assert not done
@@ -89,7 +89,7 @@ async def test_a_student_who_opens_has_spoken_after_reset(tmp_path: Path) -> Non
 async def test_words_that_are_no_turn_end_the_episode_by_name(tmp_path: Path, text: str, reason: str) -> None:
     async with EducationEnv.from_job(job(tmp_path)) as env:
         await env.reset(0)
-        _, done, info = await env.step(text)
+        _, _, done, info = await env.step(text)
         assert done
         assert info["rejected"] == reason
         with pytest.raises(UsageError, match="reset"):
@@ -111,7 +111,7 @@ async def test_a_step_that_got_no_answer_can_be_tried_again(tmp_path: Path) -> N
         failed = 0
         for _ in range(200):
             try:
-                observation, _, info = await env.step("Good morning!")
+                observation, *_, info = await env.step("Good morning!")
                 break
             except CallError:
                 failed += 1
@@ -152,12 +152,12 @@ async def test_a_stop_gives_what_an_end_gives(tmp_path: Path) -> None:
                 await env.reset(1)
                 await short.reset(1)
                 for number in range(turns // 2):
-                    before, _, _ = await env.step(f"{SAID[number]} ({number})")
+                    before, *_ = await env.step(f"{SAID[number]} ({number})")
                     ended = await short.step(f"{SAID[number]} ({number})")
                 stopped = await env.stop()
             assert stopped == ended
-            assert stopped[0] == before
-            assert 0 <= stopped[2]["probability"] <= 1
+            assert stopped.messages == before
+            assert 0 <= stopped.info["probability"] <= 1
             with pytest.raises(UsageError, match="reset"):
                 await env.stop()
 
@@ -166,7 +166,7 @@ async def test_a_stop_before_the_first_word_asks_nobody(tmp_path: Path) -> None:
     path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "500=1"}})
     async with EducationEnv.from_job(path) as env:
         await env.reset(0)
-        _, done, info = await env.stop()
+        _, _, done, info = await env.stop()
     assert done
     assert info == {
         "turns": 0,
@@ -182,6 +182,6 @@ async def test_whose_words_were_no_turn(tmp_path: Path) -> None:
     path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "empty=1"}}, asks=1)
     async with EducationEnv.from_job(path) as env:
         await env.reset(0)
-        assert (await env.step(""))[2]["rejected_by"] == "Teacher"
+        assert (await env.step("")).info["rejected_by"] == "Teacher"
         await env.reset(0)
-        assert (await env.step(SAID[0]))[2]["rejected_by"] == "Student"
+        assert (await env.step(SAID[0])).info["rejected_by"] == "Student"

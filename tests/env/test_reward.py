@@ -25,7 +25,7 @@ async def end_of(env: EducationEnv, index: int = 0, text: str = SAID) -> dict[st
     conversation = env.conversation(index)
     await conversation.reset()
     await conversation.step(text)
-    return (await conversation.stop())[2]
+    return (await conversation.stop()).info
 
 
 async def play_on(env: EducationEnv) -> None:
@@ -124,9 +124,9 @@ async def test_the_same_words_as_the_reference_are_worth_a_half(tmp_path: Path) 
         await env.reset(0)
         said = [turn.text for turn in known.turns if turn.role == "Teacher"]
         for text in said:
-            _, done, info = await env.step(text)
+            _, _, done, info = await env.step(text)
         if not done:
-            _, _, info = await env.stop()
+            *_, info = await env.stop()
     assert info["turns"] == len(known.turns)
     assert info["reward"] == 0.5
 
@@ -169,7 +169,7 @@ async def test_a_judge_that_fails_is_asked_again_and_nobody_else(tmp_path: Path)
             for _ in range(2):
                 with pytest.raises(CallError):
                     await env.stop()
-            assert (await env.stop())[2]["reward"] == 1.0
+            assert (await env.stop()).info["reward"] == 1.0
     asked = [role for role, _ in service.seen]
     assert asked.count("student") == 2  # a turn and the closing question
     assert asked.count("judge") == 4  # two orders, two failures

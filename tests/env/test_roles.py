@@ -51,7 +51,7 @@ async def play(env: EducationEnv, index: int) -> list[str]:
     """Some turns; returns all that the policy was shown."""
     shown = [await env.reset(index)]
     for number in range(3):
-        messages, done, info = await env.step(f"{SAID} This is point {number}.")
+        messages, _, done, info = await env.step(f"{SAID} This is point {number}.")
         assert info["rejected"] is None
         shown.append(messages)
         if done:
@@ -64,7 +64,7 @@ async def test_three_roles_speak_in_turn_and_are_named(tmp_path: Path) -> None:
         start = await env.reset(0)
         assert start[-1]["role"] == "user"
         assert "Tutor: " in start[-1]["content"]
-        messages, done, info = await env.step("I do not know where to begin.")
+        messages, _, done, info = await env.step("I do not know where to begin.")
         assert not done
         assert info["turns"] == 4  # Tutor, the policy, Learner2, Tutor
         assert messages[-2] == {"role": "assistant", "content": "I do not know where to begin."}
@@ -80,7 +80,7 @@ async def test_a_drawn_order_may_give_the_policy_any_turn(tmp_path: Path) -> Non
             rng, done = random.Random(index), False
             await env.reset(index)
             while not done:
-                _, done, info = await env.step(f"And what about the number {rng.random()}?")
+                _, _, done, info = await env.step(f"And what about the number {rng.random()}?")
             assert info["turns"] <= 12
 
 
@@ -89,9 +89,9 @@ async def test_the_policy_may_be_the_student(tmp_path: Path) -> None:
         start = await env.reset(0)
         scenario = env.scenario(0)
         assert scenario["student_preference"] in start[0]["content"]
-        _, _, info = await env.step("I would like to try it myself.")
+        *_, info = await env.step("I would like to try it myself.")
         assert info["turns"] == 3
-        assert 0 <= (await env.stop())[2]["probability"] <= 1
+        assert 0 <= (await env.stop()).info["probability"] <= 1
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ async def test_a_policy_that_speaks_twice_in_a_row_is_asked_twice(tmp_path: Path
     path = write(tmp_path, tutoring(2), selfplay={"order": ["tutor", "tutor", "learner"]})
     async with EducationEnv.from_job(path, plays="Tutor") as env:
         await env.reset(0)
-        _, _, info = await env.step("Good morning!")
+        *_, info = await env.step("Good morning!")
         assert info["turns"] == 1
-        messages, _, info = await env.step("What do you know about it already?")
+        messages, *_, info = await env.step("What do you know about it already?")
         assert info["turns"] == 3
         assert messages[-2]["content"] == "Good morning!\n\nWhat do you know about it already?"

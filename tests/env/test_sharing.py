@@ -29,7 +29,7 @@ async def play(conversation: Conversation, turns: int = 4) -> list[Any]:
     seen: list[Any] = [await conversation.reset()]
     for number in range(turns):
         seen.append(await conversation.step(f"{SAID} This is point {number}."))
-        if seen[-1][1]:
+        if seen[-1].done:
             return seen
     return [*seen, await conversation.stop()]
 
@@ -213,10 +213,10 @@ async def test_the_waiting_face_works_inside_an_event_loop(tmp_path: Path) -> No
     """As in a notebook, whose cells run in one."""
     with SyncEducationEnv.from_job(job(tmp_path)) as env:
         start = env.reset(0)
-        messages, done, info = env.step(SAID)
+        messages, _, done, info = env.step(SAID)
         assert messages[: len(start)] == start
         assert (done, info["turns"]) == (False, 2)
-        assert 0 <= env.stop()[2]["probability"] <= 1
+        assert 0 <= env.stop().info["probability"] <= 1
         with pytest.raises(UsageError, match="reset"):
             env.step(SAID)
 
@@ -237,7 +237,7 @@ async def test_what_was_answered_is_not_asked_for_again(tmp_path: Path) -> None:
             for _ in range(2):
                 with pytest.raises(CallError):
                     await env.step(SAID)
-            _, done, info = await env.step(SAID)
+            _, _, done, info = await env.step(SAID)
         assert done
         assert info["probability"] is not None
         assert sorted(service.asked.values()) == [1, 3]
@@ -251,7 +251,7 @@ async def test_a_step_that_is_cancelled_can_be_tried_again(tmp_path: Path) -> No
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(env.step(SAID), 0.3)
             service.release()
-            messages, _, info = await env.step(SAID)
+            messages, *_, info = await env.step(SAID)
         assert info["turns"] == 2
         assert [message["content"] for message in messages].count(SAID) == 1
 

@@ -114,7 +114,7 @@ def test_tokens_are_those_of_the_whole_conversation(
         while not done:
             number += 1
             before = messages
-            messages, done, info = conversation.step(f"{WORDS} {number}.")
+            messages, _, done, info = conversation.step(f"{WORDS} {number}.")
         shown = tokens.apply_chat_template(before, tokenize=False, add_generation_prompt=True)
         whole = shown + f"{WORDS} {number}." + tiny.END * closes
         assert tokens.decode(out["prompt_ids"][index] + out["completion_ids"][index]) == whole
@@ -149,10 +149,12 @@ def test_words_that_are_no_turn_have_the_reward_that_was_said(
         return [tokens(said, add_special_tokens=False)["input_ids"] for _ in prompts], None
 
     for broken in (-1.0, None):
-        rollouts = TrlRollouts(env, range(2), broken=broken, sample=sample)
+        worth = SyncEducationEnv.from_job(tmp_path / "job.yaml", shares=env, broken=broken)
+        rollouts = TrlRollouts(worth, range(2), sample=sample)
         trainer = trainer_of(rollouts, rollouts.rollout, rollouts.reward, tokens, tmp_path)
         prompts = [row["prompt"] for row in rollouts.rows()]
         assert rollouts.rollout(prompts, trainer)["env_reward"] == [broken, broken]
+        worth.close()
     with pytest.raises(UsageError, match=r"none of these rollouts"):
         rollouts.rollout([env.first_prompt(9)], trainer)
 

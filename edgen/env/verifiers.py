@@ -1,0 +1,141 @@
+"""An environment for the library verifiers (its v1): `vf-eval`, and the trainers that take its environments.
+
+Its plugins are modules. Yours has one line, and lies where Python finds it, as lessons.py, say:
+
+    from edgen.env.verifiers import *
+
+    vf-eval lessons --env.taskset.job jobs/selfplay.yaml -m MODEL --client.base-url URL --no-push
+
+The policy speaks through a harness that runs in the process: no sandbox and no `uv` is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from edgen.core.errors import UsageError
+from edgen.env.conversation import Conversation, Step, heard
+from edgen.env.environment import EducationEnv
+from edgen.env.episode import Messages
+from edgen.env.libraries import not_installed
+from edgen.planning.load import load_plan
+
+try:
+    import httpx
+    import verifiers.v1 as vf
+except ImportError as missing:
+    raise not_installed("verifiers", missing) from missing
+
+__all__ = ["ConversationEnv", "ConversationHarness", "ConversationTaskset"]
+
+
+class ConversationTasksetConfig(vf.TasksetConfig):
+    """Whose scenarios: a job file, with changes as for `--set`, and the role that the policy plays."""
+
+    job: Path = Path("job.yaml")
+    overrides: tuple[str, ...] = ()
+    plays: str | None = None
+
+
+class ConversationData(vf.TaskData):
+    """A scenario by its number: what it holds, secrets included, stays out of the records of verifiers."""
+
+    scenario: int
+
+
+class ConversationTask(vf.Task[ConversationData, vf.State, vf.TaskConfig]):
+    """One scenario."""
+
+
+class ConversationTaskset(vf.Taskset[ConversationTask, ConversationTasksetConfig]):
+    """The scenarios that a job plans."""
+
+    def load(self) -> Iterator[ConversationTask]:
+        """A task for each. Raises JobError, SpaceError, TemplateError."""
+        for index in range(load_plan(self.config.job, self.config.overrides).job.conversations):
+            data = ConversationData(name=f"scenario {index}", scenario=index)
+            yield ConversationTask(data, self.config.task)
+
+
+class ConversationHarnessConfig(vf.HarnessConfig):
+    """Nothing beyond what every harness has."""
+
+
+class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
+    """One call a turn, in this process, with the whole conversation."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
+    ) -> Any:
+        """Ask the policy; verifiers records what it says."""
+        messages = [{"role": message.role, "content": message.content} for message in data.prompt]
+        async with httpx.AsyncClient(timeout=None, trust_env=False) as client:  # noqa: S113 - verifiers bounds the turn
+            answer = await client.post(
+                f"{endpoint}/chat/completions",
+                json={"model": ctx.model, "messages": messages},
+                headers={"Authorization": f"Bearer {secret}"},
+            )
+        return vf.ProgramResult(int(answer.is_error), "", answer.text if answer.is_error else "")
+
+
+class ConversationEnvConfig(vf.EnvConfig):
+    """`policy` is the side that is evaluated or trained."""
+
+    policy: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class ConversationEnv(vf.Env[ConversationEnvConfig]):
+    """The policy talks to the job's backends. An episode's reward is `conversation`, with the metric `turns` and, where
+    the job asks a closing question, `probability`."""
+
+    async def start(self) -> None:
+        """Open what all episodes share: budget, limits and connections."""
+        config = self.config.taskset
+        self._stack = AsyncExitStack()
+        env = EducationEnv.from_job(config.job, *config.overrides, plays=config.plays)
+        self._conversations = await self._stack.enter_async_context(env)
+
+    async def stop(self) -> None:
+        """Close it."""
+        if hasattr(self, "_stack"):
+            await self._stack.aclose()
+
+    async def run(self, task: ConversationTask, agents: Any) -> None:
+        """One conversation. Raises UsageError where its reward cannot be told: verifiers then counts the episode as failed,
+        and may try it again."""
+        conversation = self._conversations.conversation(task.data.scenario)
+        messages = await conversation.reset()
+        async with agents.policy.interaction(task) as interaction:
+            step = await _play(conversation, messages, interaction)
+        if step is not None:
+            _record(step, interaction.trace)
+
+
+async def _play(conversation: Conversation, messages: Messages, interaction: Any) -> Step | None:
+    """The conversation to its end. Where verifiers ends it, by its `max_turns`, say, it is stopped; None where the policy
+    could not be asked."""
+    while True:
+        segment = await interaction.turn(messages)
+        if segment.terminated:
+            return None if interaction.trace.errors else await conversation.stop()
+        step = await conversation.step(segment.last_reply)
+        if step.done:
+            return step
+        messages = heard(step)
+
+
+def _record(step: Step, trace: Any) -> None:
+    if step.reward is None:
+        raise UsageError(f"the conversation has no reward; rejected: {step.info['rejected']}.")
+    trace.record_reward("conversation", step.reward)
+    probability = step.info["probability"]
+    known = {} if probability is None else {"probability": probability}
+    trace.record_metrics({"turns": step.info["turns"]} | known | step.info.get("scores", {}))
