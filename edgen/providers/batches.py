@@ -6,6 +6,8 @@ stored and when is other people's business.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,13 +20,20 @@ from edgen.core.values import Address, Reply, Request
 from edgen.providers.base import MAX_ANSWER
 
 _PREFIX = 16  # bytes of a key in a custom id: enough that no two of a run are ever the same
-_ID = re.compile(r"(\d{1,13})-(\d{1,4})-(\d{1,2})-([0-9a-f]{32})")
+_ID = re.compile(r"(\d{1,13})-(\d{1,4})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")
 
 
-def custom_id(address: Address, key: bytes) -> str:
+def custom_id(address: Address, key: bytes, mark: str = "") -> str:
     """The name of a request in a batch's files, 64 characters at most: scenario, step and attempt, and how its key
-    begins, which is made of its task as well."""
-    return f"{address.scenario}-{address.step}-{address.attempt}-{key[:_PREFIX].hex()}"
+    begins, which is made of its task as well; then the batch's `mark`, where it has one."""
+    name = f"{address.scenario}-{address.step}-{address.attempt}-{key[:_PREFIX].hex()}"
+    return f"{name}-{mark}" if mark else name
+
+
+def mark_of(token: str) -> str:
+    """What the requests of a batch are known by where the batch itself cannot carry its token: 40 bits of a digest, as
+    eight letters and digits."""
+    return base64.b32encode(hashlib.sha256(token.encode()).digest()[:5]).decode().lower()
 
 
 def read_custom_id(text: str) -> tuple[int, int, int, bytes] | None:
@@ -89,6 +98,25 @@ class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
     failure: CallError | None = None
 
 
+class Sending(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that is to be begun, or was perhaps: its token, its file here, what `upload` returned of it, and how many
+    requests it holds. `asked_at`: when the provider was asked to begin, in seconds since the epoch. `others`: ids of
+    batches that are known to be another one of the run."""
+
+    token: str
+    file: Path = Path()
+    file_id: str | None = None
+    requests: int = 0
+    asked_at: float | None = None
+    others: frozenset[str] = frozenset()
+
+
+class Suspects(msgspec.Struct, frozen=True):
+    """Batches at work, one of which may be the one that was looked for: that shows when they have ended."""
+
+    ids: tuple[str, ...]
+
+
 class BatchService(Protocol):
     """One provider's batch service for one backend of a job. Made by `edgen.providers.make_batch_service`.
 
@@ -97,6 +125,11 @@ class BatchService(Protocol):
 
     @property
     def limits(self) -> BatchLimits: ...
+
+    @property
+    def settles(self) -> float | None:
+        """None where a batch carries its token, so that `find` knows it. Otherwise its custom ids carry the token's mark, and
+        this is the seconds after which a `create` that nobody heard of has made a batch that is listed, or never will."""
 
     @property
     def client(self) -> Any:
@@ -109,14 +142,15 @@ class BatchService(Protocol):
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """What a line of a result file says; None if it is no such line."""
 
-    async def upload(self, file: Path, token: str) -> str:
-        """Upload an input file under a name made of `token`; returns the provider's name of it."""
+    async def upload(self, file: Path, token: str) -> str | None:
+        """Upload an input file under a name made of `token`; returns the provider's name of it. Where no file goes up,
+        what `find` will need to know instead, if anything."""
 
-    async def create(self, file_id: str, token: str) -> RemoteBatch:
-        """Have the provider begin, with `token` where `find` finds it."""
+    async def create(self, sending: Sending) -> RemoteBatch:
+        """Have the provider begin, with the token where `find` finds it."""
 
-    async def find(self, token: str) -> RemoteBatch | None:
-        """The batch that was begun with `token`, None if there is none among all that the provider lists."""
+    async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
+        """The batch that was begun for `sending`, None if there is none among all that the provider lists."""
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """How a batch stands. NOT_FOUND where the provider has none of that id (any more)."""

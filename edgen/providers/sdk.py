@@ -133,7 +133,8 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
     cause = under if isinstance(under, _transport()) else error
     kind, message = _broken(cause, place.name)
     told = OversizedError if isinstance(cause, TooLargeError) else CallError
-    return told(kind, clean_message(message, place.credentials.secrets))
+    unsent = isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
+    return told(kind, clean_message(message, place.credentials.secrets), unsent=unsent)
 
 
 def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 class SdkBatches:
     """The batches of one account, for one backend. `classify` and `errors`: see SdkCalls."""
 
+    settles: float | None = None
+
     def __init__(
         self,
         backend: Any,

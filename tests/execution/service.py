@@ -119,12 +119,12 @@ def use_default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-async def start(*arguments: str | Path) -> asyncio.subprocess.Process:
-    """Start `edgen` with the arguments."""
+async def start(*arguments: str | Path, module: str = "edgen") -> asyncio.subprocess.Process:
+    """Start `edgen`, or a module that stands for it, with the arguments."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "edgen",
+        module,
         *map(str, arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

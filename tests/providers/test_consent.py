@@ -11,6 +11,7 @@ import pytest
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.providers import make, make_batch_service
+from edgen.providers.batches import Sending
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -73,10 +74,10 @@ async def test_a_batch_service_is_called_without_the_key_until_the_user_consents
         backend = make(chosen, timeout=5, connections=1, environ=ENVIRON, consents=consents)
         it = make_batch_service(chosen, backend, environ=ENVIRON)
         file = await it.upload(tmp_path / "in.jsonl", "token")
-        begun = await it.create(file, "token")
+        begun = await it.create(Sending(file_id=file, token="token"))
         await it.state(begun.id)
         await it.cancel(begun.id)
-        await it.find("token")
+        await it.find(Sending(token="token"))
         await it.aclose()
         await backend.aclose()
         assert len(services.seen) >= 5

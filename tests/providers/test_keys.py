@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError
 from edgen.core.values import Reply
-from edgen.providers import make
+from edgen.providers import make, make_batch_service, provider_of
 from edgen.providers.anthropic.config import AnthropicConfig
+from edgen.providers.batches import Sending
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -42,7 +44,8 @@ def echoes() -> Iterator[Answer]:
 def everything_shown(error: BaseException) -> str:
     """What a person or a log could be shown of an error: words, arguments, the traceback with its causes."""
     trace = "".join(traceback.format_exception(error))
-    return f"{error} {error!r} {error.args} {vars(error)} {error.__cause__!r} {error.__context__!r} {trace}"
+    context = None if error.__suppress_context__ else error.__context__
+    return f"{error} {error!r} {error.args} {vars(error)} {error.__cause__!r} {context!r} {trace}"
 
 
 @pytest.fixture
@@ -84,6 +87,42 @@ async def test_no_adapter_shows_its_key(
     assert failed > 100
     shown.append(caplog.text)
     # Twelve characters of it count as the key.
+    assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
+
+
+async def test_no_batch_service_shows_its_key(
+    fake: FakeServer, configs: list[BackendConfig], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)  # at DEBUG the HTTP library tells the headers that a server echoes
+    (tmp_path / "in").write_bytes(b"{}\n")
+    own = Sending(file=tmp_path / "in", file_id="files/a", token="t", requests=1)
+    shown, failed = [], 0
+    environ = {"THE_KEY": KEY, **TRUSTING}
+    for config in configs:
+        if provider_of(config).batches is None:
+            continue
+        backend = make(config, timeout=0.5, connections=2, environ=environ)
+        it = make_batch_service(config, backend, environ=environ, patience=0.5)
+        shown.append(f"{it!r} {it}")
+        for script in echoes():
+            fake.says(script)
+            calls: list[Any] = [
+                it.upload(own.file, "t"),
+                it.create(own),
+                it.find(own),
+                it.state("a"),
+                it.cancel("a"),
+            ]
+            for call in [*calls, it.forget("a"), it.download("a", tmp_path / "out")]:
+                try:
+                    shown.append(repr(await call))
+                except CallError as error:
+                    failed += 1
+                    shown.append(everything_shown(error))
+        await it.aclose()
+        await backend.aclose()
+    assert failed > 300
+    shown.append(caplog.text)
     assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
 
 

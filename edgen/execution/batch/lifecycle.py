@@ -5,7 +5,9 @@
 Each step is in the ledger before the next is taken, so a kill at any moment leaves a state from which the next
 process goes on. The one doubtful moment is between asking for a batch and hearing its id: then the provider is
 asked which batches it has; if ours is not among them, the uploaded file is deleted, so that a request still under
-way cannot become a batch, and only then is it all done again.
+way cannot become a batch, and only then is it all done again. Where batches cannot carry a name and no file goes
+up beforehand (`BatchService.settles`), those that may be ours are waited for until they tell, and it is all done again
+when a request under way can have become a batch no more.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ from edgen.execution.batch.round import new_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.base import MAX_ANSWER
-from edgen.providers.batches import BatchService, OversizedError, RemoteBatch, is_id
+from edgen.providers.batches import (
+    BatchService,
+    OversizedError,
+    RemoteBatch,
+    Sending,
+    Suspects,
+    is_id,
+)
 from edgen.store.ledger import Batch, Ledger
 
 _FIRST_LOOK = 1.0  # seconds after which a batch is first looked at again
@@ -113,38 +122,75 @@ class BatchLifecycle:
                     f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the batch up "
                     "with `edgen batch cancel RUN`: its requests are then asked anew."
                 ) from None
-        batch = await self._note(batch, state="sending", file_id=file_id)
+        batch = await self._note(batch, state="sending", file_id=file_id, sent_at=time.time())
         return await self._create(batch)
 
     async def _create(self, batch: Batch) -> Batch:
-        """Have an uploaded file begun, one attempt: what became of a failed one has to be found out first."""
+        """Have a batch begun, one attempt: what became of a failed one has to be found out first."""
         service = self._services[batch.backend]
+        # Where no file has gone up, it goes now.
+        within = self._settings.limits.timeout if service.settles is None else TRANSFER
         try:
-            remote = await self._calls.once(
-                lambda: service.create(batch.file_id or "", batch.token), self._settings.limits.timeout
-            )
+            remote = await self._calls.once(lambda: service.create(self._sending(batch)), within)
         except CallError as failure:
-            if failure.kind not in RETRYABLE:
+            if service.settles is not None and _says_no(failure):
+                batch = await self._note(batch, state="ready", file_id=None)
+            elif service.settles is None and failure.kind not in RETRYABLE:
                 # A gateway may say no to what the service has begun all the same.
-                remote_or_none = await self._calls.request(lambda: service.find(batch.token))
-                if remote_or_none is not None:
-                    return await self._note_begun(batch, remote_or_none)
-                await self._note(batch, state="ready", file_id=None)
+                found = await self._calls.request(lambda: service.find(self._sending(batch)))
+                if isinstance(found, RemoteBatch):
+                    return await self._note_begun(batch, found)
+                batch = await self._note(batch, state="ready", file_id=None)
+            if failure.kind not in RETRYABLE:
                 raise service_error(failure) from None
             await self._no_room_for(batch, failure)
-            return batch  # still `sending`: see whether it was begun all the same
+            return batch  # where it is `sending` still: see whether it was begun all the same
         return await self._note_begun(batch, remote)
+
+    def _sending(self, batch: Batch) -> Sending:
+        others = (other.remote_id for other in self._ledger.out.batches() if other.number != batch.number)
+        return Sending(
+            token=batch.token,
+            file=own_file(self._ledger.path, batch.file),
+            file_id=batch.file_id,
+            requests=batch.requests,
+            asked_at=batch.sent_at,
+            others=frozenset(name for name in others if name is not None),
+        )
 
     async def _recover(self, batch: Batch) -> Batch:
         """After a create whose answer nobody heard: the batch that it made, or the file anew."""
         service, file_id = self._services[batch.backend], batch.file_id
+        if service.settles is not None:
+            return await self._look_for(batch, service, service.settles)
         for last in (False, True):
-            remote = await self._calls.request(lambda: service.find(batch.token))
-            if remote is not None:
-                return await self._note_begun(batch, remote)
+            found = await self._calls.request(lambda: service.find(self._sending(batch)))
+            if isinstance(found, RemoteBatch):
+                return await self._note_begun(batch, found)
             if not last and file_id is not None:
                 await self._calls.request(lambda: service.forget(file_id))
         return await self._note(batch, state="ready", file_id=None)
+
+    async def _look_for(self, batch: Batch, service: BatchService, settles: float) -> Batch:
+        """As `_recover`, where batches cannot carry a name: one that may be ours is waited for, and none is sent anew
+        before the create can have made one no more."""
+        # A call may have been sending for so long before nobody heard of it any more.
+        waited = time.time() - (batch.sent_at or batch.made_at) - TRANSFER
+        clock = asyncio.get_running_loop().time
+        until, pause, told = clock() + min(settles, settles - waited), _FIRST_LOOK, None
+        while True:
+            found = await self._calls.request(lambda: service.find(self._sending(batch)))
+            if isinstance(found, RemoteBatch):
+                return await self._note_begun(batch, found)
+            left = until - clock()
+            if found is None and left <= 0:
+                return await self._note(batch, state="ready", file_id=None)
+            if found != told:
+                self._tell(batch, _describe_search(found, left))
+                told = found
+            pause = min(self._poll, pause)
+            await asyncio.sleep(pause if found is not None else min(pause, left))
+            pause *= _LONGER
 
     async def _note_begun(self, batch: Batch, remote: RemoteBatch) -> Batch:
         self._no_room.pop(batch.number, None)
@@ -297,6 +343,23 @@ class BatchLifecycle:
         )
 
 
+def _says_no(failure: CallError) -> bool:
+    """Whether a failure of a create surely left no batch behind: it never went out, or the service itself refused it."""
+    status = failure.status or 0
+    return failure.unsent or status == _OVERLOADED or (400 <= status < 500 and status != _REQUEST_TIMEOUT)
+
+
+def _describe_search(found: Suspects | None, left: float) -> str:
+    begun = "whether the provider has begun it is not known"
+    if found is None:
+        return f"{begun}; it is looked for, and sent anew in {left:.0f} s if it is not there by then"
+    return (
+        f"{begun}; it may be {' or '.join(found.ids[:3])}, which tells when it has ended. Cancelled at the provider, it "
+        "ends sooner"
+    )
+
+
+_REQUEST_TIMEOUT, _OVERLOADED = 408, 529
 _SMALLER = "Smaller batches may fit: --set batch.max_requests=1000."
 
 

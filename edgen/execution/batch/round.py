@@ -24,7 +24,7 @@ from edgen.execution.client.budget import BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
 from edgen.execution.scheduler import Work
-from edgen.providers.batches import BatchService, custom_id
+from edgen.providers.batches import BatchService, custom_id, mark_of
 from edgen.store.ledger import OPEN, Batch
 
 _BREATH = 50  # tasks that are run before others get their turn
@@ -157,6 +157,7 @@ class RequestWriter:
         self._holds = holds
         self.made: list[Batch] = []  # whole: ready to be sent, or written for somebody
         self._batch: Batch | None = None
+        self._token = new_token(work.tasks.call_settings.name)  # of the present batch, or the next
         self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
@@ -164,11 +165,12 @@ class RequestWriter:
     async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
         """Write a request to the present file; what the budget says where it does not cover it. Raises CallError
         where it cannot be written at all."""
-        line = self._service.line(custom_id(request.address, key), request) + b"\n"
+        line = self._line(request, key)
         most = self._client.most(request)
         tokens, usd = sum(most), self._client.price_of(*most, batch=True)
         if self._requests >= self._room or self._bytes + len(line) > self._service.limits.bytes:
             await self.close()
+            line = self._line(request, key)
         if self._budget is not None and not self._budget.has_room(tokens, usd):
             return self._budget.exhausted(tokens, usd)
         batch, file = await self._open()
@@ -182,6 +184,10 @@ class RequestWriter:
         if self._requests % _PACE == 0:
             await self._ledger.flush()
         return None
+
+    def _line(self, request: Request, key: bytes) -> bytes:
+        mark = "" if self._service.settles is None else mark_of(self._token)
+        return self._service.line(custom_id(request.address, key, mark), request) + b"\n"
 
     async def close(self) -> None:
         """Finish the present file, if there is one."""
@@ -198,6 +204,7 @@ class RequestWriter:
         )
         await self._ledger.out.note(batch)
         self._bytes = self._requests = 0
+        self._token = new_token(self._work.tasks.call_settings.name)
         self.made.append(batch)
 
     def abandon(self) -> None:
@@ -213,7 +220,7 @@ class RequestWriter:
             self._batch = await self._ledger.out.begin(
                 fingerprint=self._work.fingerprint,
                 backend=self._client.name,
-                token=new_token(self._work.tasks.call_settings.name),
+                token=self._token,
                 round_=self._number,
             )
             path = self._path(self._batch)

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: calls one by one."""
+"""Anthropic's Messages API: calls one by one, and batches by the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from edgen.config.backends import Price
 from edgen.core.errors import Problem
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.batches import BatchServices
 from edgen.providers.prices import PriceList
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")
@@ -18,7 +19,6 @@ class AnthropicProvider(Provider):
     Config = AnthropicConfig
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "output_config.format"
-    instead_of_batches = "Leave --via batch out, and the same job is done call by call."
 
     def create(self, config: AnthropicConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.anthropic.online import AnthropicBackend
@@ -37,6 +37,12 @@ class AnthropicProvider(Provider):
         from edgen.providers.http import http_key_request
 
         return http_key_request((config.api_key_env,), config.base_url)
+
+    @property
+    def batches(self) -> BatchServices:
+        from edgen.providers.anthropic.batches import AnthropicBatches, read_line
+
+        return BatchServices(AnthropicBatches, read_line)
 
     def list_price(self, config: AnthropicConfig) -> Price | None:
         return PRICES.price(config.model, config.base_url)

@@ -21,7 +21,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Request
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending
 from edgen.providers.failures import (
     ErrorBody,
     Secrets,
@@ -100,19 +100,19 @@ class GeminiBatches(SdkBatches):
             )
         return self._calls.read_id(made.name)
 
-    async def create(self, file_id: str, token: str) -> RemoteBatch:
+    async def create(self, sending: Sending) -> RemoteBatch:
         """Have Google begin."""
         with self._calls.calling():
             job = await self.client.batches.create(
-                model=self._model, src=file_id, config={"display_name": token}
+                model=self._model, src=sending.file_id or "", config={"display_name": sending.token}
             )
         return RemoteBatch(id=self._calls.read_id(job.name), state="working")
 
-    async def find(self, token: str) -> RemoteBatch | None:
-        """The batch begun with `token`. The list is in no order that Google states, so all of it is looked at."""
+    async def find(self, sending: Sending) -> RemoteBatch | None:
+        """The batch begun with that token. The list is in no order that Google states, so all of it is looked at."""
         with self._calls.calling():
             async for job in await self.client.batches.list(config={"page_size": _PAGE}):
-                if job.display_name == token:
+                if job.display_name == sending.token:
                     return RemoteBatch(id=self._calls.read_id(job.name), state="working")
         return None
 

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Request
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending
 from edgen.providers.failures import (
     ErrorBody,
     Secrets,
@@ -96,15 +96,15 @@ class OpenAIBatches(SdkBatches):
                 )
             return self._id(made)
 
-    async def create(self, file_id: str, token: str) -> RemoteBatch:
+    async def create(self, sending: Sending) -> RemoteBatch:
         """Have OpenAI begin. SERVER_ERROR where it does not find the file, which it may not yet."""
         try:
             with self._calls.calling():
                 batch = await self.client.batches.create(
-                    input_file_id=file_id,
+                    input_file_id=sending.file_id or "",
                     endpoint=_ENDPOINT,
                     completion_window="24h",
-                    metadata={"edgen": token},
+                    metadata={"edgen": sending.token},
                 )
         except CallError as refusal:
             if refusal.status in (400, 404) and _NO_FILE.search(refusal.message):
@@ -112,12 +112,12 @@ class OpenAIBatches(SdkBatches):
             raise
         return self._remote(batch)
 
-    async def find(self, token: str) -> RemoteBatch | None:
-        """The batch begun with `token`. The list has the newest first; it is walked to its end, for no two clocks
+    async def find(self, sending: Sending) -> RemoteBatch | None:
+        """The batch begun with that token. The list has the newest first; it is walked to its end, for no two clocks
         agree on where to stop."""
         with self._calls.calling():
             async for batch in self.client.batches.list(limit=_PAGE):
-                if (batch.metadata or {}).get("edgen") == token:
+                if (batch.metadata or {}).get("edgen") == sending.token:
                     return self._remote(batch)
         return None
 

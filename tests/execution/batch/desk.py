@@ -12,7 +12,15 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Message, Reply, Request
 from edgen.providers.base import MAX_ANSWER
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch
+from edgen.providers.batches import (
+    BatchLimits,
+    LineResult,
+    NeverBegun,
+    RemoteBatch,
+    Sending,
+    Suspects,
+    mark_of,
+)
 from edgen.simulator.text import respond
 
 
@@ -40,6 +48,8 @@ class Desk:
     """Batches by their ids, in memory. `trouble` is told of each step's name and may raise what goes wrong there;
     `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are answered; `kind` says
     with which failure a line is answered, None for a reply."""
+
+    settles: float | None = None
 
     def __init__(self, *, requests: int = 50_000, size: int = 10**9, looks: int = 0) -> None:
         self.limits = BatchLimits(requests=requests, bytes=size)
@@ -79,28 +89,31 @@ class Desk:
             return LineResult(result.id, failure=CallError(FailureKind(result.kind), "no"))
         return LineResult(result.id, reply=result.reply)
 
-    async def upload(self, file: Path, token: str) -> str:
+    async def upload(self, file: Path, token: str) -> str | None:
         await self._step("upload")
         name = f"file-{len(self.files)}"
         self.files[name] = file.read_bytes()
         return name
 
-    async def create(self, file_id: str, token: str) -> RemoteBatch:
-        await self._step("create")
-        if file_id not in self.files:
+    def _file(self, sending: Sending) -> bytes:
+        if sending.file_id not in self.files:
             raise CallError(FailureKind.BAD_REQUEST, "no such file")
+        return self.files[sending.file_id]
+
+    async def create(self, sending: Sending) -> RemoteBatch:
+        await self._step("create")
+        content = self._file(sending)
         number = f"batch-{len(self.begun)}"
-        self.begun[number] = token
-        self.content[number] = [read_line(line) for line in self.files[file_id].splitlines()]
+        self.begun[number] = sending.token
+        self.content[number] = [read_line(line) for line in content.splitlines()]
         assert len({line.id for line in self.content[number]}) == len(self.content[number])
         self.after("create")
         return RemoteBatch(id=number, state="working")
 
-    async def find(self, token: str) -> RemoteBatch | None:
+    async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
         await self._step("find")
-        return next(
-            (RemoteBatch(id=n, state="working") for n, known in self.begun.items() if known == token), None
-        )
+        named = (number for number, token in self.begun.items() if token == sending.token)
+        return next((RemoteBatch(id=number, state="working") for number in named), None)
 
     async def state(self, remote_id: str) -> RemoteBatch:
         await self._step("state")
@@ -144,3 +157,35 @@ class Desk:
 
     async def aclose(self) -> None:
         return
+
+
+class NamelessDesk(Desk):
+    """A Desk whose batches carry no token, and take their requests with the call that begins them. `late`: batches that
+    are not in its list yet."""
+
+    settles: float | None = 0.2
+
+    def __init__(self, **settings: int) -> None:
+        super().__init__(**settings)
+        self.late: set[str] = set()
+        self.listed: Counter[str] = Counter()
+
+    async def upload(self, file: Path, token: str) -> str | None:
+        await self._step("upload")
+        return str(len(self.begun)) if self.begun else None
+
+    def _file(self, sending: Sending) -> bytes:
+        return sending.file.read_bytes()
+
+    async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
+        await self._step("find")
+        working = []
+        for number, lines in list(self.content.items())[int(sending.file_id or 0) :]:
+            if number in sending.others or number in self.late or len(lines) != sending.requests:
+                continue
+            self.listed[number] += 1
+            if self.listed[number] <= self.looks and number not in self.cancelled:
+                working.append(number)
+            elif lines[0].id.endswith(f"-{mark_of(sending.token)}"):
+                return RemoteBatch(id=number, state="ended")
+        return Suspects(tuple(working)) if working else None

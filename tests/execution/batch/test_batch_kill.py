@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,12 @@ import pytest
 
 from edgen.core.errors import RunError
 from edgen.core.files import target_name
-from edgen.store.ledger import batches_at
+from edgen.store.ledger import Batch, batches_at
 from tests.execution.service import ROOT, Ended, edgen, end, equation, files, start
 
 pytestmark = pytest.mark.crash
 
-KILLS = 12  # at least two at each aim
+KILLS = 12  # at least two at each of six aims
 CONVERSATIONS = 24
 
 
@@ -54,6 +54,8 @@ async def simulator(*options: str) -> AsyncIterator[str]:
 def backend(kind: str, url: str) -> dict[str, Any]:
     if kind == "openai":
         return {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 3000}
+    if kind == "anthropic":  # without a seed, only at temperature 0 the same answer comes again
+        return {"type": "anthropic", "model": "m", "base_url": url, "temperature": 0, "max_tokens": 3000}
     return {"type": "gemini", "model": "gemini-m", "base_url": url, "seed": "auto", "max_tokens": 3000}
 
 
@@ -82,13 +84,20 @@ def write_job(path: Path, kind: str, url: str, shape: str, **changes: Any) -> Pa
 
 
 def tokens(kind: str, url: str) -> list[str]:
-    """What the provider's batches are named, of all that it ever began."""
-    if kind == "openai":
+    """What the provider's batches are named, of all that it ever began: their ids, where they carry no name."""
+    if kind == "anthropic":
+        headers, path = (
+            {"x-api-key": "k", "anthropic-version": "2023-06-01"},
+            "/v1/messages/batches?limit=1000",
+        )
+    elif kind == "openai":
         headers, path = {"Authorization": "Bearer k"}, "/v1/batches?limit=100"
     else:
         headers, path = {"x-goog-api-key": "k"}, "/v1beta/batches?pageSize=1000"
     with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=10) as answer:
         said = json.loads(answer.read())
+    if kind == "anthropic":
+        return [batch["id"] for batch in said["data"]]
     if kind == "openai":
         assert not said.get("has_more")
         return [batch["metadata"]["edgen"] for batch in said["data"]]
@@ -96,7 +105,12 @@ def tokens(kind: str, url: str) -> list[str]:
     return [(batch.get("metadata") or batch)["displayName"] for batch in listed]
 
 
-@pytest.mark.parametrize("kind", ["openai", "gemini"])
+def names(kind: str, made: Iterable[Batch]) -> list[str]:
+    """What batches of a run are named at the provider."""
+    return sorted(str(batch.remote_id) if kind == "anthropic" else batch.token for batch in made)
+
+
+@pytest.mark.parametrize("kind", ["openai", "gemini", "anthropic"])
 @pytest.mark.parametrize("shape", ["oneshot", "selfplay"])
 async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, kind: str, shape: str) -> None:
     async with simulator("--batch-seconds", "0.3") as url:
@@ -111,7 +125,7 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
     assert files(tmp_path / "batch") == files(tmp_path / "online")
     assert batch.facts["calls"]["made"] == online.facts["calls"]["made"]
     made = batches_at(tmp_path / "batch" / "run.db")
-    assert sorted(named) == sorted(batch.token for batch in made)
+    assert sorted(named) == names(kind, made)
     assert set(Counter(batch.round for batch in made).values()) == {1}
 
 
@@ -119,6 +133,8 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
 # have little to do. A batch that was being created is done with by the next start, and not waited for any more.
 AIMS = ("preparing", "uploading", "waiting", "downloading", "reading", "creating")
 SHORT = ("preparing", "reading")  # what lasts but milliseconds
+# Where no file goes up and no batch carries a name, one whose creation was lost is waited for while it is `creating`.
+NAMELESS = ("preparing", "downloading", "reading", "creating")
 HELD = 0.3  # seconds that the simulator has each of the others last, at least
 
 
@@ -154,7 +170,7 @@ def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Even
 
 
 async def test_killed_at_any_moment_no_batch_is_sent_twice_and_none_is_lost(tmp_path: Path) -> None:
-    kinds = ("openai", "gemini")
+    kinds = ("openai", "gemini", "anthropic")
     for kind in kinds:
         (tmp_path / kind).mkdir()
     await asyncio.gather(*(killed_again_and_again(tmp_path / kind, kind) for kind in kinds))
@@ -163,34 +179,41 @@ async def test_killed_at_any_moment_no_batch_is_sent_twice_and_none_is_lost(tmp_
 async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)
     folder = tmp_path / "run"
+    aims = NAMELESS if kind == "anthropic" else AIMS
+    enough = KILLS * len(aims) // len(AIMS)
     faults = f"batch_create_lost=1:{HELD},batch_slow=1:{HELD}"
     async with simulator("--batch-seconds", str(4 * HELD), "--latency-ms", "0", "--faults", faults) as url:
         job = write_job(tmp_path / "job.yaml", kind, url, "selfplay")
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         kills, hits, ours = 0, Counter[str](), list[str]()
-        while kills < KILLS or (kills < 2 * KILLS and min(hits[aim] for aim in AIMS) < 2):
-            ended = await killed(job, folder, AIMS[kills % len(AIMS)], rng.uniform(0, HELD / 2))
+        while kills < enough or (kills < 2 * enough and min(hits[aim] for aim in aims) < 2):
+            ended = await killed(job, folder, aims[kills % len(aims)], rng.uniform(0, HELD / 2))
             if ended.code == calm.code:
                 # All made, and the kills go on: from the beginning.
-                ours += assert_whole(folder, tmp_path / "calm")
+                ours += names(kind, assert_whole(folder, tmp_path / "calm"))
                 shutil.rmtree(folder)
                 continue
             assert ended.code == -signal.SIGKILL, ended.err
             kills += 1
             hits[at(folder)[1]] += 1
-        ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json", timeout=120)
+        ended = await end(await generate(job, folder), timeout=120)
         assert ended.code == calm.code, ended.err
         named = tokens(kind, url)
-    ours += assert_whole(folder, tmp_path / "calm")
+    ours += names(kind, assert_whole(folder, tmp_path / "calm"))
     assert sorted(named) == sorted(ours), "one submission for each batch of a run, and no other"
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
-    assert all(hits[aim] >= 2 for aim in AIMS), hits
+    assert all(hits[aim] >= 2 for aim in aims), hits
+
+
+async def generate(job: Path, folder: Path) -> asyncio.subprocess.Process:
+    arguments = ("generate", job, "-o", folder, "--via", "batch", "--json")
+    return await start(*arguments, module="tests.execution.batch.settled")
 
 
 async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
     """Start a run, or go on with one, until it has come to `aim`."""
     over = threading.Event()
-    process = await start("generate", job, "-o", folder, "--via", "batch", "--json")
+    process = await generate(job, folder)
     killing = asyncio.create_task(asyncio.to_thread(kill_at, aim, folder, process.pid, delay, over))
     try:
         return await end(process)
@@ -199,10 +222,10 @@ async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
         await killing
 
 
-def assert_whole(folder: Path, calm: Path) -> list[str]:
-    """Returns the names of the run's batches."""
+def assert_whole(folder: Path, calm: Path) -> list[Batch]:
+    """Returns the run's batches."""
     made = batches_at(folder / "run.db")
     assert {batch.state for batch in made} == {"read"}
     assert set(Counter(batch.round for batch in made).values()) == {1}, "one submission a round"
     assert files(folder) == files(calm)
-    return [batch.token for batch in made]
+    return made

@@ -15,6 +15,6 @@ async def service() -> AsyncIterator[Service]:
         yield made
 
 
-@pytest.fixture(params=["openai", "gemini"])
+@pytest.fixture(params=["openai", "gemini", "anthropic"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)

@@ -1,4 +1,4 @@
-"""A server with both providers' batch protocols and nothing behind them: tests say how batches stand."""
+"""A server with all providers' batch protocols and nothing behind them: tests say how batches stand."""
 
 from __future__ import annotations
 
@@ -31,14 +31,24 @@ class Service:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         form = await request.post() if headers.get("content-type", "").startswith("multipart/") else {}
-        body = b"" if form else await request.read()
+        body = b"" if form else await self._read(request)
         self.seen.append(Seen(request.method, str(request.rel_url), headers, b"" if self.large else body))
         if self.next:
             return await self._scripted(request, self.next.pop(0))
         path = request.path
+        if path.startswith("/v1/messages/batches"):
+            return self._anthropic(request, path.removeprefix("/v1/messages/batches"), body)
         if path.startswith("/v1/"):
             return self._openai(request, path.removeprefix("/v1/"), body, form)
         return self._gemini(request, path, body)
+
+    async def _read(self, request: web.Request) -> bytes:
+        """A body; a large one that begins a batch is counted and not kept."""
+        if not (self.large and request.path.startswith("/v1/messages/")):
+            return await request.read()
+        async for chunk in request.content.iter_any():
+            self.uploaded += len(chunk)
+        return b""
 
     async def _scripted(self, request: web.Request, step: Answer) -> web.StreamResponse:
         if step.act == "cut":
@@ -96,12 +106,14 @@ class Service:
         self.batches[name].update(more)
         return self.batches[name]
 
-    def _listed(self, request: web.Request) -> web.Response:
+    def _listed(self, request: web.Request, cursor: str = "after") -> web.Response:
         newest = list(self.batches.values())[::-1]
-        after = request.query.get("after")
+        after = request.query.get(cursor)
         start = next((i + 1 for i, batch in enumerate(newest) if batch["id"] == after), 0)
         end = start + int(request.query.get("limit", 20))
-        return web.json_response({"object": "list", "data": newest[start:end], "has_more": end < len(newest)})
+        data, more = newest[start:end], end < len(newest)
+        last = data[-1]["id"] if data else None
+        return web.json_response({"object": "list", "data": data, "has_more": more, "last_id": last})
 
     # -- Gemini
 
@@ -151,6 +163,57 @@ class Service:
         metadata = {"name": name, "displayName": display_name, "state": "BATCH_STATE_PENDING"}
         self.batches[name] = {"name": name, "metadata": metadata, **more}
         return self.batches[name]
+
+    # -- Anthropic
+
+    def _anthropic(self, request: web.Request, path: str, body: bytes) -> web.StreamResponse:
+        match request.method, path.strip("/").split("/"):
+            case "POST", [""]:
+                asked = None if self.large else json.loads(body)["requests"]
+                return web.json_response(self.anthropic_batch(asked=asked))
+            case "GET", [""]:
+                return self._listed(request, "after_id")
+            case "GET", [name] if name in self.batches:
+                return web.json_response(self.batches[name])
+            case "POST", [name, "cancel"] if name in self.batches:
+                if self.batches[name]["processing_status"] == "ended":
+                    return _anthropic_error(400, "it has ended")
+                self.batches[name]["processing_status"] = "canceling"
+                return web.json_response(self.batches[name])
+            case "GET", [_, "results"] if self.large:
+                return web.FileResponse(self.large)
+            case "GET", [name, "results"] if name in self.files:
+                return web.Response(body=self.files[name], content_type="application/x-jsonl")
+        return _anthropic_error(404, f"no such thing: {path}")
+
+    def anthropic_batch(self, requests: int = 2, **more: Any) -> dict[str, Any]:
+        name = f"msgbatch_{len(self.batches)}"
+        self.batches[name] = {
+            "id": name,
+            "type": "message_batch",
+            "processing_status": "in_progress",
+            "created_at": "2030-01-01T00:00:00Z",
+            "expires_at": "2030-01-02T00:00:00Z",
+            "request_counts": {"processing": requests, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0},
+            "results_url": None,
+        }  # fmt: skip
+        self.batches[name].update(more)
+        return self.batches[name]
+
+    def anthropic_ended(self, name: str, **counts: int) -> None:
+        """A batch has come to its end, with so many requests of each kind."""
+        self.batches[name].update(
+            processing_status="ended",
+            results_url="https://elsewhere.example/results",
+            request_counts={"processing": 0, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
+            | counts,
+        )
+
+
+def _anthropic_error(status: int, message: str) -> web.Response:
+    kind = "not_found_error" if status == 404 else "invalid_request_error"
+    error = {"type": kind, "message": message}
+    return web.json_response({"type": "error", "error": error, "request_id": None}, status=status)
 
 
 def _openai_error(status: int, message: str) -> web.Response:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Usage
 from edgen.providers import PATIENCE, batch_services, make, make_batch_service
-from edgen.providers.batches import BatchService, LineResult, NeverBegun
+from edgen.providers.batches import BatchService, LineResult, NeverBegun, Sending
 from edgen.providers.gemini.batches import read_line
 from edgen.providers.gemini.config import GeminiConfig
 from tests.providers.batches.service import Service
@@ -178,7 +178,7 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         assert service.files[file_id] == source.read_bytes()  # it took more than one piece
         for _ in range(3):
             service.gemini_batch()
-        begun = await it.create(file_id, TOKEN)
+        begun = await it.create(Sending(file_id=file_id, token=TOKEN))
         assert begun.state == "working"
         stored = service.batches[begun.id]
         (asked,) = (seen for seen in service.seen if seen.path.endswith(":batchGenerateContent"))
@@ -186,10 +186,10 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         assert asked.json == {"batch": {"inputConfig": {"fileName": file_id}, "displayName": TOKEN}}
         for _ in range(3):
             service.gemini_batch()
-        found = await it.find(TOKEN)
+        found = await it.find(Sending(token=TOKEN))
         assert found is not None
         assert found.id == begun.id
-        assert await it.find("another") is None
+        assert await it.find(Sending(token="another")) is None
         service.files["files/out"] = line(response=ANSWER) + b"\n"
         stored["metadata"].update(
             state="BATCH_STATE_SUCCEEDED", batchStats={"requestCount": 2, "successfulRequestCount": "2"}
@@ -221,7 +221,7 @@ async def test_the_environment_says_nothing(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1alpha")
     async with opened(service.url) as it:
-        begun = await it.create("files/1", TOKEN)
+        begun = await it.create(Sending(file_id="files/1", token=TOKEN))
         await it.state(begun.id)
     assert [seen.headers["x-goog-api-key"] for seen in service.seen] == [KEY, KEY]
     assert not [record for record in caplog.records if record.name.startswith("google")]
@@ -230,7 +230,7 @@ async def test_the_environment_says_nothing(
 
 async def test_a_local_server_is_sent_no_key(service: Service) -> None:
     async with opened(service.url, key="") as it:
-        begun = await it.create("files/1", TOKEN)
+        begun = await it.create(Sending(file_id="files/1", token=TOKEN))
         await it.state(begun.id)
     assert not [seen for seen in service.seen if "x-goog-api-key" in seen.headers]
 
@@ -295,7 +295,11 @@ async def test_a_batch_that_was_refused(service: Service, error: Any, kind: Fail
 async def test_an_answer_of_something_else(service: Service, body: bytes, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"{}\n")
     async with opened(service.url) as it:
-        calls: list[Any] = [it.state("b"), it.create("files/f", TOKEN), it.upload(tmp_path / "in", TOKEN)]
+        calls: list[Any] = [
+            it.state("b"),
+            it.create(Sending(file_id="files/f", token=TOKEN)),
+            it.upload(tmp_path / "in", TOKEN),
+        ]
         for call in calls:
             service.next = [answer(body)]
             assert (await failing(call)).kind is FailureKind.BAD_RESPONSE
@@ -307,7 +311,7 @@ async def test_states_that_the_client_does_not_know_are_passed_over(
     service.gemini_batch()["metadata"]["state"] = "BATCH_STATE_NEW"
     service.gemini_batch(TOKEN)
     async with opened(service.url) as it:
-        found = await it.find(TOKEN)
+        found = await it.find(Sending(token=TOKEN))
     assert found is not None
     assert found.id == "batches/1"
     assert not [warning for warning in recwarn if "JobState" in str(warning.message)]

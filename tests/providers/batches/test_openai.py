@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Usage
 from edgen.providers import PATIENCE, batch_services, make, make_batch_service
-from edgen.providers.batches import BatchService, LineResult, NeverBegun, custom_id, read_custom_id
+from edgen.providers.batches import BatchService, LineResult, NeverBegun, Sending, custom_id, read_custom_id
 from edgen.providers.openai.batches import read_line
 from edgen.providers.openai.config import OpenAIConfig
 from tests.providers.batches.service import Service
@@ -236,7 +236,7 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         source.write_bytes(it.line("a", request("x")) + b"\n" + it.line("b", request("y")) + b"\n")
         file_id = await it.upload(source, TOKEN)
         assert service.files[file_id] == source.read_bytes()
-        begun = await it.create(file_id, TOKEN)
+        begun = await it.create(Sending(file_id=file_id, token=TOKEN))
         assert begun.state == "working"
         stored = service.batches[begun.id]
         assert stored["asked"] == {
@@ -245,10 +245,10 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
             "completion_window": "24h",
             "metadata": {"edgen": TOKEN},
         }
-        found = await it.find(TOKEN)
+        found = await it.find(Sending(token=TOKEN))
         assert found is not None
         assert found.id == begun.id
-        assert await it.find("another") is None
+        assert await it.find(Sending(token="another")) is None
         service.files["out"] = line(said(200, COMPLETION)) + b"\n"
         stored.update(status="completed", output_file_id="out", error_file_id="")
         stored["request_counts"] = {"total": 2, "completed": 1, "failed": 1}
@@ -289,11 +289,11 @@ async def test_a_batch_is_found_among_many_whatever_their_times_are(service: Ser
     for _ in range(230):
         service.openai_batch(created_at=4_000, metadata={"other": TOKEN})
     async with opened(service.url) as it:
-        found = await it.find(TOKEN)
+        found = await it.find(Sending(token=TOKEN))
         assert found is not None
         assert found.id == "batch_1"
         assert len(service.seen) == 3
-        assert await it.find("another") is None
+        assert await it.find(Sending(token="another")) is None
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,11 @@ async def test_a_batch_that_was_refused(
 async def test_an_answer_of_something_else(service: Service, body: bytes, kind: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"{}\n")
     async with opened(service.url) as it:
-        calls: list[Any] = [it.state("b"), it.create("f", TOKEN), it.upload(tmp_path / "in", TOKEN)]
+        calls: list[Any] = [
+            it.state("b"),
+            it.create(Sending(file_id="f", token=TOKEN)),
+            it.upload(tmp_path / "in", TOKEN),
+        ]
         for call in calls:
             service.next = [answer(body, Content_Type=kind)]
             assert (await failing(call)).kind is FailureKind.BAD_RESPONSE

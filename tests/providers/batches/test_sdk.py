@@ -1,4 +1,4 @@
-"""What both services share: failures of every class, no key on the way elsewhere."""
+"""What all services share: failures of every class, no key on the way elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import anthropic
 import httpx2
 import openai
 import pytest
@@ -21,8 +22,9 @@ from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.providers import make, make_batch_service
+from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key
-from edgen.providers.batches import BatchService
+from edgen.providers.batches import BatchService, Sending
 from edgen.providers.credentials import Credentials
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai import online as online_openai
@@ -30,15 +32,15 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.sdk import SdkCalls
 from edgen.providers.sdk_batches import read_members, read_number_member, read_text_member
 from tests import ROOT
-from tests.providers.batches import test_gemini, test_openai
+from tests.providers.batches import test_anthropic, test_gemini, test_openai
 from tests.providers.batches.service import Service
 from tests.providers.batches.test_openai import failing
 from tests.providers.fakes import Answer, answer, raw_serving
 
 NOBODY = Credentials(Key(), lambda _: {})
-KINDS = {"openai": test_openai, "gemini": test_gemini}
-NAMES = {"openai": "batch_0", "gemini": "batches/0"}
-FILES = {"openai": "out", "gemini": "files/out"}
+KINDS = {"openai": test_openai, "gemini": test_gemini, "anthropic": test_anthropic}
+NAMES = {"openai": "batch_0", "gemini": "batches/0", "anthropic": "msgbatch_0"}
+FILES = {"openai": "out", "gemini": "files/out", "anthropic": "msgbatch_0"}
 
 
 @contextlib.asynccontextmanager
@@ -48,18 +50,25 @@ async def opened(kind: str, url: str, **settings: Any) -> AsyncIterator[BatchSer
         yield it
 
 
-def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
-    """One call of each method that goes over the network."""
+def sending(kind: str, folder: Path) -> Sending:
+    """A batch of one line that is to be begun."""
     (folder / "in").write_bytes(b"{}\n")
-    return [
-        it.upload(folder / "in", "t"),
-        it.create(FILES[kind], "t"),
-        it.find("t"),
+    return Sending(file=folder / "in", file_id=FILES[kind], token="t")
+
+
+def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
+    """One call of each method that goes over the network; the last but one and the one before it are `state` and
+    `cancel`."""
+    own = sending(kind, folder)
+    calls: list[Any] = [
+        it.upload(own.file, "t"),
+        it.create(own),
+        it.find(own),
+        it.download(FILES[kind], folder / "out"),
         it.state(NAMES[kind]),
         it.cancel(NAMES[kind]),
-        it.forget(FILES[kind]),
-        it.download(FILES[kind], folder / "out"),
     ]
+    return calls if kind == "anthropic" else [*calls, it.forget(FILES[kind])]  # it has no files
 
 
 # --- failures ------------------------------------------------------------------------------------
@@ -91,15 +100,15 @@ async def test_every_refusal_is_classified_as_online(
         for number_, call in enumerate(steps(it, kind, tmp_path)):
             service.seen.clear()
             service.next = [step]
-            if number_ == 5 and expected is FailureKind.NOT_FOUND:
+            if number_ == 6 and expected is FailureKind.NOT_FOUND:
                 await call  # what is to be deleted is gone already
                 continue
-            if number_ == 4 and expected is FailureKind.BAD_REQUEST:
+            if number_ == 5 and expected is FailureKind.BAD_REQUEST:
                 getattr(service, f"{kind}_batch")()  # asked how it stands, it is still at work
             failure = await failing(call)
             assert (failure.kind, failure.status, failure.retry_after) == (expected, step.status, retry_after)
             assert len(service.seen) == 1 + (
-                number_ == 4 and expected is FailureKind.BAD_REQUEST
+                number_ == 5 and expected is FailureKind.BAD_REQUEST
             )  # tried once
 
 
@@ -123,16 +132,16 @@ async def test_nobody_listens(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "expected"), [(b"SSH-2.0\r\n", FailureKind.CONNECTION), (b"", FailureKind.CONNECTION)]
 )
-async def test_no_http(kind: str, script: bytes, expected: FailureKind) -> None:
+async def test_no_http(kind: str, script: bytes, expected: FailureKind, tmp_path: Path) -> None:
     async with raw_serving(script) as raw, opened(kind, raw.url) as it:
         assert (await failing(it.state(NAMES[kind]))).kind is expected
-        assert (await failing(it.create(FILES[kind], "t"))).kind is expected
+        assert (await failing(it.create(sending(kind, tmp_path)))).kind is expected
 
 
-async def test_a_service_that_moved(service: Service, kind: str) -> None:
+async def test_a_service_that_moved(service: Service, kind: str, tmp_path: Path) -> None:
     async with opened(kind, service.url) as it:
         service.next = [answer(b"", 308, Location="https://example.org/v2")]
-        failure = await failing(it.create(FILES[kind], "t"))
+        failure = await failing(it.create(sending(kind, tmp_path)))
     assert failure.kind is FailureKind.NOT_FOUND
     assert "moved to https://example.org/v2; put that into base_url" in failure.message
     assert len(service.seen) == 1
@@ -144,24 +153,25 @@ async def test_a_download_elsewhere_goes_without_the_key(service: Service, kind:
         service.next = [answer(b"", 302, Location=f"{elsewhere}/store/1"), answer(b"{}\n")]
         await it.download(FILES[kind], tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == b"{}\n"
-    first, second = (
-        f"{seen.headers.get('authorization')} {seen.headers.get('x-goog-api-key')}" for seen in service.seen
-    )
-    assert KINDS[kind].KEY in first
-    assert second == "None None"
+    carriers = ("authorization", "x-goog-api-key", "x-api-key")
+    first, second = ([seen.headers.get(name) for name in carriers] for seen in service.seen)
+    assert KINDS[kind].KEY in str(first)
+    assert second == [None, None, None]
 
 
 async def test_a_proxy_is_that_of_the_environment_handed_in(service: Service, kind: str) -> None:
     place = "http://batches.example"
-    config = (GeminiConfig(model="m", base_url=place), OpenAIConfig(model="m", base_url=f"{place}/v1"))[
-        kind == "openai"
-    ]
+    config: Any = {
+        "openai": OpenAIConfig(model="m", base_url=f"{place}/v1"),
+        "gemini": GeminiConfig(model="m", base_url=place),
+        "anthropic": AnthropicConfig(model="m", base_url=place),
+    }[kind]
     environ = {"HTTP_PROXY": service.url.replace("//", "//me:secret@")}
     backend = make(config, timeout=1, connections=1, environ=environ)
     getattr(service, f"{kind}_batch")()
     it = make_batch_service(config, backend, environ=environ)
     assert (await it.state(NAMES[kind])).id == NAMES[kind]
-    assert await it.find("t") is None
+    assert await it.find(Sending(token="t", requests=9)) is None
     await it.aclose()
     await backend.aclose()
     for seen in service.seen:
@@ -183,6 +193,7 @@ def raised(kind: type[BaseException]) -> BaseException:
         "message": "m", "request": request, "response": response, "body": None, "code": 418, "symbol": "s",
         "completion": SimpleNamespace(usage=None),
         "response_json": {"error": {"message": "m"}}, "unsent_messages": [], "encoding": "x",
+        "action": "add", "toolset_name": "t", "library": "l", "extra": "e",
     }  # fmt: skip
     parameters = inspect.signature(kind.__init__).parameters
     arguments = {n: given[n] for n, p in parameters.items() if n in given and p.default is p.empty}
@@ -194,7 +205,11 @@ def raised(kind: type[BaseException]) -> BaseException:
 
 SDK_ERRORS: list[tuple[str, str, type[BaseException]]] = [
     (module, root.__name__, kind)
-    for module, root in (("openai", openai.OpenAIError), ("google.genai.errors", genai_errors.APIError))
+    for module, root in (
+        ("openai", openai.OpenAIError),
+        ("google.genai.errors", genai_errors.APIError),
+        ("anthropic", anthropic.AnthropicError),
+    )
     for family in (root, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
     for kind in dict.fromkeys(everything_below(family))
 ]
@@ -204,9 +219,15 @@ SDK_ERRORS: list[tuple[str, str, type[BaseException]]] = [
 def test_the_map_is_complete(module: str, root: str, error: type[BaseException]) -> None:
     place = SdkCalls(URL("http://127.0.0.1:9/"), NOBODY, online_openai.classify, (module, root))
     first = raised(error)
-    wrapped = openai.APIConnectionError(request=httpx2.Request("GET", "http://127.0.0.1/"))
-    wrapped.__cause__ = first
-    for one in [first, wrapped] if module == "openai" else [first]:
+    wrappers: dict[str, Any] = {
+        "openai": openai.APIConnectionError,
+        "anthropic": anthropic.APIConnectionError,
+    }
+    each = [first]
+    if (wrapper := wrappers.get(module)) is not None:
+        each.append(wrapper(request=httpx2.Request("GET", "http://127.0.0.1/")))
+        each[1].__cause__ = first
+    for one in each:
         with pytest.raises(CallError) as caught, place.calling():
             raise one
         assert caught.value.message
@@ -231,13 +252,13 @@ def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> 
     """What is none of these comes from other parts of the SDKs: web hooks, sockets, chats that are continued."""
     defined = {
         error
-        for module in (openai, genai_errors)
+        for module in (openai, genai_errors, anthropic)
         for _, error in inspect.getmembers(module, inspect.isclass)
         if issubclass(error, Exception)
         and not issubclass(error, Warning)
-        and error.__module__.startswith(("openai", "google.genai"))
+        and error.__module__.startswith(("openai", "google.genai", "anthropic"))
     }
-    caught = (openai.OpenAIError, genai_errors.APIError, ValueError)
+    caught = (openai.OpenAIError, genai_errors.APIError, anthropic.AnthropicError, ValueError)
     assert {error.__name__ for error in defined if not issubclass(error, caught)} <= {
         "ContinuationInterruptedError",
         "WebSocketConnectionClosedError",
@@ -256,14 +277,13 @@ def test_cancellation_and_a_disk_s_errors_pass_through() -> None:
 def test_without_the_extra(kind_: str) -> None:
     code = f"""
 import sys
-sys.modules["openai"] = sys.modules["google.genai"] = sys.modules["httpx2"] = None
+sys.modules.update(dict.fromkeys(["openai", "google.genai", "anthropic", "httpx2"]))
 from edgen.core.errors import InputError
 from tests.providers.batches import service
+from edgen.config import BackendConfig
 from edgen.providers import make
 from edgen.providers import make_batch_service
-from edgen.providers.gemini.config import GeminiConfig
-from edgen.providers.openai.config import OpenAIConfig
-config = (GeminiConfig if {kind_!r} == "gemini" else OpenAIConfig)(model="m", base_url="http://127.0.0.1:9")
+config = BackendConfig.variant({kind_!r})(model="m", base_url="http://127.0.0.1:9")
 backend = make(config, timeout=1, connections=1, environ={{}})
 from tests.providers.fakes import request
 it = make_batch_service(config, backend, environ={{}}, offline=True)

@@ -18,14 +18,14 @@ from yarl import URL
 from edgen.core.errors import FailureKind
 from edgen.core.files import temporary
 from edgen.providers.base import MAX_ANSWER, Key
-from edgen.providers.batches import OversizedError, is_id
+from edgen.providers.batches import OversizedError, Sending, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.openai import online as online_openai
 from edgen.providers.sdk import SdkCalls
 from edgen.providers.sdk_batches import write_result_file
 from tests.providers.batches.service import Service
 from tests.providers.batches.test_openai import failing
-from tests.providers.batches.test_sdk import FILES, NAMES, opened, steps
+from tests.providers.batches.test_sdk import FILES, NAMES, opened, sending, steps
 from tests.providers.fakes import Answer, answer
 
 PLACE = SdkCalls(
@@ -92,8 +92,9 @@ async def test_an_upload_that_hangs_in_the_middle(kind: str, tmp_path: Path) -> 
     with large.open("wb") as file:
         file.truncate(50_000_000)
     async with hanging(hears=False) as url, opened(kind, url, patience=PATIENCE) as it:
+        goes_up = it.create(Sending(file=large, token="t")) if kind == "anthropic" else it.upload(large, "t")
         async with asyncio.timeout(BOUND):
-            assert (await failing(it.upload(large, "t"))).kind is FailureKind.TIMEOUT
+            assert (await failing(goes_up)).kind is FailureKind.TIMEOUT
 
 
 async def test_patience_is_as_asked_and_not_the_client_s_own() -> None:
@@ -121,7 +122,7 @@ async def test_a_file_that_is_not_known_yet(
     """It was uploaded a moment ago, so the same call may succeed; a batch that was made says so too."""
     async with opened("openai", service.url) as it:
         service.next = [answer({"error": {"message": message}}, status)]
-        failure = await failing(it.create("file-1", "t"))
+        failure = await failing(it.create(Sending(file_id="file-1", token="t")))
         assert (failure.kind, failure.status, failure.message) == (kind, status, message)
         service.openai_batch(status="failed", errors={"data": [{"message": message}]})
         refused = (await it.state("batch_0")).failure
@@ -191,8 +192,7 @@ async def test_what_a_service_gives_as_an_id_is_one(
     assert not is_id(name)
     async with opened(kind, service.url) as it:
         service.next = [answer({"id": name, "name": name, "object": "batch"})]
-        call = it.create("file-1", "t") if kind == "openai" else it.create("files/1", "t")
-        assert (await failing(call)).kind is FailureKind.BAD_RESPONSE
+        assert (await failing(it.create(sending(kind, tmp_path)))).kind is FailureKind.BAD_RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -245,6 +245,14 @@ async def test_odd_result_files_are_kept(
 
 def ended(service: Service, kind: str, answered: int | None) -> None:
     """A batch that has ended, with one result file."""
+    if kind == "anthropic":
+        service.anthropic_batch(requests=2)
+        if answered is None:
+            service.batches[FILES[kind]]["request_counts"] = None
+            service.batches[FILES[kind]].update(processing_status="ended", results_url="there")
+        else:
+            service.anthropic_ended(FILES[kind], succeeded=answered, expired=2 - answered)
+        return
     if kind == "openai":
         batch = service.openai_batch(status="completed", output_file_id=FILES[kind])
         if answered is not None:
@@ -310,7 +318,11 @@ async def test_files_go_up_and_down_in_pieces(service: Service, kind: str, tmp_p
         tracemalloc.start()
         try:
             await it.download(FILES[kind], tmp_path / "out", size)
-            await it.upload(service.large, "t")
+            if kind == "anthropic":  # it goes up with the call that begins the batch
+                await it.create(Sending(file=service.large, token="t"))
+                service.uploaded -= len('{"requests":[]}') - 1
+            else:
+                await it.upload(service.large, "t")
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
