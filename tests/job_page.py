@@ -18,6 +18,7 @@ from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
 from edgen.core import registry
 from edgen.protocols.selfplay import Selfplay
+from edgen.protocols.tutoring.config import Tutoring
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -134,6 +135,10 @@ price: {prompt: 0.15, completion: 0.60, batch: 0.5, date: 2027-01-31, source: "t
 """, ("backends", "default")),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
+"""),
+    Section(Tutoring, "tutoring", "For `protocol: tutoring`; see [tutoring.md](tutoring.md).", """\
+tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: draw, wanted: {Hint: 3, Question: 1},
+           actions: {student: {Guess: tries an answer, Other: anything else}, tutor: {Hint: helps, Question: asks}}}
 """),
     Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
 branch: {at: 3, role: teacher}

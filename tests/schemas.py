@@ -104,7 +104,10 @@ def job_schema() -> _Schema:
     }  # fmt: skip
     job["allOf"] = [
         {
-            "if": {"properties": {"protocol": {"const": "selfplay"}}, "required": ["protocol"]},
+            "if": {
+                "properties": {"protocol": {"enum": [n for n in job_page.PROTOCOLS if n != "oneshot"]}},
+                "required": ["protocol"],
+            },
             "then": {
                 "properties": {
                     "prompt": {"type": "null"},

@@ -45,11 +45,15 @@ class Scenario(msgspec.Struct, frozen=True):
         return row
 
 
-class Turn(msgspec.Struct, frozen=True):
-    """What one side said, without the end marker and never empty."""
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one side said, without the end marker and never empty. `labels` are what it does by saying so, as
+    `Hint`; `data` is what else is known of it; `alternatives` are what else could have been said in its place."""
 
     role: Role
     text: str
+    labels: tuple[str, ...] = ()
+    data: dict[str, Any] = {}
+    alternatives: tuple[Turn, ...] = ()
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -58,7 +62,7 @@ class Conversation(msgspec.Struct, frozen=True):
     `probability` is that the student understood, in [0, 1], or None where the reply gives no such number. `ended_by` is
     who spoke the end marker, None if nobody did. `repairs` names, in order of first use and without repetition, what
     the reader mended; `flags` what a detector found and let stand. `branch` is the turn, counted from 0, at which it
-    left replicate 0; None if it did not.
+    left replicate 0; None if it did not. `outcome` is what it came to, where its protocol says so.
     """
 
     turns: tuple[Turn, ...]
@@ -67,6 +71,7 @@ class Conversation(msgspec.Struct, frozen=True):
     repairs: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     branch: int | None = None
+    outcome: dict[str, Any] | None = None
 
 
 class RejectionReason(enum.StrEnum):
@@ -84,6 +89,7 @@ class RejectionReason(enum.StrEnum):
     TWO_TURNS = "two_turns"  # more than one turn in one reply
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
+    NO_ACTIONS = "no_actions"  # a turn that was to say what it does, and does not
     NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side

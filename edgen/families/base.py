@@ -60,8 +60,9 @@ class Recorded(msgspec.Struct, frozen=True):
     def of(cls, record: Any, scenario: Scenario, turns: tuple[Turn, ...]) -> Recorded:
         """What a record holds that has `id`, `probability`, `ended_by` and `provenance`."""
         made: Provenance = record.provenance
+        outcome = getattr(record, "outcome", None)
         conversation = Conversation(
-            turns, record.probability, record.ended_by, made.repairs, made.flags, made.branch
+            turns, record.probability, record.ended_by, made.repairs, made.flags, made.branch, outcome
         )
         return cls(record.id, scenario, conversation, made)
 
@@ -171,14 +172,14 @@ def with_marker(conversation: Conversation) -> tuple[Turn, ...]:
     turns = conversation.turns
     if conversation.ended_by is None:
         return turns
-    return (*turns[:-1], Turn(turns[-1].role, turns[-1].text + _SUFFIX))
+    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text + _SUFFIX))
 
 
 def without_marker(turns: tuple[Turn, ...], ended_by: Role | None) -> tuple[Turn, ...]:
     """The turns as they were before `with_marker`."""
     if ended_by is None:
         return turns
-    return (*turns[:-1], Turn(turns[-1].role, turns[-1].text.removesuffix(_SUFFIX)))
+    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text.removesuffix(_SUFFIX)))
 
 
 def write_values(scenario: Scenario, *, without: Collection[str] = ()) -> dict[str, Any]:

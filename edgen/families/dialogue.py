@@ -33,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     roles: tuple[Role, ...]
     conversation: tuple[Turn, ...]
     provenance: Provenance
+    outcome: dict[str, Any] | None = None
     probability: float | None = None
     ended_by: Role | None = None
 
@@ -63,6 +64,7 @@ class Dialogue(Family):
                 roles=tuple(dict.fromkeys(turn.role for turn in conversation.turns)),
                 conversation=conversation.turns,
                 provenance=recorded.provenance,
+                outcome=conversation.outcome,
                 probability=conversation.probability,
                 ended_by=conversation.ended_by,
             )

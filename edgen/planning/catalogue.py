@@ -20,13 +20,16 @@ from edgen.prompting.front_matter import find_stray, read_front
 from edgen.protocols import adherence
 from edgen.protocols import space_growth as expansion
 from edgen.protocols.oracle import COMPARED, OF_SPACE
+from edgen.protocols.tutoring.config import EXTRA_VARIABLES
 from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
+from edgen.space.exercises.model import SHOWN
 
 # What a template may use, by what it expects; export_opening.j2 is told the side that is trained.
 USABLE: dict[Expects, tuple[str, ...]] = {
     "conversation": EDUCATION_VARIABLES,
     "turn": EDUCATION_VARIABLES,
+    "acted_turn": ("index", *SHOWN, *EXTRA_VARIABLES),
     "probability": (*EDUCATION_VARIABLES, "conversation"),
     "verdict": tuple(
         dict.fromkeys((*EDUCATION_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE))

@@ -191,7 +191,12 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
         known = scenario_variables(tried)
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
             try:
-                prompt.messages({name: known.get(name, _SAID) for name in templates[use].variables})
+                stand_ins = {
+                    **dict.fromkeys(templates[use].variables, _SAID),
+                    **templates[use].stand_ins,
+                    **known,
+                }
+                prompt.messages({name: stand_ins[name] for name in templates[use].variables})
             except TemplateError as error:
                 told = Problem("with", ", ".join(f"{k}={v!r}" for k, v in tried.values.items()))
                 raise TemplateError(error.source, error.summary, (*error.problems, told)) from None

@@ -64,6 +64,7 @@ class Plan:
             branch=job.branch,
             words=own_words(job),
             roles=space.roles,
+            prepared=self.protocol.prepare(job, space),
         )
 
     def task(self, index: int, replicate: int) -> Task:

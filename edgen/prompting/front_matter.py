@@ -31,12 +31,15 @@ from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.yaml_values import convert, read_yaml
 
-Expects = Literal["conversation", "turn", "probability", "verdict", "opening", "sheet", "values"]
+Expects = Literal[
+    "conversation", "turn", "acted_turn", "probability", "verdict", "opening", "sheet", "values"
+]
 
 # What edgen reads back of an answer, or makes of a text: a sentence each.
 EXPECTED: dict[Expects, str] = {
     "conversation": "a whole conversation by both sides, and the probability that the student understood",
     "turn": "what one side of a self-play conversation says next",
+    "acted_turn": "what one side says next, and the actions of it, as JSON or with a line of actions",
     "probability": "one number from 0 to 1: how probable it is that the student understood",
     "verdict": "1 or 2: which of two conversations or responses is the better one",
     "opening": "nothing: it is put in front of the conversations of an export",

@@ -14,7 +14,7 @@ import functools
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from typing import Protocol as Face
@@ -60,7 +60,8 @@ class Prompting(Face):
 
 class Rules(msgspec.Struct, frozen=True):
     """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected. `settings`:
-    the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`: the space's."""
+    the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`: the space's.
+    `prepared`: what the protocol made once for all of a job's conversations."""
 
     asks: int
     seed: int
@@ -68,6 +69,7 @@ class Rules(msgspec.Struct, frozen=True):
     branch: Branch | None = None
     words: OwnWords = ()
     roles: tuple[SpaceRole, ...] = ROLES
+    prepared: Any = None
 
     @property
     def role_words(self) -> RoleWords:
@@ -83,6 +85,7 @@ class Template:
     that names none; without it, the job has to name one. `key`: the job's key that names it.
     `variables`: what it may use. `reports`: those of them that a person is told of where it never uses them.
     `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role that is asked with it.
+    `stand_ins` are values for variables that are no texts, with which it is tried before anything is asked.
     """
 
     name: str | None
@@ -94,6 +97,7 @@ class Template:
     shows: tuple[tuple[str, ...], ...] = ()
     why: str = ""
     asked: str = "default"
+    stand_ins: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ExpectedCall(NamedTuple):
@@ -181,6 +185,11 @@ class ConversationProtocol(Protocol):
     def roles(self, job: Job) -> tuple[str, ...]:
         """The roles that conversations ask, as `backends` names them; the one that a record names comes first."""
         return ("default",)
+
+    def prepare(self, job: Job, space: Space) -> Any:
+        """What all conversations of a job share, made once; each finds it in its rules. Raises JobError where the
+        space is none for the protocol."""
+        return None
 
     @abstractmethod
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:

@@ -77,7 +77,7 @@ class Stage:
         seen_by_any = {name for role in rules.roles for name in role.sees}
         for role, sees in self._sees.items():
             brief = prompts[role.lower()].messages(self._variables(sees))
-            self._brief[role] = brief if role == self.speaker(0) else _in_one_message(brief)
+            self._brief[role] = brief if role == self.speaker(0) else in_one_message(brief)
             known = _fold(" ".join([message.content for message in brief]))
             hidden = [
                 value for name, value in scenario.values.items() if name in seen_by_any and name not in sees
@@ -167,7 +167,7 @@ class Stage:
         for entry in entries:
             own, text = entry.turn.role == role, entry.turn.text
             heard = f"{entry.turn.role}: {text}" if named and not own else text
-            _append(messages, Message("assistant" if own else "user", heard))
+            append_message(messages, Message("assistant" if own else "user", heard))
         return tuple(messages)
 
     def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
@@ -179,7 +179,7 @@ class Stage:
             return prompt.messages({**self._known, "conversation": transcript_of(turns)})
         history = list(self.messages(asked, [PlayedTurn(turn) for turn in turns]))
         question = prompt.messages(self._variables(self._sees[asked]))
-        _append(history, Message("user", "\n\n".join([message.content for message in question])))
+        append_message(history, Message("user", "\n\n".join([message.content for message in question])))
         return tuple(history)
 
     def close(self, task: TaskId, played: Played) -> Generator[Request, Reply, float | None]:
@@ -194,13 +194,13 @@ class Stage:
         return None if isinstance(answer, Rejection) else answer
 
 
-def _in_one_message(brief: tuple[Message, ...]) -> tuple[Message, ...]:
+def in_one_message(brief: tuple[Message, ...]) -> tuple[Message, ...]:
     """The brief of a role that does not open, so that what it hears comes first from another."""
     text = "\n\n".join([message.content for message in brief])
     return (Message(brief[0].role, text),)
 
 
-def _append(messages: list[Message], message: Message) -> None:
+def append_message(messages: list[Message], message: Message) -> None:
     """Add a message; two of one role in a row, which many models refuse, become one."""
     if messages and messages[-1].role == message.role:
         message = Message(message.role, f"{messages.pop().content}\n\n{message.content}")

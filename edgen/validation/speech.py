@@ -147,7 +147,7 @@ def read_speech(turns: Iterable[Turn]) -> Speech:
             continue
         text, marked, repairs = clean_fully(turn.text)
         if text:
-            kept.append(Turn(turn.role, text))
+            kept.append(msgspec.structs.replace(turn, text=text))
         if marked:
             ended_by = turn.role
             marker = "suffix" if text else "own_turn"

@@ -1,0 +1,265 @@
+"""One session: a student goes through exercises, and each turn is answered by several tutors who do not see each other.
+
+The student is told what its role sees of the space and of the exercise at hand; so is the tutor. Both know what was said
+in the session so far. A response that cannot be had is left out while another one is there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request, Scenario, Turn
+from edgen.prompting import scenario_variables
+from edgen.prompting.sandbox import ValueWithFields
+from edgen.protocols.base import Prompting, Question, Rules, ask
+from edgen.protocols.stage import append_message, in_one_message
+from edgen.protocols.tutoring.config import Tutoring
+from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.space.exercises.answers import is_right
+from edgen.space.exercises.chain import ExerciseChain, ExercisePool
+from edgen.space.exercises.model import SHOWN, Exercise
+from edgen.space.model import SpaceRole
+
+MISSING = "missing_response"  # a flag of a conversation
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all sessions of a job share."""
+
+    pool: ExercisePool
+    student: SpaceRole
+    tutor: SpaceRole
+
+
+class ExerciseResult(msgspec.Struct):
+    """How far an exercise came. `turns` counts the student's."""
+
+    exercise: Exercise
+    turns: int = 0
+    solved: bool = False
+
+    def as_outcome(self) -> dict[str, Any]:
+        """What a record says of it."""
+        one = self.exercise
+        return {
+            "tier": one.tier,
+            "concepts": one.concepts,
+            "question": one.question,
+            "answers": list(one.answers),
+            "turns": self.turns,
+            "solved": self.solved,
+        }
+
+
+class Session:
+    """A scenario's session under way."""
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        self._scenario, self._replicate = scenario, replicate
+        self._prompts, self._rules = prompts, rules
+        self._settings: Tutoring = rules.settings
+        self._prepared: Prepared = rules.prepared
+        self._chain = ExerciseChain(self._prepared.pool, scenario, rules.seed)
+        self._tiers = list(self._prepared.pool.grammar.tiers)
+        self._turns: list[Turn] = []
+        self._repairs: dict[str, None] = {}
+        self._flags: dict[str, None] = {}
+        self._step = 0
+        self.results: list[ExerciseResult] = []
+
+    @property
+    def exercise(self) -> Exercise:
+        """The one at hand."""
+        return self.results[-1].exercise
+
+    def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
+        """The session from its first exercise to its end."""
+        turns = self._settings.student_turns
+        self.begin()
+        for turn in range(1, turns + 1):
+            said = yield from self._student()
+            if isinstance(said, Rejection):
+                return said
+            if said.flagged:
+                self._flag_last()
+                break
+            self._hear(said)
+            answered = yield from self._tutors()
+            if answered is not None:
+                return answered
+            if turn < turns and self._is_over() and not self.begin():
+                break
+        return self._conversation()
+
+    def begin(self) -> bool:
+        """Begin the next exercise: the tutor puts its question. False where none is left."""
+        following = self._next_exercise()
+        if following is None:
+            return False
+        self.results.append(ExerciseResult(following))
+        data = {"exercise": len(self.results) - 1}
+        self._turns.append(Turn(self._prepared.tutor.name, following.question, data=data))
+        return True
+
+    def _next_exercise(self) -> Exercise | None:
+        """One of the tier that is due, or of a later one where none of that is left."""
+        solved = sum(result.solved for result in self.results)
+        due = min(solved // self._settings.solved_per_tier, len(self._tiers) - 1)
+        if not self.results:
+            due = 0
+        return next(filter(None, (self._chain.next(tier) for tier in self._tiers[due:])), None)
+
+    def _is_over(self) -> bool:
+        """Whether the exercise at hand is solved or given up."""
+        return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
+
+    # ---- the student
+
+    def _student(self) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        role = self._prepared.student
+        return (yield from self._ask(role, role.name.lower(), "student"))
+
+    def _hear(self, said: ActedTurn) -> None:
+        result = self.results[-1]
+        result.turns += 1
+        guessed = "Guess" not in self._settings.named_actions["student"] or "Guess" in said.actions
+        result.solved = guessed and is_right(
+            said.text, result.exercise, self._prepared.pool.grammar.exercises
+        )
+        data = {"solved": True} if result.solved else {}
+        self._turns.append(Turn(self._prepared.student.name, said.text, said.actions, data))
+
+    def _flag_last(self) -> None:
+        """The student says that the last response makes no sense."""
+        last = self._turns.pop()
+        self._turns.append(msgspec.structs.replace(last, data={**last.data, "nonsense": True}))
+
+    # ---- the tutors
+
+    def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
+        """The responses to the last turn, one of which goes on; why not, where there is none at all."""
+        role, backends = self._prepared.tutor, self._settings.tutor_backends
+        found: list[Turn] = []
+        rejection: Rejection | None = None
+        for place, backend in enumerate(backends):
+            wanted = self._draw_wanted(place)
+            said = yield from self._ask(role, backend, "tutor", wanted)
+            if isinstance(said, Rejection):
+                rejection = said
+                self._flags.setdefault(MISSING)
+                continue
+            data = {"by": backend} if self._settings.tutors else {}
+            if wanted:
+                data["wanted"] = wanted
+            found.append(Turn(role.name, said.text, said.actions, data))
+        if not found:
+            return rejection
+        chosen = self._choose(len(found))
+        others = tuple(turn for place, turn in enumerate(found) if place != chosen)
+        self._turns.append(msgspec.structs.replace(found[chosen], alternatives=others))
+        return None
+
+    def _draw_wanted(self, place: int) -> str | None:
+        """The action that a response is asked for."""
+        wanted = self._settings.wanted
+        return self._rng(f"wanted/{place}").choices([*wanted], [*wanted.values()])[0] if wanted else None
+
+    def _choose(self, count: int) -> int:
+        return 0 if self._settings.choose == "first" else self._rng("choice").randrange(count)
+
+    def _rng(self, what: str) -> random.Random:
+        place = f"{self._rules.seed}/{self._scenario.index}/{self._replicate}/{len(self._turns)}/{what}"
+        return random.Random(place)  # noqa: S311 - reproducible, not secret
+
+    # ---- asking
+
+    def _ask(
+        self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
+    ) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        """What a role says next, asked of a backend."""
+        actions = self._settings.named_actions[side]
+
+        def read_reply(reply: Reply) -> ActedTurn | Rejection:
+            return read_acted_turn(
+                reply.text,
+                role.name,
+                actions,
+                finish_reason=reply.finish_reason,
+                refusal=reply.refusal,
+                words=self._rules.words,
+                roles=self._rules.role_words,
+            )
+
+        use = role.name.lower()
+        address = Address(self._scenario.index, self._replicate, step=self._step)
+        self._step += 1
+        messages = self.messages(role, side, wanted)
+        said = yield from ask(
+            Question(address, messages, "tutoring", backend, self._prompts[use].schema),
+            self._rules,
+            read_reply,
+        )
+        if isinstance(said, ActedTurn):
+            self._repairs |= dict.fromkeys(said.repairs)
+        return said
+
+    def messages(self, role: SpaceRole, side: str, wanted: str | None = None) -> tuple[Message, ...]:
+        """What a role is asked with: its brief about the exercise at hand, what it said as assistant, what it heard as
+        user."""
+        brief = self._prompts[role.name.lower()].messages(self._variables(role, side, wanted))
+        messages = list(brief if side == "tutor" else in_one_message(brief))
+        for turn in self._turns:
+            append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
+        return tuple(messages)
+
+    def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
+        """What a template may be told of: what the role sees of scenario and exercise, and its actions."""
+        exercise, scenario, space = self.exercise, self._scenario, self._prepared.pool.grammar.space
+        # The scenario's values of the concepts are those of its first exercise.
+        now = {**scenario_variables(scenario), **self._values_now()}
+        shown = {name: getattr(exercise, name) for name in SHOWN}
+        about = [
+            f"{(space[name].label or name).replace('_', ' ')}: {scenario[name]}"
+            for name in role.sees
+            if name in scenario.values and name not in self._prepared.pool.grammar.concepts
+        ]
+        return {
+            "index": scenario.index,
+            **dict.fromkeys(("question", "picture", "mistake")),
+            **{name: value for name, value in {**now, **shown}.items() if name in role.sees},
+            "about": about,
+            "actions": self._settings.named_actions[side],
+            "wanted": wanted,
+            "exercise_number": len(self.results),
+        }
+
+    def _values_now(self) -> dict[str, Any]:
+        """The values that the exercise at hand is made of, with their fields."""
+        space = self._prepared.pool.grammar.space
+        return {
+            name: ValueWithFields(entry.value, entry.fields)
+            for name, value in self.exercise.concepts.items()
+            for entry in space[name].entries
+            if entry.value == value
+        }
+
+    def _conversation(self) -> Conversation:
+        return Conversation(
+            tuple(self._turns),
+            repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
+            outcome={"exercises": [result.as_outcome() for result in self.results]},
+        )
+
+
+def tutor_messages(session: Session, roles: Sequence[SpaceRole]) -> dict[str, tuple[Message, ...]]:
+    """Each side's first request, by its name."""
+    session.begin()
+    sides = zip(roles, ("student", "tutor"), strict=True)
+    return {role.name.lower(): session.messages(role, side) for role, side in sides}

@@ -1,0 +1,112 @@
+"""A turn with what its speaker does by it: a reply to a text and its actions.
+
+The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own (`Actions: Hint,
+Question`) or in brackets in front (`[Hint, Question] …`). What is left is read as any turn is. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.one_turn.reader import read_turn
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
+from edgen.reading.text.characters import excerpt
+from edgen.reading.text.thinking import drop_thinking
+
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_LINE = re.compile(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
+_FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
+_SPLIT = re.compile(r"\s*(?:[,;/+&|]|\band\b)\s*")
+_MARKS = " \t*_.\"'“”[]()"
+MAX_READ = 100_000  # characters of a reply
+
+
+class ActedTurn(msgspec.Struct, frozen=True):
+    """What a side says and does. `flagged`: it says that what it heard makes no sense; its text may be empty then."""
+
+    text: str
+    actions: tuple[str, ...]
+    ended: bool = False
+    flagged: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+def read_acted_turn(
+    text: str,
+    role: str,
+    actions: Collection[str],
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    roles: RoleWords = TEACHER_STUDENT,
+    words: OwnWords = (),
+) -> ActedTurn | Rejection:
+    """What `role` says and does in a reply, or why it is no such turn. `actions` are those that it may take; they come
+    back as they are written there, in its order."""
+    body, named, flagged = _split(text[:MAX_READ])
+    if flagged and not body.strip():
+        return ActedTurn("", (), flagged=True)
+    said = read_turn(body, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
+    if isinstance(said, Rejection):
+        return said
+    chosen = choose_actions(named, actions)
+    if isinstance(chosen, Rejection):
+        return chosen
+    return ActedTurn(said.text, chosen, said.ended, flagged, said.repairs)
+
+
+def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Rejection:
+    """Those of the actions that are named, in their order; why not, where none or an unknown one is."""
+    listed = _SPLIT.split(named) if isinstance(named, str) else named
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        return _none(actions)
+    known = {action.casefold(): action for action in actions}
+    wanted = [one.strip(_MARKS).casefold() for one in listed if one.strip(_MARKS)]
+    if not wanted:
+        return _none(actions)
+    if unknown := [one for one in wanted if one not in known]:
+        detail = (
+            f"it names the action {excerpt(unknown[0])}, which there is not (there are {', '.join(actions)})"
+        )
+        return Rejection(RejectionReason.NO_ACTIONS, detail)
+    chosen = {known[one] for one in wanted}
+    return tuple(action for action in actions if action in chosen)
+
+
+def _none(actions: Collection[str]) -> Rejection:
+    return Rejection(RejectionReason.NO_ACTIONS, f"it names no action (there are {', '.join(actions)})")
+
+
+def _split(text: str) -> tuple[str, Any, bool]:
+    """What is said, the actions as they are named, and whether what was heard is said to make no sense."""
+    text = drop_thinking(text, [])
+    value = _json(text)
+    if value is not None:
+        said = value.get("text")
+        return said if isinstance(said, str) else "", value.get("actions"), value.get("nonsense") is True
+    if found := [*_LINE.finditer(text)]:
+        last = found[-1]
+        return f"{text[: last.start()]}{text[last.end() :]}".strip(), last[1], False
+    if front := _FRONT.match(text):
+        return text[front.end() :], front[1], False
+    return text, None, False
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    """The JSON object that a reply is or that stands in it; None where there is none with actions."""
+    body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
+    start, end = body.find("{"), body.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        value = msgspec.json.decode(body[start : end + 1], strict=False)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    return (
+        value if isinstance(value, dict) and ("actions" in value or value.get("nonsense") is True) else None
+    )
