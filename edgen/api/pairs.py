@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from edgen.api.judging import judge_ledger, load_judged_job, run_judge
-from edgen.api.status import JudgeStatus, judge_status
+from edgen.api.rollouts import Asked, RolloutMaking, rollouts_of
+from edgen.api.status import JudgeStatus, RolloutStatus, judge_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
@@ -21,17 +22,21 @@ from edgen.core.errors import EdgenError, Problem, RunError, ShortError, Templat
 from edgen.core.figures import describe_counts
 from edgen.core.pair import Compare, Source
 from edgen.core.values import Turn
+from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.preferences.bias import bias_report
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
+from edgen.preferences.credit import Credit, credited
 from edgen.preferences.judge import Judge
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_pairs
+from edgen.preferences.rollouts import PlayedRollouts, RolloutComparisons
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
+from edgen.providers import Backend
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import Compared, RunReader
 from edgen.store.votes import stored_votes, take_votes
@@ -43,9 +48,12 @@ _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOptions:
     """`by`: whose verdict makes the labels; `judge`: `[JOB:]ROLE` of the backend that judges; `prompt`: its template;
-    `human`: a file of votes; `overrides` are as `--set` takes them."""
+    `human`: a file of votes; `credit`: what a label of one turn rests on, None as the job has it; `rollouts`: how often
+    it is played on from each response; `overrides` are as `--set` takes them."""
 
     by: Source
+    credit: Credit | None = None
+    rollouts: int | None = None
     judge: str | None = None
     prompt: str | None = None
     human: Path | None = None
@@ -60,7 +68,8 @@ class PairOptions:
 @dataclass(frozen=True, slots=True)
 class PairedRun:
     """What was made. `made` is None where the judge was stopped by `ended`: then no pairs are written. `judged` says
-    how the judge stands, where one was asked."""
+    how the judge stands, where one was asked. `rollouts`: how those of each arm stand, `k` of each response, where labels
+    rest on them."""
 
     run: Path
     by: Source
@@ -73,6 +82,8 @@ class PairedRun:
     made: PairCounts | None = None
     bias: dict[str, Any] | None = None
     ended: EdgenError | None = None
+    k: int | None = None
+    rollouts: tuple[RolloutStatus, ...] = ()
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
@@ -94,7 +105,7 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
             control.note(f"{dead} ended without saying so; its run is gone on with.")
         control.begin(reader.name, "pairs")
         control.check_deadline()
-        return _PairMaking(reader, options, control).make(report=report)
+        return PairMaking(reader, options, control).make(report=report)
 
 
 def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
@@ -110,31 +121,40 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
         return _bias_of(reader)
 
 
-class _PairMaking:
+class PairMaking:
     """One start of `make_pairs`, while the run is held."""
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
-        self._reader, self._run, self._options, self._control = reader, reader.rundir, options, control
+        self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
         job = load_judged_job(
-            self._run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
+            self.run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
         )
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
-        self._job = msgspec.structs.replace(job, pairs=msgspec.structs.replace(job.pairs, **named))
+        pairs = credited(
+            msgspec.structs.replace(job.pairs, **named), options.by, options.credit, options.rollouts
+        )
+        self.job = msgspec.structs.replace(job, pairs=pairs)
+        self.choice = PairChoice(reader, pairs, every=options.by == "probability")
+        self.rollouts: RolloutMaking | None = None
+        if pairs.rollouts is not None:
+            asked = Asked(options.overrides, options.allow_outside, options.via)
+            self.rollouts = RolloutMaking(self.choice, asked, control)
 
     def make(self, *, report: bool) -> PairedRun:
-        reader, options, pairs = self._reader, self._options, self._job.pairs
-        scenarios = self._count_comparable()
+        reader, options, pairs = self.reader, self.options, self.job.pairs
+        scenarios = self.require_comparable()
         if options.human is not None:
             take_votes(reader, options.human)
         votes = stored_votes(reader.rundir)
         if options.by == "human" and not votes:
             raise UsageError(
-                f"{options.human or self._run.path}: there are no votes. A votes file has one a line, like "
+                f"{options.human or self.run.path}: there are no votes. A votes file has one a line, like "
                 '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}; name it with --human FILE.'
             )
         facts: dict[str, Any] = {}
-        if options.by == "oracle":
-            facts = asyncio.run(self._ask_judge())
+        if options.by == "oracle" or self.rollouts is not None:
+            facts = asyncio.run(self._ask_judge() if options.by == "oracle" else self._play_rollouts())
+        ledgers: dict[str, Path] = facts.pop("ledgers", {})
         if facts.get("ended") is None:
             judged: JudgeStatus | None = facts.get("judged")
             rules = LabelRules(
@@ -143,19 +163,23 @@ class _PairMaking:
                 min_margin=pairs.min_margin,
                 max_per_scenario=pairs.max_per_scenario,
                 judge_directed=pairs.judge_directed,
+                rollouts=pairs.rollouts is not None,
             )
-            choice = PairChoice(reader, pairs, every=options.by == "probability")
-            made = write_pairs(choice, rules, votes)
+            with PlayedRollouts(self.choice, ledgers) as played:
+                made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
             facts |= {"made": made, "bias": _bias_of(reader) if report else None}
-        about = (self._run.path, options.by, scenarios, self._run.pairs, pairs.compare, pairs.votes)
-        return PairedRun(*about, **facts)
+        about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compare, pairs.votes)
+        return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts_of(ledgers), **facts)
 
-    def _count_comparable(self) -> int:
-        """How many scenarios have conversations to compare. Raises RunError if none has."""
-        reader, path = self._reader, self._run.path
+    def require_comparable(self) -> int:
+        """How many scenarios have conversations to compare. Raises RunError if none has, and UsageError where rollouts are
+        asked for that cannot be played."""
+        reader, path = self.reader, self.run.path
         count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
         if count:
+            if self.rollouts is not None:
+                self.rollouts.check(self.options.by)
             if reader.pending:
                 self._control.note(
                     f"{reader.pending} conversations of this run are still to be made; the pairs are of those "
@@ -176,40 +200,72 @@ class _PairMaking:
             f"see `edgen status {path}` for what became of the others."
         )
 
-    async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
-        reader, control, config = self._reader, self._control, _find_judge(self._job, self._options.judge)
+    def _judge_job(self) -> tuple[Job, Prompt, dict[str, Any]]:
+        """The job with the judge as `judge`, its template, and it itself where it is a function."""
+        config = _find_judge(self.job, self.options.judge)
         prompt = self._find_template()
         check_schema(prompt, config, "$.backends.judge")
-        job = msgspec.structs.replace(self._job, backends={**self._job.backends, "judge": config})
-        check(job, str(self._run.job))
-        ended: EdgenError | None = None
-        own = [one for name, one in control.functions.items() if self._job.backends.get(name) == config]
-        functions = {"judge": own[0]} if own else {}
+        job = msgspec.structs.replace(self.job, backends={**self.job.backends, "judge": config})
+        check(job, str(self.run.job))
+        functions = self._control.functions.items()
+        own = [one for name, one in functions if self.job.backends.get(name) == config]
+        return job, prompt, {"judge": own[0]} if own else {}
+
+    async def judge_id(self) -> str:
+        """Who would judge. Nothing can be sent by the backend that tells."""
+        job, prompt, functions = self._judge_job()
+        configs = {"judge": job.backends["judge"]}
+        async with open_backends(configs, job.limits, None, functions=functions) as backends:
+            return Judge.of(backends["judge"], prompt, job.pairs.compare).id
+
+    async def _ask_judge(self) -> dict[str, Any]:
+        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
+        job, prompt, functions = self._judge_job()
+        configs, trust = {"judge": job.backends["judge"]}, self._control.trust
         async with (
-            open_backends({"judge": config}, job.limits, control.trust, functions=functions) as backends,
-            open_scheduler(job, backends, self._options.via) as scheduler,
+            open_backends(configs, job.limits, trust, functions=functions) as backends,
+            open_scheduler(job, backends, self.options.via) as scheduler,
         ):
             judge = Judge.of(backends["judge"], prompt, job.pairs.compare)
-            tasks, folder = Comparisons(reader, job, judge), self._run.judged
+            return await self._judge(job, judge, backends, scheduler)
+
+    async def _judge(
+        self, job: Job, judge: Judge, backends: Mapping[str, Backend], scheduler: SchedulerFactory
+    ) -> dict[str, Any]:
+        """What `_ask_judge` returns, once the judge is there: rollouts are played before it is asked about them."""
+        reader, folder, facts = self.reader, self.run.judged, await self._play_rollouts()
+        if "ended" in facts:
+            return {"model": judge.model, **facts}
+        with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
+            rollouts = self.rollouts is not None
+            tasks = RolloutComparisons(played, job, judge) if rollouts else Comparisons(reader, job, judge)
             title = Title(f"{reader.name} pairs", outcomes=("judged", "without verdict"))
             try:
-                await run_judge(tasks, folder, backends, title, control, scheduler)
+                await run_judge(tasks, folder, backends, title, self._control, scheduler)
             except EdgenError as error:
-                ended = error
+                facts["ended"] = error
         judged = judge_status(judge_ledger(tasks, folder))
-        return {"model": judge.model, "judged": judged, "ended": ended}
+        return {"model": judge.model, "judged": judged, **facts}
+
+    async def _play_rollouts(self) -> dict[str, Any]:
+        """Play the rollouts that are wanted: their `ledgers`, or what `ended` it."""
+        if self.rollouts is None:
+            return {}
+        try:
+            return {"ledgers": await self.rollouts.play()}
+        except EdgenError as error:
+            return {"ended": error}
 
     def _find_template(self) -> Prompt:
         """The judge's template: the one named here, else the job's, else the one this run was judged with, else
         the guarded one."""
-        job, named, space = self._job, self._options.prompt, self._reader.space
+        job, named, space = self.job, self.options.prompt, self.reader.space
         compare = job.pairs.compare
         if named is not None:
             return load_template(ORACLE.template(named, compare, space), unlimited(), space)
-        reach = Reach.of(self._run.job, self._options.overrides, outside=self._options.allow_outside)
+        reach = Reach.of(self.run.job, self.options.overrides, outside=self.options.allow_outside)
         if "oracle" not in job.prompts:
-            before = published_before(self._run, compare)
+            before = published_before(self.run, compare)
             if before is not None:
                 self._control.note(
                     f"this run was judged with the published template {before}, and is gone on with so; "

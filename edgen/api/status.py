@@ -94,12 +94,29 @@ class JudgeStatus(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
 
+class RolloutStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the rollouts of one run, or arm, stand. `agents` names who plays, in 16 hex digits."""
+
+    agents: str
+    played: int
+    planned: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+    out: Amount | UnsetType = UNSET
+    unanswered: Amount | UnsetType = UNSET
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
     without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
-    judge of its pairs stands.
+    judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on.
     """
 
     run: str
@@ -119,6 +136,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
     arms: dict[str, Status | None] | UnsetType = UNSET
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
+    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
         """The arms that were begun, by name; none where the run has no arms."""
@@ -146,14 +164,27 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
     """How a run stands; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
     judges = tuple(judge_status(ledger) for ledger in rundir.judge_ledgers())
-    return msgspec.structs.replace(status, judges=judges) if judges else status
+    rollouts = tuple(rollout_status(ledger) for ledger in rundir.rollout_ledgers())
+    return msgspec.structs.replace(status, judges=judges or UNSET, rollouts=rollouts or UNSET)
 
 
 def judge_status(ledger: Path) -> JudgeStatus:
     """How the judge of this ledger stands."""
-    facts = msgspec.structs.asdict(_ledger_status(str(ledger.parent), ledger, held=False))
-    there = {key: facts[key] for key in JudgeStatus.__struct_fields__ if key in facts}
-    return JudgeStatus(judge=ledger.stem, judged=facts["accepted"], **there)
+    status, facts = _facts_at(ledger, JudgeStatus)
+    return JudgeStatus(judge=ledger.stem, judged=status.accepted, **facts)
+
+
+def rollout_status(ledger: Path) -> RolloutStatus:
+    """How the rollouts of this ledger stand."""
+    status, facts = _facts_at(ledger, RolloutStatus)
+    return RolloutStatus(agents=ledger.stem, played=status.accepted, **facts)
+
+
+def _facts_at(ledger: Path, kind: type[msgspec.Struct]) -> tuple[Status, dict[str, Any]]:
+    """How a ledger stands, and what of that has a field in `kind`."""
+    status = _ledger_status(str(ledger.parent), ledger, held=False)
+    facts = msgspec.structs.asdict(status)
+    return status, {key: facts[key] for key in kind.__struct_fields__ if key in facts}
 
 
 def follow_status(
@@ -295,7 +326,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
         return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
 
 
-_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "last"})
+_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "last"})
 
 
 def list_runs(folder: Path) -> list[RunFacts]:

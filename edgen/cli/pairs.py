@@ -11,10 +11,12 @@ from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
+from edgen.core.errors import UsageError
 from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun
+    from edgen.api.pairs_estimate import PairsEstimate
 
 ByOption = Annotated[
     Literal["oracle", "probability", "human"] | None,
@@ -33,6 +35,20 @@ PromptOption = Annotated[
         metavar="FILE",
         help="The judge's template.  [default: the job's, else oracle_guarded or oracle_roles]",
     ),
+]
+CreditOption = Annotated[
+    Literal["whole", "response", "rollouts"] | None,
+    Option(
+        help="What a label of one turn rests on: verdicts on whole conversations, on the two responses alone, or the mean "
+        "of rollouts, in which the run's own agents play on from each response.  [default: whole, or as the job has it]"
+    ),
+]
+RolloutsOption = Annotated[
+    int | None,
+    Option(metavar="K", min=1, help="Play on K times from each response; --credit rollouts.  [default: 4]"),
+]
+DryRunOption = Annotated[
+    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
 ]
 HumanOption = Annotated[
     Path | None, Option(metavar="FILE", help="People's votes, one a line; they are kept with the run.")
@@ -57,6 +73,8 @@ ReportOption = Annotated[bool, Option("--report", help="Position and length bias
 def command(
     run: o.RunArgument,
     by: ByOption = None,
+    credit: CreditOption = None,
+    rollouts: RolloutsOption = None,
     judge: JudgeOption = None,
     prompt: PromptOption = None,
     human: HumanOption = None,
@@ -67,6 +85,7 @@ def command(
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
     report: ReportOption = False,
+    dry_run: DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,
@@ -81,18 +100,23 @@ def command(
     Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
     """
     from edgen.api.pairs import PairOptions, make_pairs, report_bias, require_pairs
+    from edgen.api.pairs_estimate import estimate_pairs
     from edgen.cli.control import make_control
     from edgen.preferences.render import render
 
     control = make_control(
         trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
     )
+    if by is None and (credit or rollouts or dry_run):
+        raise UsageError("say whose verdict makes the labels: --by oracle or --by probability.")
     if by is None:
         bias = report_bias(run, asked=report and not (judge or prompt))
         print_value(bias, render(bias), json=json)
         return
     options = PairOptions(
         by=by,
+        credit=credit,
+        rollouts=rollouts,
         judge=judge,
         prompt=prompt,
         human=human,
@@ -103,6 +127,10 @@ def command(
         allow_outside=allow_outside,
         via=via,
     )
+    if dry_run:
+        needs = estimate_pairs(run, options, control)
+        print_value(needs, _render_needs(needs), json=json)
+        return
     paired = make_pairs(run, options, control, report=report)
     print_value(_as_json(paired), _render(paired), json=json)
     require_pairs(paired)
@@ -120,6 +148,8 @@ def _as_json(paired: PairedRun) -> dict[str, Any]:
         facts |= {"votes": paired.votes, "judged": judged.judged}
         plain = msgspec.to_builtins(judged)
         facts |= {key: plain[key] for key in _JUDGE_KEYS}
+    if paired.k is not None:
+        facts |= {"credit": "rollouts", "k": paired.k, "rollouts": msgspec.to_builtins(paired.rollouts)}
     if (made := paired.made) is not None:
         facts["pairs"] = {"train": made.train, "test": made.test}
         facts["left_out"] = dict(sorted(made.left_out.items()))
@@ -129,12 +159,29 @@ def _as_json(paired: PairedRun) -> dict[str, Any]:
     return facts
 
 
+def _render_needs(needs: PairsEstimate) -> Iterator[str]:
+    yield f"run        {needs.run}"
+    if needs.rollouts is not None:
+        one = needs.rollouts
+        yield f"rollouts   {one.to_play} to play, {one.k} of each of {one.responses} responses; {one.there} are there"
+        yield f"           {one.calls.expected} calls as expected, {one.calls.at_most} at most"
+    if needs.judged is not None:
+        judged = needs.judged
+        yield f"judge      {judged.to_judge} comparisons, {judged.there} are there"
+        yield f"           {judged.calls.expected} calls as expected, {judged.calls.at_most} at most"
+    yield f"calls      {needs.calls.expected} as expected, {needs.calls.at_most} at most; none was made"
+
+
 def _render(paired: PairedRun) -> Iterator[str]:
     from edgen.preferences.render import render
 
     made, judged = paired.made, paired.judged
     yield f"run        {paired.run}{' (simulated)' if made is not None and made.simulated else ''}"
     yield f"scenarios  {paired.scenarios} with conversations to compare"
+    for one in paired.rollouts:
+        lost = describe_counts({**one.rejected, **one.failed})
+        yield f"rollouts   {one.played} of {one.planned} played, {paired.k} of each response; lost {lost}"
+        yield f"           {one.calls.made} calls, cost {format_cost(one.cost_usd)}"
     if judged is not None:
         unasked = {key: n for key, n in judged.rejected.items() if key in _NEVER_SHOWN}
         abstained = {key: n for key, n in judged.rejected.items() if key not in _NEVER_SHOWN}

@@ -91,6 +91,8 @@ def render_status(status: Status) -> Iterator[str]:
     for name, arm in (status.arms or {}).items():
         stand = arm and f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"
         yield f"arm        {name}: {stand or 'not begun'}"
+    for one in status.rollouts or ():
+        yield f"rollouts   {one.agents}: {one.played} of {one.planned} played, {one.pending} pending"
     for judge in status.judges or ():
         yield f"judge      {judge.judge}: {judge.judged} of {judge.planned} pairs judged, {judge.pending} pending"
 

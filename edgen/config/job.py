@@ -99,6 +99,8 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """Labelled pairs of one scenario, at most; null: all of them."""
     min_turns_left: Annotated[int, Meta(ge=0)] | None = None
     """Turns that have to follow the one at which two conversations part, in both; pairs with fewer are neither judged nor labelled. null: any number will do."""
+    rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """How often the conversation is played on from each of the two turns at which a pair parts; labels then rest on the mean. null: they rest on what is compared."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """What becomes of a pair with a text that speaks to whoever judges it."""
 

@@ -102,6 +102,31 @@ class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
     abstain: bool
 
 
+class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of both responses at which a pair parts when the conversation was played on from each `k` times.
+
+    `by` the conversations' own probabilities, `a` and `b` are the means over those played on from that response, and
+    p = 0.5 + (a - b) / 2. By a judge, the first of a's is compared with the first of b's in both orders, and so on; p is
+    the mean of these preferences (orders that disagree and equal texts: 0.5), `a` is p and `b` the rest. `counted`: of
+    how many there is a value, on the side with fewer; it abstains unless that is more than half of k. `se` is p's
+    standard error, None where fewer than two were counted. `verdicts`: those of the judge that could be read.
+    """
+
+    by: Literal["oracle", "probability"]
+    k: int
+    counted: int
+    a: float | None
+    b: float | None
+    p: float | None
+    se: float | None
+    tie: bool
+    abstain: bool
+    judge: str | None = None
+    model: str | None = None
+    verdicts: int = 0
+    simulated: bool = False
+
+
 class HumanVote(msgspec.Struct, frozen=True, kw_only=True):
     """One person's choice. `texts` is the digest of the texts that were shown, where the vote names it."""
 
@@ -127,12 +152,14 @@ class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known about a pair, each source by itself. `judge_directed` is no source of labels but
-    a reason against them; it is not there where neither side speaks to a judge."""
+    a reason against them; it is not there where neither side speaks to a judge. `rollouts` is there where the labels
+    are to rest on them."""
 
     probability: ProbabilitySignal
     oracle: tuple[OracleSignal, ...] = ()
     human: HumanSignal | None = None
     judge_directed: JudgeDirected | UnsetType = UNSET
+    rollouts: tuple[RolloutSignal, ...] | UnsetType = UNSET
 
 
 class Strength(msgspec.Struct, frozen=True):
@@ -155,7 +182,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """Which side is chosen, by which source. `p` is the source's preference for the chosen side, in
     (0.5, 1]; `margin` in (0, 1] is 2p - 1, or for an oracle's label what the Bradley-Terry strengths make of it.
-    `judge` and `compare` (how it compared) are an oracle's; None for other sources."""
+    `judge` and `compare` (how it compared) are an oracle's; None for other sources. Where the label rests on rollouts, it
+    is about the responses at which the pair parts: `k` says how often each was played on from, `se` is p's standard
+    error."""
 
     by: Source
     chosen: SideName
@@ -163,6 +192,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     judge: str | None = None
     compare: Compare | None = None
+    k: int | UnsetType = UNSET
+    se: float | UnsetType | None = UNSET
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):

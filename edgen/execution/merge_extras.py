@@ -43,11 +43,11 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
 
 
 def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
-    """Every judge's ledger of these runs."""
+    """Every ledger of a judge or of rollouts of these runs."""
     return [
         (run, path)
         for run in runs
-        for folder in (run.judged, run.adherence)
+        for folder in (run.judged, run.rollouts, run.adherence)
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size
     ]

@@ -17,11 +17,13 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import (
+    Compare,
     HumanSignal,
     Label,
     OracleSignal,
     Pair,
     ProbabilitySignal,
+    RolloutSignal,
     Source,
     Strength,
 )
@@ -43,7 +45,7 @@ _SET_APART = (*_OF_TURNS, "judge_directed")  # whatever a source says of them
 _NOISE = 1e-9
 _DIGITS = 6
 
-Signal = OracleSignal | ProbabilitySignal | HumanSignal
+Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal
 
 
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,7 @@ class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
     `judge` is the oracle that counts; None is the one found first. Of more than `max_per_scenario` labels those with
     the largest margin stay, of equal ones those whose id comes first. `judge_directed` says what becomes of pairs
     that have that signal: where they are to be unlabelled, what was said of them counts for no strength either.
+    `rollouts`: what became of rollouts makes the labels; strengths are then of the responses at which pairs part.
     """
 
     by: Source
@@ -59,6 +62,7 @@ class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
     min_margin: float = 0.0
     max_per_scenario: int | None = None
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
+    rollouts: bool = False
 
 
 def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
@@ -71,7 +75,7 @@ def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
     if judge is None:
         judge = next((signal.judge for pair in pairs for signal in pair.signals.oracle), None)
     pairs = [_unlabel(pair, rules) for pair in pairs]
-    signals = [_find_signal(pair, rules.by, judge) for pair in pairs]
+    signals = [_find_signal(pair, rules, judge) for pair in pairs]
     strong = _fit_strengths(pairs, signals) if rules.by == "oracle" else {}
     labelled = [_label(pair, signal, rules, strong) for pair, signal in zip(pairs, signals, strict=True)]
     if rules.max_per_scenario is None:
@@ -94,27 +98,47 @@ def favoured(signal: Signal) -> float | None:
     return None if signal.tie else signal.p
 
 
-def _find_signal(pair: Pair, by: Source, judge: str | None) -> Signal | None:
-    if by == "oracle":
+def _find_signal(pair: Pair, rules: LabelRules, judge: str | None) -> Signal | None:
+    if rules.rollouts:
+        found = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
+        return next((signal for signal in found if signal.by == rules.by), None)
+    if rules.by == "oracle":
         return next((signal for signal in pair.signals.oracle if signal.judge == judge), None)
-    return pair.signals.probability if by == "probability" else pair.signals.human
+    return pair.signals.probability if rules.by == "probability" else pair.signals.human
 
 
-def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> dict[str, Strength]:
-    """Strengths by id over all results, a tie counting half, each weighing as much as its read verdicts."""
+def _result(signal: Signal | None) -> tuple[float, int] | None:
+    """A judge's preference as strengths take it, and how many read verdicts it has; None where there is none."""
+    if isinstance(signal, RolloutSignal):
+        return None if signal.p is None or not signal.verdicts else (signal.p, signal.verdicts)
+    if not isinstance(signal, OracleSignal) or signal.p is None:
+        return None
+    return 0.5 if signal.tie else signal.p, sum(verdict.choice is not None for verdict in signal.verdicts)
+
+
+def _place(pair: Pair, signal: Signal | None) -> int | None:
+    """What strengths are of: of the responses behind so many turns, or of whole conversations."""
+    return pair.prefix_turns if isinstance(signal, RolloutSignal) else None
+
+
+Strengths = dict[int | None, dict[str, Strength]]  # by what they are of, and by conversation
+
+
+def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> Strengths:
+    """Strengths over all results, a tie counting half, each weighing as much as its read verdicts."""
     from edgen.stats.bradley_terry import strengths
 
-    results: list[tuple[str, str, float, int]] = []
+    results: dict[int | None, list[tuple[str, str, float, int]]] = {}
     for pair, signal in zip(pairs, signals, strict=True):
-        if isinstance(signal, OracleSignal) and signal.p is not None and pair.left_out not in _SET_APART:
-            read = sum(verdict.choice is not None for verdict in signal.verdicts)
-            results.append((pair.a.id, pair.b.id, 0.5 if signal.tie else signal.p, read))
-    return strengths(results)
+        if pair.left_out not in _SET_APART and (found := _result(signal)) is not None:
+            results.setdefault(_place(pair, signal), []).append((pair.a.id, pair.b.id, *found))
+    return {place: strengths(those) for place, those in results.items()}
 
 
-def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: dict[str, Strength]) -> Pair:
+def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengths) -> Pair:
     """The pair with its label, or with the first reason against one."""
-    a, b = (msgspec.structs.replace(side, strength=strong.get(side.id)) for side in (pair.a, pair.b))
+    own = strong.get(_place(pair, signal), {})
+    a, b = (msgspec.structs.replace(side, strength=own.get(side.id)) for side in (pair.a, pair.b))
     pair = msgspec.structs.replace(pair, a=a, b=b)
     made = _make_label(pair, signal, rules)
     return _without(pair, made) if isinstance(made, str) else msgspec.structs.replace(pair, label=made)
@@ -136,15 +160,13 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
         return "contradicted"
     if margin < rules.min_margin - _NOISE:
         return "margin"
-    oracle = signal if isinstance(signal, OracleSignal) else None
-    return Label(
-        by=rules.by,
-        chosen="a" if p > 0.5 else "b",
-        p=max(p, 1 - p),
-        margin=margin,
-        judge=None if oracle is None else oracle.judge,
-        compare=None if oracle is None else oracle.compare,
-    )
+    label = Label(by=rules.by, chosen="a" if p > 0.5 else "b", p=max(p, 1 - p), margin=margin)
+    if isinstance(signal, OracleSignal):
+        return msgspec.structs.replace(label, judge=signal.judge, compare=signal.compare)
+    if isinstance(signal, RolloutSignal):
+        compare: Compare | None = "conversation" if signal.by == "oracle" else None
+        return msgspec.structs.replace(label, judge=signal.judge, compare=compare, k=signal.k, se=signal.se)
+    return label
 
 
 def _margin(pair: Pair, p: float) -> float:

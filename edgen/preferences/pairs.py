@@ -9,20 +9,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import RunError
 from edgen.core.files import write_lines
-from edgen.core.pair import JudgeDirected, OracleSignal, Pair, Side, Signals
+from edgen.core.pair import JudgeDirected, OracleSignal, Pair, RolloutSignal, Side, Signals
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
+from edgen.preferences.rollout_signals import rollout_signals
+from edgen.preferences.rollouts import PlayedRollouts, Response
 from edgen.preferences.signals import human_signal, probability_signal
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader, texts_digest
@@ -31,6 +34,7 @@ from edgen.store.votes import Votes, votes_that_hold
 _decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode
 Outcome = tuple[str, str | None, bytes | None]  # status, reason and record, as a ledger has them
+Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
 class PairCounts(msgspec.Struct):
@@ -52,66 +56,93 @@ class PairCounts(msgspec.Struct):
             self.train += 1
 
 
-def write_pairs(choice: PairChoice, rules: LabelRules, votes: Votes) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be judged."""
+def write_pairs(
+    choice: PairChoice, rules: LabelRules, votes: Votes, played: PlayedRollouts | None = None
+) -> PairCounts:
+    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be judged;
+    `played`: the rollouts that the labels rest on, None where they rest on no such thing."""
     counts, reader = PairCounts(), choice.reader
-
-    def lines() -> Iterator[bytes]:
-        for index, names in reader.scenarios():
-            if len(names) > 1:
-                outcomes = [view.outcomes(index) for view in views]
-                pairs = _pairs_of(choice, index, names, votes, outcomes)
-                for pair in label_scenario(list(pairs), rules):
-                    counts.add(pair)
-                    yield _encode(pair)
-
     path = reader.rundir.pairs
     path.parent.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
-        views = [stack.enter_context(LedgerReader(ledger)) for ledger in reader.rundir.judge_ledgers()]
+        views = {one.stem: stack.enter_context(LedgerReader(one)) for one in reader.rundir.judge_ledgers()}
+        known = _Known(choice, votes, views, rules.judge, played)
+
+        def lines() -> Iterator[bytes]:
+            for index, names in reader.scenarios():
+                if len(names) > 1:
+                    for pair in label_scenario([*known.pairs(index, names)], rules):
+                        counts.add(pair)
+                        yield _encode(pair)
+
         write_lines(path, lines())
     return counts
 
 
-def _pairs_of(
-    choice: PairChoice,
-    index: int,
-    names: list[str],
-    votes: Votes,
-    outcomes: Sequence[Mapping[str, Outcome]],
-) -> Iterator[Pair]:
-    """The pairs of one scenario that some source was asked about, or would have been but for the turns that are left,
-    or every pair there is, with all that is known of each. `outcomes` are each judge's, by task."""
-    reader, least = choice.reader, choice.wanted.min_turns_left
-    chosen = {*choice.names(index, names)}
-    candidates = {name: reader.candidate(index, name) for name in names}
-    directed = {
-        name: first_directed(turn.text for turn in candidate.turns) for name, candidate in candidates.items()
-    }
-    for (a, one), (b, other) in itertools.combinations(candidates.items(), 2):
-        task, parting = name_comparison(a, b), Parting.of(one, other)
-        human = human_signal(votes_that_hold(votes, one, other))
-        asked = choice.every or parting.near_end(least)
-        if not (human or (asked and (a, b) in chosen) or any(task in judged for judged in outcomes)):
-            continue
-        said = JudgeDirected(a=directed[a], b=directed[b])
-        signals = Signals(
-            probability=probability_signal(one.probability, other.probability),
-            oracle=tuple(_judgements((judged.get(task) for judged in outcomes), texts_digest(one, other))),
-            human=human,
-            judge_directed=UNSET if said.a is None and said.b is None else said,
-        )
-        pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
-        if pair.left_out is None and parting.near_end(least):
-            pair = msgspec.structs.replace(pair, left_out="turns_left")
-        yield pair
+class _Known(NamedTuple):
+    """All that is known of pairs. `views` are the judges' ledgers by their names; `judge` is the one that labels."""
+
+    choice: PairChoice
+    votes: Votes
+    views: Mapping[str, LedgerReader]
+    judge: str | None
+    played: PlayedRollouts | None
+
+    def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
+        """The pairs of one scenario that some source was asked about, or would have been but for the turns that are
+        left, or every pair there is, with all that is known of each."""
+        reader, least = self.choice.reader, self.choice.wanted.min_turns_left
+        outcomes = {judge: view.outcomes(index) for judge, view in self.views.items()}
+        chosen = {*self.choice.names(index, names)}
+        candidates = {name: reader.candidate(index, name) for name in names}
+        directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
+        for (a, one), (b, other) in itertools.combinations(candidates.items(), 2):
+            task, parting = name_comparison(a, b), Parting.of(one, other)
+            human = human_signal(votes_that_hold(self.votes, one, other))
+            asked = self.choice.every or self.played is not None or parting.near_end(least)
+            judged = any(task in said for said in outcomes.values())
+            if not (human or judged or (asked and (a, b) in chosen)):
+                continue
+            said = (outcome.get(task) for outcome in outcomes.values())
+            speaks = [
+                self._directed(index, Response(name, parting.prefix + 1), directed[name]) for name in (a, b)
+            ]
+            signals = Signals(
+                probability=probability_signal(one.probability, other.probability),
+                oracle=tuple(_judgements(said, texts_digest(one, other))),
+                human=human,
+                judge_directed=JudgeDirected(a=speaks[0], b=speaks[1]) if speaks != [None, None] else UNSET,
+                rollouts=self._rollouts(index, (a, b), parting, outcomes),
+            )
+            pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
+            if pair.left_out is None and parting.near_end(least):
+                pair = msgspec.structs.replace(pair, left_out="turns_left")
+            yield pair
+
+    def _rollouts(
+        self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
+    ) -> tuple[RolloutSignal, ...] | UnsetType:
+        """What rollouts say of a pair, where the labels are to rest on them."""
+        if self.played is None:
+            return UNSET
+        judged = None if self.judge is None else outcomes.get(self.judge)
+        return tuple(rollout_signals(self.played, index, names, parting, judged))
+
+    def _directed(self, index: int, response: Response, own: str | None) -> str | None:
+        """What a side says to whoever judges it: in its own conversation (`own`), else in a rollout of its response."""
+        if own is not None or self.played is None:
+            return own
+        rollouts = filter(None, self.played.of(index, response))
+        return first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
 
 
 def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
     """A pair without a label."""
     a, b, prefix = parting
     responses = parting.responses
-    simulated = a.simulated or b.simulated or any(signal.simulated for signal in signals.oracle)
+    rollouts = () if signals.rollouts is UNSET else signals.rollouts
+    judged = [signal.simulated for signal in signals.oracle]
+    simulated = a.simulated or b.simulated or any((*judged, *(one.simulated for one in rollouts)))
     return Pair(
         id=identifier,
         scenario=a.scenario,

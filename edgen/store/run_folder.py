@@ -2,7 +2,8 @@
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
     comparisons/<a>-vs-<b>.json  report.html
-    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  adherence/<judge>.db .json
+    pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
+    adherence/<judge>.db .json
     arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
@@ -48,6 +49,7 @@ class RunFolder:
         self.arms_folder = path / "arms"
         self.arm_numbers = path / "arms" / "numbers.json"
         self.judged = path / "pairs" / "judged"
+        self.rollouts = path / "pairs" / "rollouts"
         self.pairs = path / "pairs" / "pairs.jsonl"
         self.votes = path / "pairs" / "votes.jsonl"
         self.adherence = path / "adherence"
@@ -73,16 +75,21 @@ class RunFolder:
         return begun
 
     def ledgers(self) -> list[Path]:
-        """Every ledger in this run: its own or its arms', and those of its judges, of pairs and of adherence."""
+        """Every ledger in this run: its own or its arms', those of its judges, of pairs and of adherence, and those of
+        its rollouts."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
-        return own + self.judge_ledgers() + _begun(self.adherence)
+        return own + self.judge_ledgers() + self.rollout_ledgers() + _begun(self.adherence)
 
     def judge_ledgers(self) -> list[Path]:
         """The ledger of each judge of pairs."""
         return _begun(self.judged)
 
+    def rollout_ledgers(self) -> list[Path]:
+        """The ledger of each run, or arm, from whose turns conversations were played on."""
+        return _begun(self.rollouts)
+
     def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
-        """Keep beside a judge's ledger in `folder` who it is and how it is asked."""
+        """Keep beside a ledger in `folder`, a judge's or of rollouts, who answers and how it is asked."""
         folder.mkdir(parents=True, exist_ok=True)
         update_text(folder / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
-from edgen.config import load_job
+from edgen.api.generation import GenerateOptions, JobSource, generate
+from edgen.api.supervision.control import Control
 from edgen.core.pair import turns_left
+from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 from tests import ROOT
 from tests.cli.command import Command, Ended
@@ -19,19 +29,19 @@ from tests.cli.command import Command, Ended
 JOB = ROOT / "jobs" / "selfplay.yaml"
 
 
+BACKENDS = "backends={default: {type: simulator, planted: 5, max_tokens: 400}}"
+
+
+async def generate_run(folder: Path, *changes: str) -> None:
+    source = JobSource.of(JOB, ("conversations=4", "replicates=3", BACKENDS, *changes))
+    await generate(source, GenerateOptions(output=folder), Control())
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two agents that nobody changes: of each scenario a conversation, and two that leave it."""
-    from edgen.api.generation import GenerateOptions, JobSource, generate
-    from edgen.api.supervision.control import Control
-    from edgen.api.supervision.trust import Trust
-
     folder = tmp_path_factory.mktemp("credit") / "run"
-    source = JobSource.of(JOB, ("conversations=4", "replicates=3"))
-    import asyncio
-
-    asyncio.run(generate(source, GenerateOptions(output=folder), Control(trust=Trust())))
-    assert load_job(folder / "job.yaml").replicates == 3
+    asyncio.run(generate_run(folder))
     return folder
 
 
@@ -99,3 +109,245 @@ class TestTurnsLeft:
         assert ended.code == 3
         assert "A lower --min-turns-left" in ended.err
         assert Counter(line["left_out"] for line in pairs(run)) == {"turns_left": len(pairs(run))}
+
+
+ROLLOUTS = ("--credit", "rollouts", "--rollouts", "2")
+
+
+def signal_of(line: dict[str, Any], by: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in line["signals"]["rollouts"] if one["by"] == by)
+    return found
+
+
+def played(folder: Path) -> dict[tuple[int, str], dict[str, Any]]:
+    """What the run's ledger of rollouts holds."""
+    (ledger,) = (folder / "pairs" / "rollouts").glob("*.db")
+    with LedgerReader(ledger) as view:
+        return {
+            (index, task): json.loads(record)
+            for index in range(4)
+            for task, (_, _, record) in view.outcomes(index).items()
+            if record is not None
+        }
+
+
+def stored(folder: Path) -> set[tuple[Any, ...]]:
+    """Every answer that was paid for beside the conversations."""
+    found = set()
+    for ledger in sorted((folder / "pairs").glob("*/*.db")):
+        with contextlib.closing(sqlite3.connect(ledger)) as connection:
+            rows = connection.execute("SELECT scenario, task, step, attempt, text FROM replies")
+            found |= {(ledger.parent.name, *row) for row in rows}
+    return found
+
+
+class TestRollouts:
+    def test_a_label_rests_on_the_mean_of_k_rollouts_of_each_response(
+        self, command: Command, run: Path
+    ) -> None:
+        made = facts(command("pairs", run, "--by", "probability", *ROLLOUTS, "--json"))
+        (status,) = made["rollouts"]
+        assert (made["credit"], made["k"]) == ("rollouts", 2)
+        rollouts = played(run)
+        assert status["planned"] == len(rollouts) == 2 * 4 * 3
+        with RunReader(run) as reader:
+            for line, compared in zip(pairs(run), reader.compared(), strict=True):
+                at = line["prefix_turns"] + 1
+                means = []
+                for side in (compared.a, compared.b):
+                    own = [rollouts[line["scenario"], f"{side.name}@{at}.{n}"] for n in range(2)]
+                    for one in own:
+                        given = [(turn["role"], turn["text"]) for turn in one["turns"][:at]]
+                        assert given == [(turn.role, turn.text) for turn in side.turns[:at]]
+                    means.append(fmean(one["probability"] for one in own))
+                found = signal_of(line, "probability")
+                assert (found["k"], found["counted"]) == (2, 2)
+                assert (found["a"], found["b"]) == pytest.approx(means)
+                assert found["p"] == pytest.approx(0.5 + (means[0] - means[1]) / 2)
+                assert found["se"] >= 0
+                if line["label"] is not None:
+                    assert (line["label"]["k"], line["label"]["se"]) == (2, found["se"])
+                    assert line["label"]["margin"] == pytest.approx(abs(means[0] - means[1]))
+        texts = {
+            (index, task.rpartition(".")[0], str(one["turns"])) for (index, task), one in rollouts.items()
+        }
+        assert len(texts) == len(rollouts)  # two of one response play on otherwise
+
+    def test_a_judge_compares_rollouts_in_both_orders(self, command: Command, run: Path) -> None:
+        made = facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, "--json"))
+        assert made["planned"] + made["left_out"].get("identical", 0) * 2 == 2 * len(pairs(run))
+        assert made["calls"]["made"] == 2 * made["judged"]
+        for line in pairs(run):
+            assert line["signals"]["oracle"] == []
+            found = signal_of(line, "oracle")
+            assert found["p"] in (0, 0.25, 0.5, 0.75, 1)
+            assert found["a"] == found["p"] == 1 - found["b"]
+            if line["label"]:
+                assert line["label"]["judge"] == found["judge"] == made["judge"]
+                assert 0 < line["label"]["margin"] < 1
+                ahead = line["a"]["strength"]["value"] > line["b"]["strength"]["value"]
+                assert line["label"]["chosen"] == ("a" if ahead else "b")
+
+    def test_whole_verdicts_come_back_without_a_call(self, command: Command, run: Path) -> None:
+        command("pairs", run, "--by", "oracle")
+        before = (run / "pairs" / "pairs.jsonl").read_bytes()
+        command("pairs", run, "--by", "oracle", *ROLLOUTS)
+        assert all(line["signals"]["oracle"] for line in pairs(run) if line["left_out"] != "identical")
+        asked = stored(run)
+        command("pairs", run, "--by", "oracle", "--credit", "whole")
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == before
+        assert stored(run) == asked
+
+    def test_what_it_takes_is_said_before_and_nothing_is_asked_twice(
+        self, command: Command, run: Path
+    ) -> None:
+        asked = ("pairs", run, "--by", "oracle", *ROLLOUTS, "--json")
+        needs = facts(command(*asked, "--dry-run"))
+        assert not (run / "pairs").exists()
+        made = facts(command(*asked))
+        assert made["left_out"].keys() <= {"tie", "identical"}
+        first, calls = (run / "pairs" / "pairs.jsonl").read_bytes(), len(stored(run))
+        assert needs["rollouts"]["to_play"] == len(played(run))
+        assert needs["calls"]["at_most"] >= calls
+        assert 0.6 * calls <= needs["calls"]["expected"] <= 1.6 * calls
+        again = facts(command(*asked, "--dry-run"))
+        assert (again["rollouts"]["there"], again["calls"]["expected"]) == (needs["rollouts"]["to_play"], 0)
+        facts(command(*asked))
+        assert (len(stored(run)), (run / "pairs" / "pairs.jsonl").read_bytes()) == (calls, first)
+        facts(command("pairs", run, "--by", "oracle", "--credit", "rollouts", "--rollouts", "3", "--json"))
+        assert len(stored(run)) > calls
+
+    def test_the_same_bytes_however_many_calls_go_at_once(
+        self, command: Command, run: Path, tmp_path: Path
+    ) -> None:
+        other = shutil.copytree(run, tmp_path / "other")
+        for folder, many in ((run, "1"), (other, "64")):
+            facts(
+                command(
+                    "pairs",
+                    folder,
+                    "--by",
+                    "oracle",
+                    *ROLLOUTS,
+                    "--set",
+                    f"limits.in_flight={many}",
+                    "--json",
+                )
+            )
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (other / "pairs" / "pairs.jsonl").read_bytes()
+        assert stored(run) == stored(other)
+
+    def test_a_budget_stops_it_and_it_goes_on(self, command: Command, run: Path, tmp_path: Path) -> None:
+        calm = shutil.copytree(run, tmp_path / "calm")
+        facts(command("pairs", calm, "--by", "oracle", *ROLLOUTS, "--json"))
+        used = json.loads(command("status", run, "--json").out)["tokens"]
+        cap = sum(used.values()) + 20_000
+        ended = command("pairs", run, "--by", "oracle", *ROLLOUTS, "--set", f"limits.max_tokens={cap}")
+        assert (ended.code, (run / "pairs" / "pairs.jsonl").exists()) == (4, False)
+        status = json.loads(command("status", run, "--json").out)
+        (rollouts,) = status["rollouts"]
+        assert 0 < sum(rollouts["tokens"].values()) <= 20_000
+        assert rollouts["pending"] > 0
+        before = stored(run)
+        facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, "--json"))
+        assert before < stored(run) == stored(calm)
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
+
+    @pytest.mark.crash
+    def test_killed_it_goes_on_and_pays_for_nothing_twice(
+        self, command: Command, run: Path, tmp_path: Path
+    ) -> None:
+        calm = shutil.copytree(run, tmp_path / "calm")
+        facts(command("pairs", calm, "--by", "oracle", *ROLLOUTS, "--json"))
+        slow = "--set=backends.default.latency_ms=20"
+        asked = [sys.executable, "-m", "edgen", "pairs", str(run), "--by", "oracle", *ROLLOUTS, slow]
+        before: set[tuple[Any, ...]] = set()
+        for _ in range(2):
+            process = subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+            while process.poll() is None and len(answered(run)) < len(before) + 40:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            assert before < stored(run)
+            before = stored(run)
+        facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, "--json"))
+        assert before < stored(run) == stored(calm)
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
+
+    def test_pairs_near_their_end_are_not_played_on(self, command: Command, run: Path) -> None:
+        command("pairs", run, "--by", "oracle", *ROLLOUTS, "--min-turns-left", "4")
+        follow = left(run)
+        with RunReader(run) as reader:
+            for one in reader.compared():
+                near = follow[one.pair.id] < 4
+                assert (one.pair.left_out == "turns_left") is near
+                assert bool(one.pair.signals.rollouts) is not near
+
+    def test_a_run_made_anew_has_its_rollouts_made_anew(self, command: Command, run: Path) -> None:
+        facts(command("pairs", run, "--by", "probability", *ROLLOUTS, "--json"))
+        before = played(run)
+        changed = ("--set", "backends.default.seed=9", "--yes")
+        assert command("generate", run / "job.yaml", "-o", run, *changed).code == 0
+        facts(command("pairs", run, "--by", "probability", *ROLLOUTS, "--json"))
+        assert len([*(run / "pairs" / "rollouts").glob("*.db")]) == 2
+        for ledger in (run / "pairs" / "rollouts").glob("*.db"):
+            with LedgerReader(ledger) as view:
+                assert view.status.pending == 0
+        assert before
+
+
+def answered(folder: Path) -> set[tuple[Any, ...]]:
+    """`stored`, while somebody writes."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        return stored(folder)
+    return set()
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("asked", "said"),
+        [
+            (("--by", "oracle", "--rollouts", "0"), "0 is not in the range"),
+            (("--by", "oracle", "--set", "pairs.rollouts=0"), "$.pairs.rollouts"),
+            (("--by", "oracle", "--credit", "turns"), "'turns' is not one of"),
+            (
+                ("--by", "oracle", "--credit", "whole", "--rollouts", "3"),
+                "--rollouts goes with --credit rollouts",
+            ),
+            (("--by", "probability", "--credit", "response"), "only a judge compares responses"),
+            (("--by", "human", "--credit", "rollouts"), "people's votes are about whole conversations"),
+            (("--by", "oracle", "--set", "pairs={rollouts: 2, compare: response}"), "leave pairs.compare"),
+            (("--credit", "rollouts"), "say whose verdict makes the labels"),
+            (("--by", "oracle", "--judge", "nobody", "--credit", "rollouts"), "no backend 'nobody'"),
+        ],
+    )
+    def test_nothing_is_asked_and_a_sentence_says_why(
+        self, command: Command, run: Path, asked: tuple[str, ...], said: str
+    ) -> None:
+        ended = command("pairs", run, *asked)
+        assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
+        assert not [*run.glob("pairs/**/*.db")]
+
+    def test_one_answer_that_is_a_whole_conversation_has_no_turn_to_play_on_from(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        quick = ROOT / "jobs" / "quickstart.yaml"
+        command("generate", quick, "-n", "3", "--set", "replicates=2", "-o", tmp_path / "run")
+        ended = command("pairs", tmp_path / "run", "--by", "oracle", "--credit", "rollouts")
+        assert ended.code == 2
+        assert "oneshot, which has no turns of its own to play on from" in ended.err
+
+    def test_conversations_without_a_probability_have_rollouts_without(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        asyncio.run(generate_run(tmp_path / "run", "selfplay.closing=null", "conversations=2"))
+        ended = command("pairs", tmp_path / "run", "--by", "probability", *ROLLOUTS)
+        assert (ended.code, "closing: student" in ended.err) == (2, True)
+        judged = command("pairs", tmp_path / "run", "--by", "oracle", *ROLLOUTS)
+        assert judged.code == 0, judged.err
+
+    def test_where_no_pair_parts_at_a_turn_there_is_nothing_to_play_on_from(
+        self, command: Command, run: Path
+    ) -> None:
+        ended = command("pairs", run, "--by", "oracle", *ROLLOUTS, "--min-turns-left", "90")
+        assert (ended.code, "no pair of this run parts" in ended.err) == (2, True), ended.err

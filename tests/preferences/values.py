@@ -18,6 +18,7 @@ from edgen.core.pair import (
     Order,
     Pair,
     ProbabilitySignal,
+    RolloutSignal,
     Side,
     SideName,
     Signals,
@@ -113,6 +114,24 @@ _labels = st.builds(
     margin=st.floats(0, 1, exclude_min=True),
     judge=st.none() | _digests,
     compare=st.none() | _compares,
+    k=st.just(UNSET) | st.integers(1, 99),
+    se=st.just(UNSET) | st.none() | st.floats(0, 1),
+)
+_rollouts = st.builds(
+    RolloutSignal,
+    by=st.sampled_from(["oracle", "probability"]),
+    k=st.integers(1, 99),
+    counted=st.integers(0, 99),
+    a=_maybe,
+    b=_maybe,
+    p=_maybe,
+    se=_maybe,
+    tie=st.booleans(),
+    abstain=st.booleans(),
+    judge=st.none() | _digests,
+    model=st.none() | _text,
+    verdicts=_count,
+    simulated=st.booleans(),
 )
 _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"label": _labels, "left_out": st.none()}),
@@ -122,6 +141,7 @@ _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
             "left_out": st.sampled_from(
                 [
                     "identical",
+                    "turns_left",
                     "judge_directed",
                     "not_judged",
                     "abstained",
@@ -156,6 +176,7 @@ def pairs(draw: st.DrawFn) -> Pair:
             oracle=tuple(draw(st.lists(_oracles, max_size=3))),
             human=draw(_humans),
             judge_directed=draw(_directed),
+            rollouts=draw(st.just(UNSET) | st.lists(_rollouts, max_size=2).map(tuple)),
         ),
         provenance=draw(st.dictionaries(_text, st.none() | st.integers() | _text, max_size=3)),
         **draw(_ends),
@@ -165,5 +186,5 @@ def pairs(draw: st.DrawFn) -> Pair:
 STRUCTS = (
     model.Pair, model.Side, model.Strength, model.Signals, model.OracleSignal, model.Verdict,
     model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.JudgeDirected,
-    model.Label,
+    model.Label, model.RolloutSignal,
 )  # fmt: skip

@@ -160,6 +160,8 @@ class Run(Tabular):
         self,
         by: Source | None = None,
         *,
+        credit: Literal["whole", "response", "rollouts"] | None = None,
+        rollouts: int | None = None,
         judge: str | None = None,
         prompt: str | Path | None = None,
         human: str | Path | None = None,
@@ -186,6 +188,8 @@ class Run(Tabular):
         changes, functions = read_overrides(overrides)
         options = PairOptions(
             by=by,
+            credit=credit,
+            rollouts=rollouts,
             judge=judge,
             prompt=None if prompt is None else str(prompt),
             human=None if human is None else Path(human),

@@ -23,7 +23,7 @@ from edgen.store.run_folder import RunFolder
 
 
 class LedgerBatches(msgspec.Struct, frozen=True):
-    """A ledger of a run that has batches. `whose`: an arm's or a judge's name, empty for the run's own."""
+    """A ledger of a run that has batches. `whose`: an arm's, a judge's or the rollouts' name, empty for the run's own."""
 
     path: Path
     whose: str
@@ -42,7 +42,9 @@ def batches_of(rundir: RunFolder) -> list[LedgerBatches]:
 def _whose(rundir: RunFolder, path: Path) -> str:
     if path == rundir.ledger:
         return ""
-    return path.parent.name if path.name == rundir.ledger.name else f"judge {path.stem[:8]}"
+    if path.name == rundir.ledger.name:
+        return path.parent.name
+    return f"{'rollouts' if path.parent == rundir.rollouts else 'judge'} {path.stem[:8]}"
 
 
 def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:

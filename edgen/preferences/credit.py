@@ -1,0 +1,44 @@
+"""What a label of one turn rests on: its credit.
+
+`whole`: a verdict on both whole conversations, for whose other turns the one at which they part takes praise and blame.
+`response`: a verdict on the two responses alone. `rollouts`: from each response the conversation is played on k times,
+and the mean counts (see `edgen.protocols.continuation` for where that comes from). Preferences between whole
+conversations are what multi-turn methods are made for (Shani et al. 2024, MTPO, arXiv 2405.14655); a loss that sees one
+turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a verdict for one on that turn.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgen.config.job import Pairs
+from edgen.core.errors import UsageError
+from edgen.core.pair import Compare, Source
+
+Credit = Literal["whole", "response", "rollouts"]
+ROLLOUTS = 4  # of each response, where nobody says how many
+
+
+def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None) -> Pairs:
+    """The settings of pairs with what a person asked for as credit of one turn. Raises UsageError for what does not go
+    together."""
+    if rollouts is not None and rollouts < 1:
+        raise UsageError("--rollouts: expected how often it is played on from each response, 1 or more.")
+    if credit in ("whole", "response") and rollouts is not None:
+        raise UsageError(f"--rollouts goes with --credit rollouts, not with --credit {credit}.")
+    if credit is not None or rollouts is not None:
+        k = (rollouts or pairs.rollouts or ROLLOUTS) if credit in (None, "rollouts") else None
+        compare: Compare = "response" if credit == "response" else "conversation"
+        pairs = msgspec.structs.replace(pairs, compare=compare, rollouts=k)
+    if credit == "response" and by != "oracle":
+        raise UsageError("--credit response: only a judge compares responses; say --by oracle.")
+    if pairs.rollouts is not None and by == "human":
+        raise UsageError("people's votes are about whole conversations: --credit whole goes with --by human.")
+    if pairs.rollouts is not None and pairs.compare == "response":
+        raise UsageError(
+            "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at conversation, or "
+            "say --credit."
+        )
+    return pairs

@@ -1,0 +1,111 @@
+"""What rollouts say of a pair: the mean over both responses' conversations as they were played on, with its error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, variance
+from typing import Any
+
+import msgspec
+
+from edgen.core.pair import OracleSignal, RolloutSignal
+from edgen.core.values import RejectionReason, Status
+from edgen.preferences.choice import Parting
+from edgen.preferences.comparisons import JudgedComparison, name_comparison
+from edgen.preferences.rollouts import PlayedRollouts, Response
+from edgen.store.run_reader import texts_digest
+
+_DIGITS = 9
+_decode = msgspec.json.Decoder(JudgedComparison).decode
+Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
+
+
+def by_probability(a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool) -> RolloutSignal:
+    """What the probabilities of both responses' rollouts come to. Their means are independent, so their variances add."""
+    means = (fmean(a), fmean(b)) if _enough(k, a, b) else None
+    p = None if means is None else 0.5 + (means[0] - means[1]) / 2
+    spread = [variance(one) / len(one) for one in (a, b) if len(one) > 1]
+    se = math.sqrt(sum(spread)) / 2 if p is not None and len(spread) == 2 else None
+    return _signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
+
+
+def by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
+    """What a judge's comparisons of rollouts come to; None stands for two that say the same. `simulated`: the rollouts
+    are."""
+    values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
+    read = [one for one in said if one is not None]
+    p = fmean(values) if _enough(k, values) else None
+    se = math.sqrt(variance(values) / len(values)) if p is not None and len(values) > 1 else None
+    signal = _signal(
+        "oracle",
+        k,
+        len(values),
+        None if p is None else (p, 1 - p),
+        p,
+        se,
+        simulated=simulated or any(one.simulated for one in read),
+    )
+    verdicts = sum(verdict.choice is not None for one in read for verdict in one.verdicts)
+    judge = read[0] if read else None
+    return msgspec.structs.replace(
+        signal, verdicts=verdicts, judge=judge and judge.judge, model=judge and judge.model
+    )
+
+
+def _enough(k: int, *values: Sequence[float]) -> bool:
+    """Whether more than half of the k are there, of each."""
+    return all(2 * len(one) > k for one in values)
+
+
+def _signal(
+    by: Any,
+    k: int,
+    counted: int,
+    means: tuple[float, float] | None,
+    p: float | None,
+    se: float | None,
+    *,
+    simulated: bool,
+) -> RolloutSignal:
+    a, b, p, se = (None if one is None else round(one, _DIGITS) for one in (*(means or (None, None)), p, se))
+    tie = p is not None and abs(p - 0.5) < 10.0**-_DIGITS
+    return RolloutSignal(
+        by=by, k=k, counted=counted, a=a, b=b, p=p, se=se, tie=tie, abstain=p is None, simulated=simulated
+    )
+
+
+def rollout_signals(
+    played: PlayedRollouts, index: int, names: tuple[str, str], parting: Parting, judged: Outcomes | None
+) -> Iterator[RolloutSignal]:
+    """What is known of a pair by its rollouts: by their probabilities, and by the judge whose outcomes `judged` are."""
+    if parting.responses is None or parting.near_end(played.choice.wanted.min_turns_left):
+        return
+    responses = [Response(name, parting.prefix + 1) for name in names]
+    both = [played.of(index, one) for one in responses]
+    known = [
+        [one.probability for one in side if one is not None and one.probability is not None] for side in both
+    ]
+    simulated = any(one.simulated for side in both for one in side if one is not None)
+    yield by_probability(known[0], known[1], played.k, simulated=simulated)
+    if judged is not None:
+        yield by_judge([*_judgements(responses, both, judged)], played.k, simulated=simulated)
+
+
+def _judgements(
+    responses: Sequence[Response], both: Sequence[Sequence[Any]], judged: Outcomes
+) -> Iterator[OracleSignal | None]:
+    """What the judge said of the first rollouts of both responses, of the second ones, and so on, where it said
+    something about these very texts."""
+    for number, (a, b) in enumerate(zip(*both, strict=True)):
+        if a is None or b is None:
+            continue
+        status, reason, record = judged.get(
+            name_comparison(*(one.rollout(number) for one in responses)), (None, None, None)
+        )
+        if reason == RejectionReason.IDENTICAL:
+            yield None
+        elif status == Status.ACCEPTED and record is not None:
+            said = _decode(record)
+            if said.texts == texts_digest(a, b):
+                yield said.signal
