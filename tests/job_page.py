@@ -128,7 +128,7 @@ backends:
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:
-  default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100}
+  default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
 """),
     Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
 price: {prompt: 0.15, completion: 0.60, batch: 0.5, date: 2027-01-31, source: "the provider's list"}
@@ -144,7 +144,8 @@ tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, respon
 branch: {at: 3, role: teacher}
 """),
     Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
-pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, judge_directed: unlabelled}
+pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, min_turns_left: 2, rollouts: 4,
+        judge_directed: unlabelled}
 """),
     Section(Limits, "limits", "May change between two starts of a run.", """\
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
