@@ -22,6 +22,7 @@ from edgen.protocols.tutoring.config import Tutoring
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
@@ -125,6 +126,11 @@ backends:
 backends:
   default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null, top_k: 40, safety_settings: {},
             extra_body: {}}
+"""),
+    Section(LitellmConfig, "backends: litellm", "A model of any service that litellm speaks to.", """\
+backends:
+  default: {type: litellm, model: groq/openai/gpt-oss-20b, base_url: null, api_key_env: GROQ_API_KEY, auth: key, api_version: null,
+            options: {top_k: 40}}
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:

@@ -187,10 +187,10 @@ class Http:
 
     async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
         used = await self._credentials.current()
-        status, headers, answer = await self._send(method, url, body, used)
+        status, headers, answer = await self.send(method, url, body, used)
         if status == 401 and await self._credentials.renewed(used):
             used = await self._credentials.current()
-            status, headers, answer = await self._send(method, url, body, used)
+            status, headers, answer = await self.send(method, url, body, used)
         if answers(status, answer):
             return answer
         raise self._credentials.explain(
@@ -199,7 +199,7 @@ class Http:
             )
         )
 
-    async def _send(
+    async def send(
         self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body of an answer, whatever it is. Raises CallError where there is none."""

@@ -18,6 +18,7 @@ from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.batches import Sending
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from tests.providers import gemini_grpc
@@ -55,9 +56,26 @@ def configs(fake: FakeServer) -> list[BackendConfig]:
         OpenAIResponsesConfig(model="m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
         GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
         AnthropicConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
+        LitellmConfig(model="openai/m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
+        LitellmConfig(model="anthropic/claude-sonnet-4-5", base_url=fake.url, api_key_env="THE_KEY"),
         # Nothing there speaks gRPC; what it says to that is shown all the same.
         GoogleGenerativeAIConfig(model="m", endpoint=fake.url.removeprefix("http://"), api_key_env="THE_KEY"),
     ]
+
+
+@pytest.fixture
+def verbose_litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """litellm logs all that it can, request by request."""
+    import litellm
+    from litellm import _logging
+
+    monkeypatch.setattr(_logging, "set_verbose", True)
+    monkeypatch.setattr(litellm, "set_verbose", True)
+    logger = logging.getLogger("LiteLLM")
+    before = logger.level
+    logger.setLevel(logging.DEBUG)
+    yield
+    logger.setLevel(before)
 
 
 async def test_no_adapter_shows_its_key(
@@ -65,6 +83,8 @@ async def test_no_adapter_shows_its_key(
     configs: list[BackendConfig],
     certificate: Certificate,
     caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    verbose_litellm: None,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     shown = []
@@ -85,7 +105,9 @@ async def test_no_adapter_shows_its_key(
                     shown.append(everything_shown(error))
         await it.aclose()
     assert failed > 100
-    shown.append(caplog.text)
+    printed = capfd.readouterr()
+    assert "POST Request Sent from LiteLLM" in printed.err + caplog.text, "litellm's own log is on"
+    shown += [caplog.text, printed.out, printed.err]
     # Twelve characters of it count as the key.
     assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
 

@@ -1,0 +1,58 @@
+"""The services that litellm speaks to, by the library itself (the extra `litellm`): calls one by one."""
+
+from __future__ import annotations
+
+from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
+from edgen.core.errors import Problem
+from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.litellm.config import LitellmConfig
+
+# What consent to a host names in the place of a variable: litellm finds out by itself who calls.
+LIBRARY = "LITELLM_AUTH"
+
+
+class LitellmProvider(Provider):
+    name = "litellm"
+    Config = LitellmConfig
+    sends = frozenset(OPTIONAL)
+    schema_field = "response_format"
+    instead_of_batches = "Leave --via batch out, and the same job is done call by call."
+
+    def create(self, config: LitellmConfig, key: Key, link: Link) -> Backend:
+        from edgen.providers.litellm.online import LitellmBackend
+
+        return LitellmBackend(config, key, link)
+
+    def problems(self, config: LitellmConfig) -> list[Problem]:
+        from edgen.providers.litellm.services import config_problems
+
+        return list(config_problems(config))
+
+    def schema_problem(self, config: LitellmConfig, schema: bytes) -> str | None:
+        if self.schema_field in config.options:
+            return f"its options set {self.schema_field}, too; keep one of the two"
+        return super().schema_problem(config, schema)
+
+    def key_request(self, config: LitellmConfig) -> KeyRequest:
+        from edgen.providers.http import http_key_request
+        from edgen.providers.litellm.services import address_of, variables_of
+
+        if config.auth == "library":
+            return http_key_request((LIBRARY,), address_of(config))._replace(library=True)
+        return http_key_request(variables_of(config), address_of(config))
+
+    def list_price(self, config: LitellmConfig) -> Price | None:
+        if config.base_url is not None or config.service_tier not in LISTED_TIERS:
+            return None
+        from edgen.providers.litellm.prices import find_price
+
+        return find_price(config.model)
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        from edgen.providers.litellm.prices import find_price
+
+        price = find_price(model)
+        return None if price is None else (model, price)
+
+
+PROVIDER = LitellmProvider()

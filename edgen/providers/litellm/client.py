@@ -1,0 +1,156 @@
+"""The way out that litellm is given: one request a call, to one place, with a key that litellm never sees.
+
+litellm holds a stand-in for the key. `Door` puts the key in its place when a request leaves, so nothing that litellm
+logs, caches or raises can hold it. A request to another place, or with a key from elsewhere, is not sent; neither is a
+second one of the same call, so that nothing is tried again behind edgen's back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import httpx
+from multidict import CIMultiDict
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+from yarl import URL
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.providers.base import Key
+from edgen.providers.failures import WORD, Secrets
+from edgen.providers.http import Http
+from edgen.providers.keys import names_a_key
+from edgen.providers.litellm.config import LitellmConfig
+from edgen.providers.litellm.library import load_litellm
+from edgen.providers.litellm.services import service_name
+from edgen.providers.trust import place_of
+
+# Headers that belong to a connection, or that edgen writes.
+_OURS = frozenset(
+    ["accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"]
+)
+_ANOTHERS = frozenset(["content-encoding", "content-length", "transfer-encoding"])
+
+
+class Exchange:
+    """What went over the wire for one call: an answer of any status, or why there is none.
+
+    `secrets` are keys that litellm found by itself.
+    """
+
+    def __init__(self) -> None:
+        self.sent = False
+        self.failure: CallError | None = None
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.body = b""
+        self.secrets: Secrets = ()
+
+
+EXCHANGE: ContextVar[Exchange] = ContextVar("what goes over the wire for a call")
+
+
+class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
+    """Where the requests for `address` leave. `key` None: they carry none. `library`: litellm brings its own."""
+
+    def __init__(self, http: Http, address: URL, key: Key) -> None:
+        self.stand_in = f"edgen-{secrets.token_hex(16)}"
+        self._http = http
+        self._where = place_of(str(address))
+        self._key = key
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and keep what comes back. What fails is kept, too, and fails in litellm as a broken
+        connection does."""
+        exchange = EXCHANGE.get()
+        try:
+            await self._send(request, exchange)
+        except CallError as failure:
+            exchange.failure = exchange.failure or failure
+            raise httpx.ReadError(failure.message) from None
+        kept = [(name, value) for name, value in exchange.headers.items() if name.lower() not in _ANOTHERS]
+        return httpx.Response(exchange.status, headers=kept, content=exchange.body, request=request)
+
+    async def _send(self, request: httpx.Request, exchange: Exchange) -> None:
+        if exchange.sent:
+            raise CallError(
+                FailureKind.BAD_REQUEST, "litellm asks this service more than once for one answer"
+            )
+        headers = self._headers(request, exchange)
+        body = await request.aread()
+        url = str(request.url)
+        if (key := self._key.value) is not None:
+            url, body = url.replace(self.stand_in, key), body.replace(self.stand_in.encode(), key.encode())
+        exchange.sent = True
+        exchange.status, said, answer = await self._http.send(
+            request.method, URL(url, encoded=True), body, headers
+        )
+        exchange.headers, exchange.body = said, answer
+        if key is not None and len(key) >= WORD:  # litellm may log what a server echoes
+            cleaned = ((name, value.replace(key, "[key]")) for name, value in said.items())
+            exchange.headers, exchange.body = CIMultiDict(cleaned), answer.replace(key.encode(), b"[key]")
+
+    def _headers(self, request: httpx.Request, exchange: Exchange) -> dict[str, str]:
+        """The headers of a request, with the key in place of what stands for it. Raises CallError where it would go
+        elsewhere, or has a key from elsewhere."""
+        if place_of(str(request.url).partition("?")[0]) != self._where:
+            raise _astray(
+                f"litellm calls {request.url.host}, and not {self._where.name if self._where else ''}"
+            )
+        headers = {name: value for name, value in request.headers.items() if name not in _OURS}
+        for name, value in list(headers.items()):
+            if not names_a_key(name):
+                continue
+            if self._key.library:
+                exchange.secrets = (*exchange.secrets, value.rpartition(" ")[2])
+            elif self.stand_in not in value:
+                raise _astray(f"litellm brings a key of its own in the header {name}")
+            elif self._key.value is None:
+                del headers[name]
+            else:
+                headers[name] = value.replace(self.stand_in, self._key.value)
+        return headers
+
+
+def _astray(what: str) -> CallError:
+    return CallError(
+        FailureKind.PERMISSION,
+        f"{what}: a key goes only where base_url and api_key_env say, and nothing was sent",
+        unsent=True,
+    )
+
+
+def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) -> Any:
+    """The client that litellm is handed: one that its own handlers take, and those of OpenAI's SDK, too."""
+    options: Any = {
+        "api_key": door.stand_in,
+        "http_client": httpx.AsyncClient(transport=door, follow_redirects=False, trust_env=False),
+        "max_retries": 0,
+        "timeout": timeout,
+    }
+    if service_name(config.model) == "azure":
+        version = config.api_version or load_litellm().AZURE_DEFAULT_API_VERSION
+        return AsyncAzureOpenAI(azure_endpoint=address, api_version=version, **options)
+    return _both(AsyncOpenAI(base_url=address, **options), door, timeout)
+
+
+def _both(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
+    """litellm takes one argument `client`, and some of its services want one kind, some the other."""
+    handlers = load_litellm().llms.custom_httpx.http_handler
+
+    class Client(handlers.AsyncHTTPHandler):  # type: ignore[misc,name-defined]
+        api_key = sdk.api_key
+        _base_url = sdk._base_url
+
+        async def post(self, url: str, *args: Any, **options: Any) -> Any:
+            if "cast_to" in options:
+                return await sdk.post(url, **options)
+            return await super().post(url, *args, **options)
+
+        async def close(self) -> None:
+            await sdk.close()
+            await super().close()
+
+    return Client(timeout=timeout, transport=door, follow_redirects=False)

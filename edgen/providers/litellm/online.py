@@ -1,0 +1,221 @@
+"""A model of any service that litellm speaks to: calls one by one, through `litellm.acompletion`.
+
+litellm writes the request and reads the answer; `client.Door` sends it over edgen's own session. litellm's retries,
+fallbacks, caches and callbacks play no part. What is sent and read is litellm 1.109's to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+from importlib import metadata
+from typing import Any
+
+import msgspec
+
+from edgen.config.backends import OPTIONAL
+from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import FinishReason, Reply, Request
+from edgen.providers.base import Key, Link
+from edgen.providers.credentials import Credentials
+from edgen.providers.failures import clean_message, decode, scrub, without_secrets
+from edgen.providers.http import Http, base_address, describe_config
+from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, client_for
+from edgen.providers.litellm.config import LitellmConfig
+from edgen.providers.litellm.failures import block_of, failure_of
+from edgen.providers.litellm.library import load_litellm
+from edgen.providers.litellm.services import address_of, service_name
+from edgen.providers.openai import online as chat
+from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.usage import read_usage
+
+log = logging.getLogger("edgen")
+
+
+class LitellmBackend:
+    """One model. Raises InputError where litellm is not installed, or does not know the service."""
+
+    def __init__(self, config: LitellmConfig, key: Key, link: Link) -> None:
+        self.model = config.model
+        self.identity = describe_config(config)
+        self._litellm = load_litellm()
+        self._config = config
+        self._timeout = link.timeout
+        base = base_address(address_of(config))
+        self._credentials = Credentials(key, lambda _: {})
+        self._http = Http(base, self._credentials, link, chat.classify)
+        door = Door(self._http, base, key)
+        self._client = client_for(door, config, self._sdk_address(door), link.timeout)
+        self._fixed = _arguments(config, None if key.library else door.stand_in) | {
+            "client": self._client,
+            "timeout": link.timeout,
+        }
+        self._remarked = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r})"
+
+    def _sdk_address(self, door: Door) -> str:
+        """The address that OpenAI's SDK is to be given, where litellm uses it for the service."""
+        config = self._config
+        try:
+            found = self._litellm.get_llm_provider(
+                config.model, api_base=config.base_url, api_key=door.stand_in
+            )
+        except self._litellm.exceptions.BadRequestError:
+            raise InputError(
+                f"litellm {metadata.version('litellm')} knows no service {service_name(config.model)!r}: "
+                "https://docs.litellm.ai/docs/providers lists those that it has."
+            ) from None
+        return config.base_url or found[3] or f"{address_of(config)}/v1"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError, and InputError for a setting that the service does not have."""
+        exchange = Exchange()
+        token = EXCHANGE.set(exchange)
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._litellm.acompletion(**self._asked(request))
+            if not exchange.sent:
+                raise InputError(_past_edgen(self.model))
+            reply = read_reply(answer, exchange.body)
+            if reply is None:
+                raise self._http.bad(exchange.body)
+            self._remark(answer)
+        except TimeoutError:
+            raise CallError(FailureKind.TIMEOUT, f"no complete answer within {self._timeout:g} s") from None
+        except (CallError, InputError):
+            raise
+        except Exception as error:  # noqa: BLE001 - litellm raises what its hundred services' code does
+            reply = block_of(error, exchange, self._litellm)
+            if reply is None:
+                raise self._explain(error, exchange) from None
+        finally:
+            EXCHANGE.reset(token)
+        return without_secrets(reply, (*self._http.secrets, *exchange.secrets))
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The arguments of a call. Raises CallError for half of a character."""
+        try:
+            messages = msgspec.json.decode(msgspec.json.encode(request.messages))
+        except UnicodeEncodeError:
+            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+        asked = {**self._fixed, "messages": messages}
+        if self._config.max_tokens:
+            asked["max_tokens"] = self._config.max_tokens * request.max_tokens_scale
+        if self._config.seed == "auto":
+            asked["seed"] = request.seed
+        if request.schema is not None:
+            asked["response_format"] = _response_format(request.schema)
+        return asked
+
+    def _explain(self, error: Exception, exchange: Exchange) -> CallError:
+        secrets = (*self._http.secrets, *exchange.secrets)
+        return self._credentials.explain(failure_of(error, exchange, self._litellm, secrets))
+
+    def _remark(self, answer: Any) -> None:
+        """Say once that answers end for a reason that nobody knows."""
+        reason = _native_reason(answer.choices[0])
+        if not self._remarked and _finish_reason(answer.choices[0]) == "other" and reason:
+            self._remarked = True
+            log.warning(
+                "%s ends answers for a reason that edgen does not know (%s); they are read as they are.",
+                self.model,
+                clean_message(reason, self._http.secrets)[:60],
+            )
+
+    async def models(self) -> list[str] | None:
+        """None: litellm asks no service for its list."""
+        return None
+
+    async def aclose(self) -> None:
+        """Close the connections. Never raises; may be called twice."""
+        with contextlib.suppress(Exception):
+            await self._client.close()
+        await self._http.aclose()
+
+
+def _past_edgen(model: str) -> str:
+    return (
+        f"litellm makes the calls of {service_name(model)} over connections of its own, so that edgen can vouch for "
+        "neither its keys nor its attempts. Use another type of backend for this service."
+    )
+
+
+# --- what is asked -------------------------------------------------------------------------------
+
+
+def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
+    """The arguments of `acompletion` that are the same for all calls. Nothing is tried again, and nothing is left out that
+    the service does not take."""
+    sent = {
+        "api_key": stand_in,
+        "api_base": config.base_url,
+        "api_version": config.api_version,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "stop": list(config.stop) or None,
+        "seed": None if config.seed == "auto" else config.seed,
+        **{name: getattr(config, name) for name in OPTIONAL},
+    }
+    once = {"num_retries": 0, "max_retries": 0, "drop_params": False, "no-log": True}
+    return (
+        {"model": config.model}
+        | {name: value for name, value in sent.items() if value is not None}
+        | config.options
+        | once
+        | {"cache": {"no-cache": True, "no-store": True}}
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _response_format(schema: bytes) -> dict[str, Any]:
+    settings = msgspec.json.decode(msgspec.json.encode(schema_settings(schema)))
+    return {"type": "json_schema", "json_schema": settings}
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
+# The ways in which services say "stop", lower case; litellm takes any other word for it, too, and keeps the word.
+_STOPS = frozenset(["stop", "end_turn", "stop_sequence", "complete", "eos", "eos_token"])
+
+
+class _Marked(msgspec.Struct):
+    simulated: Any = None  # `edgen simulator` says so
+
+
+_MARKED = msgspec.json.Decoder(_Marked)
+
+
+def read_reply(answer: Any, body: bytes) -> Reply | None:
+    """The first choice of litellm's ModelResponse as a Reply; None if there is none. `body` is what the service sent."""
+    if not answer.choices:
+        return None
+    choice = answer.choices[0]
+    text, reason = scrub(choice.message.content or ""), _finish_reason(choice)
+    refusal = getattr(choice.message, "refusal", None)
+    if reason == "content_filter":
+        refusal = refusal or _native_reason(choice) or "content_filter"
+    usage, marked = getattr(answer, "usage", None), decode(_MARKED, body)
+    return Reply(
+        text=text,
+        finish_reason=reason,
+        refusal=scrub(refusal) if refusal else None,
+        usage=None if usage is None else read_usage(usage.prompt_tokens, usage.completion_tokens, text),
+        model=scrub(answer.model) if answer.model else None,
+        simulated=marked is not None and marked.simulated is True,
+    )
+
+
+def _finish_reason(choice: Any) -> FinishReason:
+    reason, native = _FINISH.get(choice.finish_reason, "other"), _native_reason(choice)
+    return "other" if reason == "stop" and native and native.lower() not in _STOPS else reason
+
+
+def _native_reason(choice: Any) -> str | None:
+    """The service's own word for why an answer ended, where it is not litellm's."""
+    reason = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
+    return None if reason is None else str(reason)

@@ -1,0 +1,124 @@
+"""The services of litellm that edgen knows: whose key they take, and the host that litellm 1.109 calls.
+
+Any other service is named by the job: its address, and the variable of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from edgen.core.errors import InputError, Problem
+from edgen.providers.keys import names_a_key, reads_as_key
+from edgen.providers.litellm.config import LitellmConfig
+
+
+class Service(NamedTuple):
+    """The variables that may hold its key, the usual one first, and its address."""
+
+    variables: tuple[str, ...]
+    address: str
+
+
+SERVICES = {
+    "anthropic": Service(("ANTHROPIC_API_KEY",), "https://api.anthropic.com"),
+    "cerebras": Service(("CEREBRAS_API_KEY",), "https://api.cerebras.ai"),
+    "dashscope": Service(("DASHSCOPE_API_KEY",), "https://dashscope.aliyuncs.com"),
+    "deepinfra": Service(("DEEPINFRA_API_KEY",), "https://api.deepinfra.com"),
+    "deepseek": Service(("DEEPSEEK_API_KEY",), "https://api.deepseek.com"),
+    "fireworks_ai": Service(("FIREWORKS_API_KEY",), "https://api.fireworks.ai"),
+    "gemini": Service(("GOOGLE_API_KEY", "GEMINI_API_KEY"), "https://generativelanguage.googleapis.com"),
+    "groq": Service(("GROQ_API_KEY",), "https://api.groq.com"),
+    "mistral": Service(("MISTRAL_API_KEY",), "https://api.mistral.ai"),
+    "moonshot": Service(("MOONSHOT_API_KEY",), "https://api.moonshot.ai"),
+    "nvidia_nim": Service(("NVIDIA_API_KEY",), "https://integrate.api.nvidia.com"),
+    "openai": Service(("OPENAI_API_KEY",), "https://api.openai.com"),
+    "openrouter": Service(("OPENROUTER_API_KEY",), "https://openrouter.ai"),
+    "perplexity": Service(("PERPLEXITY_API_KEY",), "https://api.perplexity.ai"),
+    "sambanova": Service(("SAMBANOVA_API_KEY",), "https://api.sambanova.ai"),
+    "together_ai": Service(("TOGETHER_API_KEY",), "https://api.together.ai"),
+    "xai": Service(("XAI_API_KEY",), "https://api.x.ai"),
+}
+
+
+def service_name(model: str) -> str:
+    """What stands before the first slash of a model: the service, as litellm names it."""
+    return model.partition("/")[0]
+
+
+def address_of(config: LitellmConfig) -> str:
+    """Where a backend's calls go. Raises InputError where edgen does not know it."""
+    return config.base_url or _known(config, "base_url").address
+
+
+def variables_of(config: LitellmConfig) -> tuple[str, ...]:
+    """The variables that may hold a backend's key. Raises InputError where edgen does not know them."""
+    return (config.api_key_env,) if config.api_key_env else _known(config, "api_key_env").variables
+
+
+def _known(config: LitellmConfig, missing: str) -> Service:
+    service = service_name(config.model)
+    if service not in SERVICES:
+        raise InputError(f"a backend of type litellm: {_UNKNOWN[missing].format(service)}.")
+    return SERVICES[service]
+
+
+_UNKNOWN = {
+    "base_url": "edgen does not know where {} is; write its address into base_url, as litellm's api_base has it",
+    "api_key_env": "edgen does not know the variable of {}'s key; name it with api_key_env",
+}
+
+
+# --- what is wrong -------------------------------------------------------------------------------
+
+# Arguments that edgen writes, and those that would make litellm do something else than one call.
+_OWN = {
+    "acompletion",
+    "api_base",
+    "api_key",
+    "api_version",
+    "base_url",
+    "client",
+    "custom_llm_provider",
+    "deployment_id",
+    "drop_params",
+    "fallbacks",
+    "max_completion_tokens",
+    "max_retries",
+    "max_tokens",
+    "messages",
+    "mock_response",
+    "model",
+    "model_list",
+    "n",
+    "num_retries",
+    "reasoning_effort",
+    "seed",
+    "service_tier",
+    "shared_session",
+    "stop",
+    "stream",
+    "temperature",
+    "timeout",
+    "top_p",
+    "verbosity",
+}
+
+
+def config_problems(config: LitellmConfig) -> Iterator[Problem]:
+    """What cannot be asked, and what stands in the job and may be a key; none of that is repeated."""
+    service = service_name(config.model)
+    if config.base_url is None and service not in SERVICES:
+        yield Problem("base_url", _UNKNOWN["base_url"].format(service))
+    if config.auth == "key" and config.api_key_env is None and service not in SERVICES:
+        yield Problem("api_key_env", _UNKNOWN["api_key_env"].format(service))
+    if config.auth == "library" and config.api_key_env is not None:
+        yield Problem("api_key_env", "`auth: library` takes no key; remove one of the two")
+    for name, value in config.options.items():
+        if name in _OWN:
+            yield Problem(f"options.{name}", "edgen writes this argument itself; remove it")
+        elif names_a_key(name) or (isinstance(value, str) and reads_as_key(value)):
+            yield Problem(
+                f"options.{name[:100]}",
+                "no key belongs here; export it, and name its variable with api_key_env",
+            )
