@@ -151,7 +151,7 @@ branch: {at: 3, role: teacher}
 """),
     Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
 pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, min_turns_left: 2, rollouts: 4,
-        judge_directed: unlabelled}
+        logprobs: 5, judge_directed: unlabelled}
 """),
     Section(Limits, "limits", "May change between two starts of a run.", """\
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,

@@ -20,6 +20,7 @@ from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
+from edgen.planning.logprobs import wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
@@ -65,8 +66,8 @@ def diagnose(
     allow_outside: bool = False,
     call: bool = True,
 ) -> Diagnosis:
-    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, and one more for each
-    schema that its answers have to fit.
+    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more for each
+    schema that its answers have to fit, and one for log probabilities where the job asks for them.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -154,6 +155,8 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
             field = provider_of(config).schema_field
             for prompt in schemas:
                 await _call_with_schema(diagnosis, backend, seed, prompt, field)
+            if wants_logprobs(job, config):
+                await _call_for_logprobs(diagnosis, checked, backend, seed)
     except CallError as failure:
         diagnosis.fail("call", advice(failure), _REFUSED)
     finally:
@@ -206,6 +209,31 @@ async def _call_with_schema(
             "same; find out how it is told of a schema, or move the schema away",
             _REFUSED,
         )
+
+
+async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: Backend, seed: int) -> None:
+    """A call for log probabilities, and whether the service told any. The call without them went well, so a bad request
+    is theirs. Raises CallError for any other failure."""
+    config, top = checked.config, checked.job.pairs.logprobs
+    asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
+    if (wrong := provider_of(config).logprobs_problem(config)) is not None:
+        diagnosis.fail("logprobs", f"{asked}, and {wrong}: {rest}", 2)
+        return
+    messages = (Message("user", "Which number is larger? Output 1 or 2."),)
+    try:
+        reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, logprobs=top))
+    except CallError as failure:
+        if failure.kind is not FailureKind.BAD_REQUEST:
+            raise
+        said = str(failure).rstrip(" .")
+        diagnosis.fail("logprobs", f"the service refuses {asked}: {said}. Ask for fewer, {rest}", _REFUSED)
+        return
+    if reply.tokens is None:
+        said = f"the service takes {asked} and tells none; verdicts stay without a probability"
+        diagnosis.fail("logprobs", f"{said}: {rest}", _REFUSED)
+        return
+    likely = max(len(token.top) for token in reply.tokens)
+    diagnosis.add("logprobs", f"{asked}: {likely} likely tokens at each of {len(reply.tokens)} places")
 
 
 def _why_blank(reply: Reply) -> str:

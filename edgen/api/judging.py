@@ -41,7 +41,7 @@ async def run_judge(
     """Have the judge asked what its ledger in `folder` does not hold yet. Raises what stopped it."""
     run, path = tasks.reader.rundir, judge_ledger(tasks, folder)
     run.note_judge(tasks.judge.id, tasks.judge.facts, folder)
-    async with Ledger(path) as ledger:
+    async with Ledger(path, logprobs=tasks.logprobs) as ledger:
         elsewhere = used_elsewhere(run, path)
         session = Session(tasks, backends, ledger, roles=("judge",), elsewhere=elsewhere, scheduler=scheduler)
         session.counts.planned = tasks.planned

@@ -26,6 +26,7 @@ from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
+from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_report
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
@@ -205,6 +206,7 @@ class PairMaking:
         config = _find_judge(self.job, self.options.judge)
         prompt = self._find_template()
         check_schema(prompt, config, "$.backends.judge")
+        check_logprobs(self.job, config, str(self.run.job))
         job = msgspec.structs.replace(self.job, backends={**self.job.backends, "judge": config})
         check(job, str(self.run.job))
         functions = self._control.functions.items()

@@ -97,6 +97,8 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """How sure a label has to be: pairs whose preference is closer to even than this stay unlabelled."""
     max_per_scenario: Positive | None = None
     """Labelled pairs of one scenario, at most; null: all of them."""
+    logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
+    """How many likely tokens the judge tells at each place of its answers, for a soft preference beside each verdict; null: none."""
     min_turns_left: Annotated[int, Meta(ge=0)] | None = None
     """Turns that have to follow the one at which two conversations part, in both; pairs with fewer are neither judged nor labelled. null: any number will do."""
     rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None

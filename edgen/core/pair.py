@@ -62,12 +62,30 @@ def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of a judge. `order` is how the sides were shown; `choice` is None where the answer
-    could not be read, and `text` then its beginning."""
+    could not be read, and `text` then its beginning.
+
+    Where log probabilities were asked for, `logprob_p` is what side a has of the probability of both where the verdict
+    stands; None where that is not known, for the reason `logprob_gap` (those of `reading.answers.verdict_logprobs`, or
+    "unread")."""
 
     order: Order
     vote: int
     choice: SideName | None
     text: str | None = None
+    logprob_p: float | UnsetType | None = UNSET
+    logprob_gap: str | UnsetType = UNSET
+
+
+class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge's log probabilities say. `p_ab` and `p_ba` are side a's mean probability in each order, None where no
+    verdict of it has one; `p` is the mean of both orders, in which the favour of a position cancels out, None where
+    one is None. `known` counts the verdicts that have one.
+    """
+
+    p_ab: float | None
+    p_ba: float | None
+    p: float | None
+    known: int
 
 
 class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +95,7 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     `tie`: the orders do not favour the same side. An order abstains unless more than half of its verdicts
     could be read; one that abstains has no share, and the signal then abstains too. Verdicts that could not be
     read never count for either side.
-    `simulated`: no model judged.
+    `simulated`: no model judged. `logprobs` is there where log probabilities were asked for.
     """
 
     judge: str
@@ -90,6 +108,7 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     tie: bool
     abstain: bool
     simulated: bool = False
+    logprobs: LogprobSignal | UnsetType = UNSET
 
 
 class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):

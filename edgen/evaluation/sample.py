@@ -84,7 +84,7 @@ class DataSet:
     `family` is what kind of conversations these are, None for several kinds; `roles` are those that may speak, with
     what each may know, () where nothing tells. `arm` is the arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of everything planned (None for
     files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
-    `{"judges": [{"judge", "model", "compare", "calibration"}]}` as `edgen pairs --report` has them, where there
+    `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
     are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
     that cannot be read, by reason, and is complete when `samples()` is at its end. `notes` are sentences
     about what limits the data set.

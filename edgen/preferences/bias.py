@@ -5,7 +5,8 @@ both orders, where each side is first as often as second, so that the first slot
 the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in
 the words of what the judge was shown: whole conversations or single responses. Longer may also be better,
 so that there is a second slope at equal probability of understanding, the one other source that speaks of
-every pair. Texts that speak to a judge are counted, and how often the side that has one wins. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
+every pair. Texts that speak to a judge are counted, and how often the side that has one wins. Where log probabilities
+were asked for, `logprob_report` says what they are worth. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.preferences.labels import favoured
+from edgen.preferences.logprob_report import LogprobCount
 from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
@@ -47,6 +49,7 @@ class _JudgeSignals:
         self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
         self.rows = array("d")  # eight numbers a pair; nan: none read, or not known
         self.ties = self.abstentions = self.verdicts = self.unread = 0
+        self.logprobs = LogprobCount()
 
     def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
         words_a, words_b = words.get(signal.compare, (None, None))
@@ -58,6 +61,7 @@ class _JudgeSignals:
         self.abstentions += signal.abstain
         self.verdicts += len(signal.verdicts)
         self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
+        self.logprobs.add(pair, signal)
 
     def report(self) -> dict[str, Any]:
         columns = np.array(self.rows).reshape(-1, 8).T
@@ -69,6 +73,7 @@ class _JudgeSignals:
         judged, _, directed, ab, ba, words_a, words_b, said = columns[:, both]
         p, one = (ab + ba) / 2, directed != 0
         tied = np.array((ab - 0.5) * (ba - 0.5) <= 0, dtype=np.float64)
+        told = self.logprobs.report()
         return {
             "judge": self.name,
             "model": self.model,
@@ -82,6 +87,7 @@ class _JudgeSignals:
             "length": _length(p, words_a - words_b, said, judged),
             "judge_directed": share(np.where(directed > 0, p, 1 - p)[one], judged[one]),
             "calibration": calibrated,
+            **({} if told is None else {"logprobs": told}),
         }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -20,10 +21,12 @@ from edgen.core.values import Rejection, RejectionReason, Status
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.judge import Judge, JudgeTasks
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import Comparison, oracle
+from edgen.protocols.oracle import Comparison, Judging, oracle
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader, texts_digest
+
+log = logging.getLogger("edgen")
 
 GUARDED_TEMPLATE = "oracle_guarded"  # what a judge is asked with where nothing else is said
 _MOST_NOTED = 1_000_000  # bytes: a template, and who is asked with it
@@ -62,7 +65,11 @@ class Comparisons(JudgeTasks):
             digest.update("{} {}\n".format(*unit).encode())
             self.planned += 1
             self.scenarios = unit[0] + 1
+        self._warned = False
+        self.logprobs = job.pairs.logprobs is not None
         self.shaping = {"votes": job.pairs.votes, "units": digest.hexdigest()}
+        if self.logprobs:
+            self.shaping["logprobs"] = job.pairs.logprobs
 
     def units(self) -> Iterator[tuple[int, str]]:
         """(scenario, task) of every comparison."""
@@ -82,8 +89,7 @@ class Comparisons(JudgeTasks):
         """The work on one comparison."""
         a, b = (self.side(index, name) for name in task.split(_BETWEEN))
         comparison = Comparison(self.reader.space, self.reader.scenario(index), task, a, b)
-        pairs = self.job.pairs
-        protocol = oracle(comparison, self.judge.prompt, pairs.compare, pairs.votes, self.rules)
+        protocol = oracle(comparison, self.judge.prompt, Judging.of(self.job.pairs), self.rules)
         return Task(protocol, self.group(index), lambda result, spent: self._settle(a, b, result, spent))
 
     def _settle(self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent) -> Settled:
@@ -93,6 +99,7 @@ class Comparisons(JudgeTasks):
             self.judge.id, spent.by_role["judge"].model, self.job.pairs.compare, result, spent.simulated
         )
         record = _encode(JudgedComparison(signal=signal, texts=texts_digest(a, b)))
+        self._warn_if_untold(result)
         if not signal.abstain:
             self.count_read()
             return Settled.accepted(record)
@@ -100,6 +107,16 @@ class Comparisons(JudgeTasks):
         detail = f"an answer names neither side: {(unread or '').strip()[:80] or '(empty)'}"
         self.count_unread(detail)
         return Settled(Status.REJECTED, str(RejectionReason.UNREAD), detail, record)
+
+    def _warn_if_untold(self, verdicts: list[Verdict]) -> None:
+        """Say once that a service tells no log probabilities, though it is asked for them."""
+        if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in verdicts):
+            self._warned = True
+            log.warning(
+                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; their verdicts "
+                "stand without a soft preference.",
+                self.judge.model,
+            )
 
 
 def published_before(rundir: RunFolder, compare: Compare) -> str | None:

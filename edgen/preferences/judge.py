@@ -43,8 +43,9 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeTasks(RunTasks):
-    """What one judge is asked about a run."""
+    """What one judge is asked about a run. `logprobs`: log probabilities are asked for, and kept."""
 
+    logprobs = False
     unread_means: ClassVar[str]  # what a person can do where no answer can be read
 
     def __init__(self, reader: RunReader, job: Job, judge: Judge) -> None:

@@ -67,6 +67,8 @@ def _judge(judge: Report) -> Iterator[str]:
         yield f"    their wins   {_estimate(judge['judge_directed'], _PERCENT)}"
         yield "                 of pairs in which one side has one, as the mean of both orders; what is planted should win nothing by it"
     yield from _calibration(judge["calibration"])
+    if "logprobs" in judge:
+        yield from _logprobs(judge["logprobs"])
 
 
 def _position(position: Report) -> Iterator[str]:
@@ -118,6 +120,59 @@ def _calibration(table: Report | None) -> Iterator[str]:
         if row["n"]:
             share = _estimate(row["share"], _PERCENT, counted=False)
             yield f"    {row['from']:.1f} to {row['to']:.1f} {row['n']:>9,}  {row['mean']:.3f}   {share}"
+
+
+# Why a verdict has no soft preference.
+GAPS = {
+    "not_told": "the service told no log probabilities",
+    "not_spelt": "the tokens do not spell the answer",
+    "not_found": "no single place decides the verdict",
+    "not_listed": "the token there begins neither side",
+    "unread": "the verdict could not be read",
+}
+TRUTHS = {
+    "probability": "the side with the higher probability of understanding",
+    "human": "the side that people favour",
+    "votes": "the judge's next vote on the same pair in the same order",
+}
+FORECASTS = {
+    "logprobs": "log probabilities",
+    "verdicts": "share of verdicts",
+    "strengths": "strengths",
+}
+
+
+def _logprobs(told: Report) -> Iterator[str]:
+    yield "  Soft preferences by log probabilities"
+    gaps, ties = told["gaps"], told["ties"]
+    yield (
+        f"    {quantity(told['pairs'], 'pair')} asked for, {told['known']:,} have one in both orders; "
+        f"{sum(gaps.values()):,} of {quantity(told['verdicts'], 'verdict')} have none"
+    )
+    for gap, count in gaps.items():
+        yield f"      {count:,} {gap}: {GAPS.get(gap, gap)}"
+    if not told["known"]:
+        return
+    yield f"    first slot   {_estimate(told['first_slot'], _PERCENT)}"
+    yield "                 mean probability of what is shown first; 50% without bias"
+    yield f"    agreement    {_estimate(told['agreement'], _PERCENT)}"
+    yield "                 the same side as the verdicts, where both favour one"
+    yield f"    ties left    {ties['logprobs']:,} by log probabilities, {ties['verdicts']:,} by verdicts"
+    for truth, right in ties["decided"].items():
+        if right is not None:
+            yield f"      {_estimate(right, _PERCENT)} of the verdicts' ties go to {TRUTHS[truth]}"
+    for held in told["against"]:
+        yield from _held_against(held)
+
+
+def _held_against(held: Report) -> Iterator[str]:
+    yield f"    As a forecast of {TRUTHS[held['truth']]}, {quantity(held['n'], 'case')}"
+    for name, words in FORECASTS.items():
+        if (found := held.get(name)) is not None:
+            error = f"{found['expected_calibration_error']:.3f}"
+            yield f"      {words:<18} Brier {_estimate(found['brier'], _NUMBER, counted=False)}, calibration error {error}"
+    if (slope := held["slope"]) is not None:
+        yield f"      slope              {_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it should be, less is too sure"
 
 
 def _agreement(agreement: Report) -> Iterator[str]:

@@ -1,22 +1,30 @@
 """Signals from their raw parts: a judge's verdicts, two probabilities, people's votes.
 
 The definitions are those of `edgen.core.pair`. A share is exact or absent: nothing is filled in.
+
+That both orders are asked and averaged is a judge's usual remedy against its favour for a position (Zheng et al. 2023,
+arXiv 2306.05685, who count orders that disagree as a tie; Lee et al. 2023, arXiv 2309.00267, who average the
+probabilities of both).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
+
 from edgen.core.pair import (
     Compare,
     HumanSignal,
     HumanVote,
+    LogprobSignal,
     OracleSignal,
     Order,
     ProbabilitySignal,
     Verdict,
 )
 
+_DIGITS = 6  # of a probability
 _NOISE = 1e-9  # 0.3 - 0.2 is not quite 0.1
 _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
@@ -44,7 +52,26 @@ def oracle_signal(
         tie=p is not None and not agree,
         abstain=p is None,
         simulated=simulated,
+        logprobs=logprob_signal(verdicts),
     )
+
+
+def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
+    """What the log probabilities of verdicts come to; nothing where they were not asked for."""
+    if all(verdict.logprob_p is UNSET for verdict in verdicts):
+        return UNSET
+    ab, ba = _known(verdicts, "ab"), _known(verdicts, "ba")
+    p_ab, p_ba = _mean(ab), _mean(ba)
+    p = None if p_ab is None or p_ba is None else round((p_ab + p_ba) / 2, _DIGITS)
+    return LogprobSignal(p_ab=p_ab, p_ba=p_ba, p=p, known=len(ab) + len(ba))
+
+
+def _known(verdicts: Sequence[Verdict], order: Order) -> list[float]:
+    return [v.logprob_p for v in verdicts if v.order == order and isinstance(v.logprob_p, float)]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), _DIGITS) if values else None
 
 
 def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:

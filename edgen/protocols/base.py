@@ -241,13 +241,14 @@ def call_seed(seed: int, address: Address) -> int:
 
 class Question(NamedTuple):
     """One thing to be asked: where, with what, by which protocol, and which role of the job answers; `schema`: that of
-    the template."""
+    the template; `logprobs`: see Request."""
 
     address: Address
     messages: tuple[Message, ...]
     protocol: str
     role: str = "default"
     schema: bytes | None = None
+    logprobs: int | None = None
 
 
 def ask(
@@ -272,6 +273,7 @@ def ask(
                 max_tokens_scale=scale,
                 protocol=question.protocol,
                 schema=question.schema,
+                logprobs=question.logprobs,
             )
         except CallError as failure:
             if scale > 1 and failure.kind in _NO_MORE_ROOM:

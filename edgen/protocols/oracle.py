@@ -15,9 +15,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Iterable, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import msgspec
 
+from edgen.config import Pairs
 from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
 from edgen.core.values import (
     Address,
@@ -28,6 +30,7 @@ from edgen.core.values import (
     Request,
     Scenario,
     TaskId,
+    Token,
     Turn,
 )
 from edgen.prompting import scenario_variables
@@ -42,6 +45,8 @@ from edgen.protocols.base import (
     transcript_of,
 )
 from edgen.reading.answers.verdict import read_verdict
+from edgen.reading.answers.verdict_logprobs import read_preference
+from edgen.reading.answers.verdict_prose import Choice
 from edgen.space import Space
 from edgen.space.education import is_education, template_variables
 
@@ -116,11 +121,26 @@ def shared_prefix(a: Candidate, b: Candidate) -> int:
     return count
 
 
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """How a judge is asked about a pair: what it compares, how often in each order, and how many likely tokens it is to
+    tell at each place of its answers (None: no log probabilities)."""
+
+    compare: Compare
+    votes: int = 1
+    logprobs: int | None = None
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> Judging:
+        """As a job has it."""
+        return cls(compare=pairs.compare, votes=pairs.votes, logprobs=pairs.logprobs)
+
+
 def oracle(
-    comparison: Comparison, prompt: Prompting, compare: Compare, votes: int, rules: Rules
+    comparison: Comparison, prompt: Prompting, judging: Judging, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yields a request per vote and order (and per further ask); returns every verdict, in both orders as
     often, or why there is none."""
+    compare = judging.compare
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
     shown = _select_turns(comparison, compare)
@@ -128,23 +148,44 @@ def oracle(
         return shown
     messages = _messages(comparison, shown, prompt, compare, rules)
     verdicts = []
-    for vote in range(votes):
+    for vote in range(judging.votes):
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
-            question = Question(address, messages[order], ORACLE.name, "judge", prompt.schema)
+            question = Question(
+                address, messages[order], ORACLE.name, "judge", prompt.schema, judging.logprobs
+            )
             said = yield from ask(question, rules, _read)
-            if isinstance(said, Rejection):
-                verdicts.append(Verdict(order=order, vote=vote, choice=None, text=said.detail))
-            else:
-                verdicts.append(Verdict(order=order, vote=vote, choice=_side(said, order)))
+            verdicts.append(_verdict(said, order, vote, told=judging.logprobs is not None))
     return verdicts
 
 
-def _read(reply: Reply) -> int | Rejection:
+def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
+    """A verdict about sides, of one about texts. `told`: log probabilities were asked for."""
+    if isinstance(said, Rejection):
+        verdict = Verdict(order=order, vote=vote, choice=None, text=said.detail)
+        return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap="unread") if told else verdict
+    verdict = Verdict(order=order, vote=vote, choice=_side(said.choice, order))
+    if not told:
+        return verdict
+    found = read_preference(said.text, said.choice, said.tokens)
+    if isinstance(found, str):
+        return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap=found)
+    return msgspec.structs.replace(verdict, logprob_p=found if order == "ab" else round(1 - found, 6))
+
+
+class _Said(NamedTuple):
+    """A verdict about the texts as they were shown, with the answer and its tokens."""
+
+    choice: Choice
+    text: str
+    tokens: Sequence[Token] | None
+
+
+def _read(reply: Reply) -> _Said | Rejection:
     """Which text is the better one, 1 or 2; the detail of a rejection is the beginning of the answer."""
     said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
     if said is not None:
-        return said
+        return _Said(said, reply.text, reply.tokens)
     cut = reply.finish_reason == "length"
     reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
     return Rejection(reason, (reply.refusal or reply.text)[:_SHOWN])

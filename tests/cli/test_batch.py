@@ -320,6 +320,7 @@ async def test_what_has_no_batch_service_says_what_to_do(tmp_path: Path) -> None
 async def test_judges_and_arms_go_by_batch_too(tmp_path: Path) -> None:
     async with simulator("--batch-seconds", "0") as url:
         shape = {"replicates": 2, "conversations": 6, "arms": {"a": {"asks": 2}, "b": {"asks": 3}}}
+        shape |= {"pairs": {"logprobs": 5}}
         job, folder = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape), tmp_path / "run"
         made = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
         assert made.code in (0, 3), made.err
@@ -333,6 +334,7 @@ async def test_judges_and_arms_go_by_batch_too(tmp_path: Path) -> None:
         assert (await edgen("generate", job, "-o", calm)).code == made.code
         online = await edgen("pairs", calm, "--by", "oracle", "--json")
         assert online.facts["pairs"] == judged.facts["pairs"]
+    assert (folder / "pairs" / "pairs.jsonl").read_bytes().count(b'"logprobs":{"p_ab":0.') >= 20
     assert (folder / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
     for arm in ("a", "b"):
         assert files(folder / "arms" / arm) == files(calm / "arms" / arm)

@@ -6,10 +6,11 @@ import itertools
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.core.pair import ProbabilitySignal, Signals
+from edgen.core.pair import LogprobSignal, ProbabilitySignal, Signals
 from edgen.export.chat import make_chat
 from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
@@ -397,6 +398,23 @@ class TestMtpo:
         run = MemoryRun(pairs=[alone, unknown])
         assert [value["p"] for value in _values("mtpo", run)] == [0.7]
         assert _left_out("mtpo", run) == {"contradicted": 1}
+
+    def test_log_probabilities_go_before_verdicts(self) -> None:
+        def told(p: float | None) -> Signals:
+            signal = LogprobSignal(p_ab=p, p_ba=p, p=p, known=2)
+            heard = msgspec.structs.replace(oracle(0.75), logprobs=signal)
+            return Signals(probability=NO_LABELS, oracle=(heard,))
+
+        run = MemoryRun(
+            pairs=[
+                compared(0, GOOD, BAD, signals=told(0.62)),
+                compared(1, GOOD, BAD, chosen=None, left_out="tie", signals=told(0.54)),
+                compared(2, GOOD, BAD, signals=told(None)),
+                compared(3, GOOD, BAD, chosen=None, left_out="margin", signals=told(0.54)),
+            ]
+        )
+        assert [value["p"] for value in _values("mtpo", run)] == [0.62, 0.54, 0.75]
+        assert _left_out("mtpo", run) == {"margin": 1}
 
     @pytest.mark.parametrize("reason", ["margin", "surplus", "not_judged"])
     def test_what_was_asked_to_stay_out_stays_out(self, reason: str) -> None:

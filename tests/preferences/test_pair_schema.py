@@ -28,6 +28,8 @@ ANNOTATIONS = {"$schema", "$id", "$ref", "title", "description"}
 MAY_BE_MISSING = {
     "Signals": {"judge_directed", "rollouts"},
     "Label": {"k", "se"},
+    "OracleSignal": {"logprobs"},
+    "Verdict": {"logprob_p", "logprob_gap"},
 }  # there only where there is something to tell
 # Keywords under which other schemas stand.
 APPLICATORS = {"properties", "items", "$defs"}

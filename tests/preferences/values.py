@@ -93,6 +93,9 @@ _verdicts = st.builds(
     vote=st.integers(0, 99),
     choice=st.none() | _sides,
     text=st.none() | st.text(max_size=9),
+    logprob_p=st.just(UNSET) | _maybe,
+    logprob_gap=st.just(UNSET)
+    | st.sampled_from(["not_told", "not_spelt", "not_found", "not_listed", "unread"]),
 )
 _oracles = st.builds(
     oracle_signal,
@@ -186,5 +189,5 @@ def pairs(draw: st.DrawFn) -> Pair:
 STRUCTS = (
     model.Pair, model.Side, model.Strength, model.Signals, model.OracleSignal, model.Verdict,
     model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.JudgeDirected,
-    model.Label, model.RolloutSignal,
+    model.Label, model.RolloutSignal, model.LogprobSignal,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
-from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Turn
+from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
-from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
+from edgen.protocols.oracle import COMPARED, Comparison, Judging, oracle, shared_prefix
 from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES
 from tests.protocols.play import SCENARIO
@@ -40,13 +42,12 @@ def shipped(compare: Compare, name: str | None = None) -> Prompt:
 
 def judge(
     answer: Callable[[Request], str | Reply], a: Candidate = A, b: Candidate = B, *, compare: Compare = "conversation",
-    votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7,
+    votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7, logprobs: int | None = None,
 ) -> tuple[list[Verdict] | Rejection, list[Request]]:  # fmt: skip
     protocol = oracle(
         Comparison(SPACE, SCENARIO, 0, a, b),
         prompt or shipped(compare),
-        compare,
-        votes,
+        Judging(compare=compare, votes=votes, logprobs=logprobs),
         Rules(asks=asks, seed=seed),
     )
     asked: list[Request] = []
@@ -241,3 +242,42 @@ class TestGuarded:
         knowing = Knowing("x")
         assert guarded.make_mark(1, 2, 3, [knowing]) != guarded.make_mark(1, 2, 3, ["x"])
         assert knowing.asked == 2
+
+
+# --- log probabilities ---------------------------------------------------------------------------
+
+
+def told(one: float, two: float) -> tuple[Token, ...]:
+    return (
+        Token(
+            "1" if one > two else "2", math.log(max(one, two)), (("1", math.log(one)), ("2", math.log(two)))
+        ),
+    )
+
+
+def test_log_probabilities_are_asked_for_and_kept_beside_each_verdict() -> None:
+    shares = iter([(0.6, 0.2), (0.1, 0.4)])  # for the text shown first, in both orders
+
+    def sure(request: Request) -> Reply:
+        assert request.logprobs == 5
+        tokens = told(*next(shares))
+        return Reply(tokens[0].text, tokens=tokens)
+
+    verdicts, asked = judge(sure, logprobs=5)
+    assert isinstance(verdicts, list)
+    assert [(v.choice, v.logprob_p) for v in verdicts] == [("a", 0.75), ("a", 0.8)]
+    _, plain = judge(lambda _: "1")
+    assert [request.logprobs for request in plain] == [None, None]
+    assert [(r.address, r.seed, r.messages) for r in plain] == [
+        (r.address, r.seed, r.messages) for r in asked
+    ]
+
+
+def test_a_verdict_without_one_says_why() -> None:
+    answers = iter(["1", "Both.", "Both.", "Both."])
+    verdicts, _ = judge(lambda _: next(answers), logprobs=5)
+    assert isinstance(verdicts, list)
+    assert [(v.logprob_p, v.logprob_gap) for v in verdicts] == [(None, "not_told"), (None, "unread")]
+    plain, _ = judge(lambda _: "1")
+    assert isinstance(plain, list)
+    assert {(v.logprob_p, v.logprob_gap) for v in plain} == {(UNSET, UNSET)}

@@ -85,8 +85,9 @@ def _calibration(reader: RunReader) -> dict[str, Any] | None:
 
     report = bias_report((compared.pair, {}) for compared in reader.compared())
     keys = ("judge", "model", "compare", "calibration")
-    known = [judge for judge in report["judges"] if judge["calibration"] is not None]
-    return {"judges": [{key: judge[key] for key in keys} for judge in known]} if known else None
+    known = [one for one in report["judges"] if one["calibration"] is not None or "logprobs" in one]
+    kept = [{key: one[key] for key in (*keys, "logprobs") if key in one} for one in known]
+    return {"judges": kept} if kept else None
 
 
 @contextlib.contextmanager

@@ -8,10 +8,11 @@ from typing import Any
 from edgen.core.text import number, quantity
 from edgen.evaluation.figures import Block, Curve, Curves, Picture, Table, label_with_arm
 from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measures import calibration_logprobs
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import LABEL, rows, shorten_line
 
-Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration"}]}
+Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
 
 
 class CalibrationMeasure(Measure[Calibration]):
@@ -19,7 +20,7 @@ class CalibrationMeasure(Measure[Calibration]):
     definition = (
         "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
         "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
-        "--report`."
+        "--report`. Where a judge tells log probabilities, so is its preference by them, beside its verdicts."
     )
     order = 12
     section = "understanding"
@@ -33,7 +34,12 @@ class CalibrationMeasure(Measure[Calibration]):
 
     def lines(self, value: Calibration) -> Iterator[str]:
         for judge in _judges(value):
-            found = judge["calibration"]
+            if "logprobs" in judge:
+                yield from rows(
+                    shorten_line(judge["model"], LABEL - 2), calibration_logprobs.describe(judge["logprobs"])
+                )
+            if (found := judge["calibration"]) is None:
+                continue
             yield from rows(
                 shorten_line(judge["model"], LABEL - 2),
                 f"{quantity(found['n'], 'pair')}, calibration error {found['expected_calibration_error']:.3f}, "
@@ -41,9 +47,12 @@ class CalibrationMeasure(Measure[Calibration]):
             )
 
     def blocks(self, found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
-        judges = [(one.arm, judge) for one in found for judge in _judges(one.value) if judge["calibration"]]
+        judges = [(one.arm, judge) for one in found for judge in _judges(one.value)]
         for place, (arm, judge) in enumerate(judges):
-            yield _picture(place, arm, judge)
+            if judge["calibration"]:
+                yield _picture(place, arm, judge)
+            if "logprobs" in judge:
+                yield from calibration_logprobs.blocks(place, arm, judge)
 
 
 class CalibrationCount:

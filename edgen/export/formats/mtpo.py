@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
 from edgen.core.pair import Label, Pair
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
@@ -26,18 +28,29 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 def soft_preference(pair: Pair, source: Label | None) -> float | None:
     """How probable it is that side a is preferred, by the source that labels the pairs; None where that
-    source does not say, or where the user asked for fewer pairs. A tie is one half; a verdict that the
-    strengths contradict counts as it is. `source` is any label of the same run."""
+    source does not say, or where the user asked for fewer pairs. A judge's log probabilities go before its verdicts.
+    Without them a tie is one half; a verdict that the strengths contradict counts as it is. `source` is any label of
+    the same run."""
+    if pair.label is None and pair.left_out not in ("tie", "contradicted"):
+        return None
+    if (told := _by_logprobs(pair, source)) is not None:
+        return told
     if pair.label is not None:
         return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
     if pair.left_out == "tie":
         return TIE
-    if pair.left_out != "contradicted":
-        return None
     signal = signal_behind(
         pair, source
     )  # strengths come of a judge's verdicts, so nobody else's are contradicted
     return None if signal is None else signal.p
+
+
+def _by_logprobs(pair: Pair, source: Label | None) -> float | None:
+    """The preference for side a by log probabilities of the judge that labels the pairs; None without any."""
+    if source is None or source.by != "oracle":
+        return None
+    signal = signal_behind(pair, source)
+    return None if signal is None or signal.logprobs is UNSET else signal.logprobs.p
 
 
 def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
@@ -80,6 +93,10 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
     level="conversation",
     notes=(
         "Which conversation stands first has nothing to do with which is preferred.",
+        (
+            "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of both orders; "
+            "the two points that follow are about other pairs."
+        ),
         "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
         (
             "p is the source's own preference. A verdict that goes against the strengths of the scenario's "

@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
-    see Writer. `logprobs`: the tokens of replies are kept with them. `out`: the calls that are out, and the batches; it
+    see Writer. `logprobs`: from now on the tokens of replies are kept with them. `out`: the calls that are out, and the batches; it
     and `writer` are there once the ledger is entered."""
 
     def __init__(
@@ -92,8 +92,7 @@ class Ledger:
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             if logprobs:
                 add_table(self._book)
-            self._keeps_tokens = logprobs
-            self._has_tokens = has_logprobs(self._book)
+            self._keeps_tokens = has_logprobs(self._book)
         except BaseException:
             connection.close()
             raise
@@ -151,7 +150,7 @@ class Ledger:
             return {}
         rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
         found = {row.key: self._book.reply(row) for row in rows}
-        return with_tokens(self._book, found, scenario, task) if self._has_tokens and found else found
+        return with_tokens(self._book, found, scenario, task) if self._keeps_tokens and found else found
 
     def places(self, scenario: int, task: TaskId) -> int:
         """How many calls of a task were answered; a call that was asked in several forms counts once."""
@@ -165,7 +164,7 @@ class Ledger:
         if row is None:
             return None
         reply = self._book.reply(row)
-        if not self._has_tokens:
+        if not self._keeps_tokens:
             return reply
         return with_tokens(self._book, {key: reply}, address.scenario, address.task)[key]
 

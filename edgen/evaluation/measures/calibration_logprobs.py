@@ -1,0 +1,90 @@
+"""Soft preferences by log probabilities beside verdicts and strengths, as `edgen pairs` found them: a reliability curve of
+each forecast, and a table of their errors, of agreement and of the ties that each leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from edgen.core.text import number, percent, quantity
+from edgen.evaluation.figures import Block, Curve, Curves, Picture, Table, label_with_arm, series_colour
+from edgen.preferences.render import FORECASTS, TRUTHS
+
+Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
+
+
+def describe(told: Told) -> str:
+    """One line: against the first of the other sources that there is one of, else how many pairs there are."""
+    if not told["against"]:
+        return f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log probabilities"
+    held = told["against"][0]
+    errors = ", ".join(
+        f"{words} {held[name]['brier']['value']:.3f}" for name, words in FORECASTS.items() if name in held
+    )
+    return f"Brier scores of {quantity(held['n'], 'case')}: {errors}"
+
+
+def blocks(place: int, arm: str, judge: Mapping[str, Any]) -> Iterator[Block]:
+    """The pictures of one judge, with what cannot be drawn as a sentence above them."""
+    told = judge["logprobs"]
+    for number_of, held in enumerate(told["against"]):
+        yield _picture(f"soft-preferences-{place}-{number_of}", arm, judge, held)
+    yield _summary(arm, judge)
+
+
+def _summary(arm: str, judge: Mapping[str, Any]) -> Table:
+    told = judge["logprobs"]
+    ties, agreement = told["ties"], told["agreement"]
+    rows = [
+        ("pairs with a soft preference", f"{told['known']:,} of {told['pairs']:,}"),
+        ("verdicts without one", f"{sum(told['gaps'].values()):,} of {told['verdicts']:,}"),
+        ("the same side as the verdicts", _share(agreement)),
+        ("ties that verdicts leave", f"{ties['verdicts']:,}"),
+        ("ties that log probabilities leave", f"{ties['logprobs']:,}"),
+        ("probability of what is shown first", _share(told["first_slot"])),
+    ]
+    title = f"Soft preferences of {judge['model'] or judge['judge']}"
+    return Table(("", ""), tuple(rows), title=label_with_arm(title, arm), style="plain")
+
+
+def _share(estimate: Mapping[str, Any] | None) -> str:
+    return "no data" if estimate is None else percent(estimate["value"])
+
+
+def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Picture:
+    shown = [(key, words) for key, words in FORECASTS.items() if key in held]
+    curves = [Curve((0, 1), (0, 1), "muted", dashed=True)]
+    for place, (key, _) in enumerate(shown):
+        bins = _bins(held[key])
+        means = [one["mean"] for one in bins]
+        curves.append(Curve(means, [one["share"]["value"] for one in bins], series_colour(place)))
+    said = f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against {TRUTHS[held['truth']]}"
+    return Picture(
+        name=name,
+        title=label_with_arm("How sure the judge is, and how sure it may be", arm),
+        chart=Curves(curves, "probability said", "share that came true", log=False),
+        caption=f"On the dashed line, what is said with probability p holds in a share p; a Brier score of 0.25 is a coin's. {said}.",
+        alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
+        tables=(_errors(held, shown), *(_curve_table(held[key], words) for key, words in shown)),
+        legend=tuple((series_colour(place), words) for place, (_, words) in enumerate(shown)),
+    )
+
+
+def _bins(found: Told) -> list[dict[str, Any]]:
+    return [one for one in found["bins"] if one.get("n") and one.get("share")]
+
+
+def _errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
+    rows = [
+        (words, number(held[key]["brier"]["value"]), number(held[key]["expected_calibration_error"]))
+        for key, words in shown
+    ]
+    return Table(("forecast", "Brier score", "calibration error"), tuple(rows))
+
+
+def _curve_table(found: Told, words: str) -> Table:
+    rows = (
+        (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
+        for b in _bins(found)
+    )
+    return Table(("said", "cases", "mean said", "came true"), tuple(rows), title=words.capitalize())

@@ -1,0 +1,23 @@
+"""Whether a judge's backend can be asked for log probabilities."""
+
+from __future__ import annotations
+
+from edgen.config import BackendConfig, Job, backend_name
+from edgen.core.errors import JobError, Problem
+from edgen.providers import provider_of
+
+
+def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
+    """Raise JobError where a job wants log probabilities of a judge whose backend cannot be asked for them."""
+    if job.pairs.logprobs is None:
+        return
+    if (wrong := provider_of(config).logprobs_problem(config)) is not None:
+        what = f"the judge is to tell log probabilities, and it cannot be asked for them: {wrong}"
+        raise JobError.of(
+            source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]
+        )
+
+
+def wants_logprobs(job: Job, config: BackendConfig) -> bool:
+    """Whether a job asks a backend for log probabilities: as its judge."""
+    return job.pairs.logprobs is not None and job.backends.get(backend_name(job, "judge")) == config

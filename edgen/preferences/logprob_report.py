@@ -1,0 +1,167 @@
+"""What a judge's log probabilities are worth beside its verdicts: which of them forecast better what else is known.
+
+Three forecasts of the same pairs are compared: the soft preference from log probabilities, the share of verdicts, and
+what the Bradley-Terry strengths of the two candidates make of all verdicts of the scenario. They are held against
+the conversations' own probabilities, against people, and against the judge's next vote on the same pair in the same
+order, where it voted more than once. Calibration is that of `stats.calibration`. The slope is Cox's (1958, Biometrika 45):
+that of a logistic regression of what came on the logit of the forecast; 1 for a judge who is as sure as it should be,
+less for one that is too sure.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+
+# isort: split
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from edgen.core.pair import OracleSignal, Pair, Verdict
+from edgen.preferences.labels import favoured
+from edgen.stats.calibration import calibration
+from edgen.stats.intervals import Estimate, share
+from edgen.stats.logistic import fit
+from edgen.stats.quantiles import t95
+
+Floats = NDArray[np.float64]
+
+FORECASTS = ("logprobs", "verdicts", "strengths")
+_TRUTHS = ("probability", "human")
+_COLUMNS = ("scenario", "first", "tie", *FORECASTS, *_TRUTHS)
+_PRIOR_SD = 10.0  # of a slope: says next to nothing, and keeps a separated one finite
+_NEAREST = 1e-4  # to 0 or 1, that a logit is taken of
+_NOISE = 1e-9
+
+
+class LogprobCount:
+    """What is kept of one judge's signals: a few numbers a pair."""
+
+    def __init__(self) -> None:
+        self._rows = array("d")  # one number a column and pair; nan: not known
+        self._votes = array("d")  # scenario, both forecasts of a vote, and the vote after it
+        self._gaps: Counter[str] = Counter()
+        self._verdicts = 0
+
+    def add(self, pair: Pair, signal: OracleSignal) -> None:
+        """Count a judge's signal of a pair, if log probabilities were asked for."""
+        told = signal.logprobs
+        if told is UNSET:
+            return
+        self._verdicts += len(signal.verdicts)
+        self._gaps.update(gap for one in signal.verdicts if isinstance(gap := one.logprob_gap, str))
+        known = (told.p, signal.p, _strength(pair, signal), *_truths(pair))
+        first = None if told.p_ab is None or told.p_ba is None else (told.p_ab + 1 - told.p_ba) / 2
+        self._rows.extend((pair.scenario, _number(first), signal.tie, *map(_number, known)))
+        for one, after in _next_votes(signal.verdicts):
+            self._votes.extend((pair.scenario, one.logprob_p or 0.0, one.choice == "a", after.choice == "a"))
+
+    def report(self) -> dict[str, Any] | None:
+        """All figures; None where log probabilities were never asked for."""
+        if not self._rows:
+            return None
+        table = np.array(self._rows).reshape(-1, len(_COLUMNS))
+        column = dict(zip(_COLUMNS, table.T, strict=True))
+        known = ~np.isnan(column["logprobs"])
+        seen = {name: values[known] for name, values in column.items()}
+        return {
+            "pairs": len(table),
+            "known": int(known.sum()),
+            "verdicts": self._verdicts,
+            "gaps": dict(sorted(self._gaps.items())),
+            "first_slot": share(seen["first"], seen["scenario"]),
+            "ties": _ties(seen),
+            "agreement": _agreement(seen),
+            "against": [*_against(seen), *self._against_votes()],
+        }
+
+    def _against_votes(self) -> Iterator[dict[str, Any]]:
+        scenario, logprobs, verdicts, came = np.array(self._votes).reshape(-1, 4).T
+        if len(came):
+            forecasts = {"logprobs": logprobs, "verdicts": verdicts}
+            yield _held_against("votes", forecasts, came, scenario)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _strength(pair: Pair, signal: OracleSignal) -> float | None:
+    """The probability that side a is the better one by the strengths, where they are this judge's."""
+    alone = len(pair.signals.oracle) == 1 if pair.label is None else pair.label.judge == signal.judge
+    if not alone or pair.a.strength is None or pair.b.strength is None:
+        return None
+    return 1 / (1 + math.exp(pair.b.strength.value - pair.a.strength.value))
+
+
+def _truths(pair: Pair) -> Iterator[float | None]:
+    """Which side each other source favours: 1 for a, 0 for b, None for neither."""
+    for signal in (pair.signals.probability, pair.signals.human):
+        p = None if signal is None else favoured(signal)
+        yield None if p is None or p == 0.5 else float(p > 0.5)
+
+
+def _next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdict]]:
+    """Each verdict that has a probability with the next one in the same order, the last one with the first."""
+    for order in ("ab", "ba"):
+        votes = [one for one in verdicts if one.order == order and one.choice is not None]
+        if len(votes) > 1:
+            after = [*votes[1:], votes[0]]
+            yield from (it for it in zip(votes, after, strict=True) if isinstance(it[0].logprob_p, float))
+
+
+def _ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
+    """How many pairs each leaves undecided, and how often p is right of what the verdicts leave so."""
+    tied, even = seen["tie"] > 0, np.abs(seen["logprobs"] - 0.5) <= _NOISE
+    decided = {}
+    for truth in _TRUTHS:
+        there = tied & ~even & ~np.isnan(seen[truth])
+        right = (seen["logprobs"][there] > 0.5) == (seen[truth][there] > 0.5)
+        decided[truth] = share(right.astype(np.float64), seen["scenario"][there])
+    return {"verdicts": int(tied.sum()), "logprobs": int(even.sum()), "decided": decided}
+
+
+def _agreement(seen: Mapping[str, Floats]) -> Estimate | None:
+    """How often p favours the side that the verdicts favour, where both favour one."""
+    both = (seen["tie"] == 0) & ~np.isnan(seen["verdicts"]) & (np.abs(seen["logprobs"] - 0.5) > _NOISE)
+    same = (seen["logprobs"][both] > 0.5) == (seen["verdicts"][both] > 0.5)
+    return share(same.astype(np.float64), seen["scenario"][both])
+
+
+def _against(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
+    """The forecasts against each other source, on the pairs that all of them are about; strengths where there are any."""
+    for truth in _TRUTHS:
+        there = ~np.isnan(seen[truth]) & ~np.isnan(seen["verdicts"])
+        strong = there & ~np.isnan(seen["strengths"])
+        names = FORECASTS if strong.any() else FORECASTS[:2]
+        there = strong if strong.any() else there
+        if there.any():
+            forecasts = {name: seen[name][there] for name in names}
+            yield _held_against(truth, forecasts, seen[truth][there], seen["scenario"][there])
+
+
+def _held_against(
+    truth: str, forecasts: Mapping[str, Floats], came: Floats, scenario: Floats
+) -> dict[str, Any]:
+    found = {name: calibration(values, came, scenario) for name, values in forecasts.items()}
+    return {"truth": truth, "n": len(came), **found, "slope": _slope(forecasts["logprobs"], came, scenario)}
+
+
+def _slope(p: Floats, came: Floats, scenario: Floats) -> Estimate | None:
+    """Cox's slope; None where all forecasts are alike."""
+    inside = np.clip(p, _NEAREST, 1 - _NEAREST)
+    logit = np.log(inside / (1 - inside))
+    if np.ptp(logit) <= _NOISE:
+        return None
+    fitted = fit(np.column_stack([np.ones(p.size), logit]), came, prior_sd=_PRIOR_SD, clusters=scenario)
+    value, groups = float(fitted.coefficients[1]), len(np.unique(scenario))
+    if fitted.robust is None:
+        return Estimate(value=value, low=None, high=None, n=p.size, scenarios=groups)
+    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
+    return Estimate(value=value, low=value - half, high=value + half, n=p.size, scenarios=groups)

@@ -1,0 +1,117 @@
+"""How sure a judge is of the verdict that its reply states: P(1) / (P(1) + P(2)), from log probabilities.
+
+The formula is that of AI feedback in Lee et al. 2023 (RLAIF, arXiv 2309.00267): the probabilities of the tokens "1" and
+"2" where the verdict stands, shared out between the two. Where it stands is found by the reader of verdicts itself: it is the last mention of a side from
+which on everything said the other way round gives the other verdict. Thoughts and reasons before it, and what is
+repeated behind it, do not matter; a verdict in JSON is found as one in words is. All likely tokens that begin the same
+side there are added up. One that is not listed counts as 0: it is less likely than all that are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from edgen.core.values import Token
+from edgen.reading.answers.verdict import read_verdict
+from edgen.reading.answers.verdict_prose import Choice
+
+# Why a verdict has no probability.
+Gap = Literal[
+    "not_told",  # the service told no log probabilities
+    "not_spelt",  # the tokens do not spell the answer
+    "not_found",  # no single place decides the verdict
+    "not_listed",  # the token there begins neither side
+]
+_TRIES = 80  # mentions that are looked at, from the end
+_DIGITS = 6
+_MENTION = re.compile(
+    r"(?<![^\W_])(?:(?<!first )(?<!second )one|two|first|second)(?![^\W_])|(?<![0-9])[12１２](?![0-9])",
+    re.IGNORECASE,
+)
+_OTHER = {
+    "1": "2",
+    "2": "1",
+    "１": "２",
+    "２": "１",
+    "one": "two",
+    "two": "one",
+    "first": "second",
+    "second": "first",
+}
+_SIDES: dict[str, Choice] = {"1": 1, "2": 2, "１": 1, "２": 2, "one": 1, "two": 2, "first": 1, "second": 2}
+_DIGIT = re.compile(r"[\W_]*([12１２])(?![0-9])")
+_WORD = re.compile(r"[\W_]*([^\W\d_]+)")
+_FEWEST = 2  # letters of a token that begins a word
+
+
+def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> float | Gap:
+    """The probability of verdict 1 against verdict 2, in [0, 1], of a reply that was read as `said`; why there is none."""
+    if not tokens:
+        return "not_told"
+    spelt = "".join(token.text for token in tokens)
+    answer = text.strip()
+    start = spelt.rfind(answer)
+    if start < 0:  # what was cleaned in the text, or is no part of it
+        start, answer = 0, spelt
+        if read_verdict(spelt) != said:
+            return "not_spelt"
+    mention = find_verdict(answer, said)
+    if mention is None:
+        return "not_found"
+    return _share(tokens, start + mention.start(), said, is_word=mention[0].isalpha())
+
+
+def find_verdict(text: str, said: Choice) -> re.Match[str] | None:
+    """The mention of a side that decides the verdict; None where there is no such one."""
+    mentions = list(itertools.islice(reversed([*_MENTION.finditer(text)]), _TRIES))
+    for mention in mentions:
+        turned = text[: mention.start()] + _MENTION.sub(_turn, text[mention.start() :])
+        if _SIDES[mention[0].lower()] == said and read_verdict(turned) == 3 - said:
+            return mention
+    return None
+
+
+def _turn(mention: re.Match[str]) -> str:
+    """The other side, in the same letters."""
+    word = mention[0]
+    other = _OTHER[word.lower()]
+    return other.upper() if word.isupper() else other.capitalize() if word[0].isupper() else other
+
+
+def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> float | Gap:
+    """What verdict 1 has of the probability of both, where the character at `place` stands."""
+    ends = itertools.accumulate(len(token.text) for token in tokens)
+    token, end = next(pair for pair in zip(tokens, ends, strict=True) if place < pair[1])
+    before = token.text[: place - (end - len(token.text))]
+    found = {1: 0.0, 2: 0.0}
+    for text, logprob in _likely(token):
+        if (choice := _begins(text, before, is_word=is_word)) is not None:
+            found[choice] += math.exp(logprob)
+    if not found[said]:
+        return "not_listed"
+    return round(found[1] / (found[1] + found[2]), _DIGITS)
+
+
+def _likely(token: Token) -> Iterator[tuple[str, float]]:
+    """What may stand in a token's place: itself, and the others that are listed."""
+    yield token.text, token.logprob
+    yield from (other for other in token.top if other[0] != token.text)
+
+
+def _begins(text: str, before: str, *, is_word: bool) -> Choice | None:
+    """The side that a token begins, behind what stands `before` the verdict in the token that was said."""
+    if any(map(str.isalnum, before)):
+        if not text.startswith(before):
+            return None
+        text = text[len(before) :]
+    if (digit := _DIGIT.match(text)) is not None:
+        return _SIDES[digit[1]]
+    word = _WORD.match(text)
+    if not is_word or word is None or len(word[1]) < _FEWEST:
+        return None
+    sides = {side for name, side in _SIDES.items() if name.startswith(word[1].lower())}
+    return sides.pop() if len(sides) == 1 else None

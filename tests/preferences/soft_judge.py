@@ -1,0 +1,112 @@
+"""A judge behind a Chat Completions server that gives a reason before its verdict, and tells how sure it is of it.
+
+How sure it is hangs on the two texts alone, but for a share `slot` by which it favours what is shown first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+from edgen.core.values import Message
+from edgen.simulator import judge
+
+FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs"}
+
+
+class SoftJudge:
+    """`mode`: it tells log probabilities, takes the wish and tells none, or refuses it. `asked` counts requests by their
+    seed; after `hold_after` of them the others wait until it is None."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.mode: Literal["tells", "silent", "refuses"] = "tells"
+        self.slot = 0.1
+        self.asked: Counter[int] = Counter()
+        self.hold_after: int | None = None
+        self.held = threading.Event()
+        self.released = threading.Event()
+
+    def says(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and answer to a request."""
+        self.asked[body.get("seed", -1)] += 1
+        if self.hold_after is not None and self.asked.total() > self.hold_after:
+            self.held.set()
+            self.released.wait(60)
+        if extra := body.keys() - FIELDS:
+            return 400, {"error": {"message": f"Unrecognized request argument supplied: {min(extra)}"}}
+        if body.get("logprobs") and self.mode == "refuses":
+            return 400, {"error": {"message": "logprobs are not supported with this model"}}
+        return 200, self.answer(body)
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        p = self.first_is_better([Message(one["role"], one["content"]) for one in body["messages"]])
+        said, other = ("1", "2") if p >= 0.5 else ("2", "1")
+        tokens = ["Interaction", " 1", " is", " calm", ";", " interaction", " 2", " is", " not", ".", "\n\n"]
+        tokens += ["Answer", ":", f" {said}"]
+        entries = [{"token": one, "logprob": -0.01, "top_logprobs": []} for one in tokens]
+        if body.get("top_logprobs"):
+            shares = {f" {said}": max(p, 1 - p) * 0.9, f" {other}": min(p, 1 - p) * 0.9, " Both": 0.05}
+            top = [{"token": one, "logprob": math.log(share)} for one, share in shares.items()]
+            entries[-1] = top[0] | {"top_logprobs": top[: body["top_logprobs"]]}
+        told = {"content": entries} if body.get("logprobs") and self.mode == "tells" else None
+        message = {"role": "assistant", "content": "".join(tokens)}
+        return {"choices": [{"message": message, "logprobs": told, "finish_reason": "stop"}], "model": "soft"}
+
+    def first_is_better(self, messages: list[Message]) -> float:
+        """How probable it finds that the first text is the better one."""
+        shown = judge.read(messages)
+        if shown is None:
+            return 0.5
+        return min(0.99, planted(shown.first, shown.second) + self.slot)
+
+
+def planted(first: str, second: str) -> float:
+    """In [0.1, 0.9]; of the two the other way round, what is left of 1."""
+    one, two = (blake2b(text.encode(), digest_size=4).digest() for text in (first, second))
+    return 0.5 + 0.4 * (int.from_bytes(one, "big") - int.from_bytes(two, "big")) / 2**32
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[SoftJudge]:
+    """The judge, on a free port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with contextlib.suppress(OSError):  # who asked was killed
+                self.send(*soft.says(body))
+
+        def do_GET(self) -> None:
+            self.send(404, {"error": {"message": "there is no list of models"}})
+
+        def send(self, status: int, value: Any) -> None:
+            data = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd.daemon_threads = True
+    soft = SoftJudge(f"http://127.0.0.1:{httpd.server_port}/v1")
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield soft
+    finally:
+        soft.released.set()
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
