@@ -28,7 +28,7 @@ ANNOTATIONS = {"$schema", "$id", "$ref", "title", "description"}
 MAY_BE_MISSING = {
     "Signals": {"judge_directed", "rollouts"},
     "Label": {"k", "se"},
-    "OracleSignal": {"logprobs"},
+    "Oracle's signal": {"logprobs"},
     "Verdict": {"logprob_p", "logprob_gap"},
 }  # there only where there is something to tell
 # Keywords under which other schemas stand.
