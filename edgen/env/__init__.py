@@ -14,8 +14,10 @@ from __future__ import annotations
 from edgen.env.conversation import Conversation, Step, SyncConversation, heard
 from edgen.env.environment import EducationEnv, SyncEducationEnv
 from edgen.env.reward import Ended, OracleReward, ProbabilityReward, Reward, Rewarder, Scored
+from edgen.env.rubric import RubricReward
+from edgen.protocols.rubric import Criterion
 
 __all__ = [
-    "Conversation", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder", "Scored",
-    "Step", "SyncConversation", "SyncEducationEnv", "heard",
+    "Conversation", "Criterion", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder",
+    "RubricReward", "Scored", "Step", "SyncConversation", "SyncEducationEnv", "heard",
 ]  # fmt: skip

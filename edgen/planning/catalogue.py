@@ -17,7 +17,7 @@ from edgen.core.yaml_values import read_text
 from edgen.prompting import Expects, FrontMatter, Prompt, load_prompt
 from edgen.prompting.answer_schema import schema_file
 from edgen.prompting.front_matter import find_stray, read_front
-from edgen.protocols import adherence
+from edgen.protocols import adherence, rubric
 from edgen.protocols import space_growth as expansion
 from edgen.protocols.oracle import COMPARED, OF_SPACE
 from edgen.protocols.tutoring.config import EXTRA_VARIABLES
@@ -36,6 +36,7 @@ USABLE: dict[Expects, tuple[str, ...]] = {
     ),
     "opening": ("role", "others", "brief", *EDUCATION_VARIABLES),
     "sheet": adherence.VARIABLES,
+    "scores": (*EDUCATION_VARIABLES, *rubric.VARIABLES),
     "values": expansion.VARIABLES,
 }
 _NOT_READ = (

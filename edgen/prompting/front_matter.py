@@ -32,7 +32,7 @@ from edgen.core.errors import Problem, TemplateError
 from edgen.core.yaml_values import convert, read_yaml
 
 Expects = Literal[
-    "conversation", "turn", "acted_turn", "probability", "verdict", "opening", "sheet", "values"
+    "conversation", "turn", "acted_turn", "probability", "verdict", "opening", "sheet", "scores", "values"
 ]
 
 # What edgen reads back of an answer, or makes of a text: a sentence each.
@@ -44,6 +44,7 @@ EXPECTED: dict[Expects, str] = {
     "verdict": "1 or 2: which of two conversations or responses is the better one",
     "opening": "nothing: it is put in front of the conversations of an export",
     "sheet": "a sheet of questions about one conversation, answered a line each",
+    "scores": "a JSON object with a number from 0 to 10 for each criterion of a rubric",
     "values": "new values for a preference space, one on each line",
 }
 

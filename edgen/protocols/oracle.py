@@ -225,7 +225,8 @@ def _messages(
     fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
     noun = "Interaction" if compare == "conversation" else "Response"
     known = {
-        **_about(comparison, shown),
+        **describe_space(comparison.space, comparison.scenario),
+        "next_speaker": shown[1][0].role,
         **scenario_variables(comparison.scenario),
         "compare": compare,
         "fence": fence,
@@ -252,18 +253,15 @@ def _messages(
     return messages
 
 
-def _about(comparison: Comparison, shown: _ShownTurns) -> dict[str, str]:
-    """What a template may say of the space, by the names of OF_SPACE."""
-    space, responses = comparison.space, shown[1]
+def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
+    """What a judge's template may say of a space and of a scenario's values, by their labels."""
     names = [role.name for role in space.roles]
     return {
         "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
         "space_goal": space.description or "",
         "scenario_lines": "\n".join(
-            f"- {one.label or one.name.replace('_', ' ')}: {comparison.scenario[one.name]}"
-            for one in space.dimensions
+            f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
         ),
-        "next_speaker": responses[0].role,
     }
 
 

@@ -132,6 +132,15 @@ class SimulatedRequest:
         sheet = adherence.read(self.messages)
         return sheet and self._as_json("answer", adherence.answer(sheet, self.fault, self._rng))
 
+    def scores(self) -> str | None:
+        """The scores of a rubric."""
+        if self._place is not None and self._place.said:  # as for a verdict
+            return None
+        from edgen.simulator import rubric
+
+        sheet = rubric.read(self.messages)
+        return sheet and rubric.answer(sheet, self.fault, self._rng)
+
     def values(self) -> str | None:
         """New values of a space's dimension."""
         from edgen.simulator import values

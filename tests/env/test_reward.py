@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import edgen
-from edgen.core.errors import CallError, JobError
+from edgen.core.errors import CallError, JobError, TemplateError, UsageError
 from edgen.core.values import Reply, Request
-from edgen.env import EducationEnv, Ended, OracleReward, Rewarder
+from edgen.env import Criterion, EducationEnv, Ended, OracleReward, Rewarder, RubricReward
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.planning.plan import Plan
 from tests.env.jobs import SAID, Watching, job, served
@@ -182,3 +182,59 @@ def test_a_reference_of_other_scenarios_is_refused(tmp_path: Path) -> None:
         EducationEnv.from_job(job(tmp_path), "seed=4", reward=OracleReward(reference))
     with pytest.raises(JobError, match=r"set pairs\.compare to conversation"):
         EducationEnv.from_job(job(tmp_path), "pairs.compare=response", reward=OracleReward(reference))
+
+
+RUBRIC = [
+    Criterion("asks", "The teacher asks what the student knows.", weight=3),
+    Criterion("warm", "It is kind."),
+]
+
+
+@pytest.mark.parametrize(
+    ("says", "reward", "scores"),
+    [
+        ('{"asks": 8, "warm": 4}', 0.7, {"asks": 0.8, "warm": 0.4}),
+        ("I would rather not.", None, None),
+    ],
+)
+async def test_a_rubric_is_one_call_and_keeps_each_score(
+    tmp_path: Path, says: str, reward: float | None, scores: dict[str, float] | None
+) -> None:
+    service = Watching()
+
+    async def judged(_: Service, __: int) -> Any:
+        return completion(says) if service.seen[-1][0] == "judge" else None
+
+    service.trouble = judged
+    async with serve(service):
+        path = served(tmp_path, service.url, ("student", "judge"), asks=1, limits={"max_tokens": 50_000})
+        async with EducationEnv.from_job(path, reward=RubricReward(RUBRIC)) as env:
+            info = await end_of(env)
+            assert env.spent is not None
+            spent = env.spent.tokens
+    assert info["reward"] == (reward if reward is None else pytest.approx(reward))
+    assert info.get("scores") == scores
+    assert [role for role, _ in service.seen] == ["student", "student", "judge"]
+    assert spent > sum(len(prompt) for role, prompt in service.seen if role == "judge") / 8, (
+        "the judge is charged"
+    )
+    assert SAID in service.seen[-1][1]
+
+
+async def test_the_simulator_judges_by_a_rubric_the_same_again(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path), reward=RubricReward(RUBRIC)) as env:
+        one, other = await end_of(env), await end_of(env)
+    assert one == other
+    assert set(one["scores"]) == {"asks", "warm"}
+    assert one["reward"] == pytest.approx((3 * one["scores"]["asks"] + one["scores"]["warm"]) / 4)
+
+
+def test_a_rubric_that_is_none_is_refused(tmp_path: Path) -> None:
+    for criteria in ([], [Criterion("", "x")], [Criterion("a", "x"), Criterion("A", "y")]):
+        with pytest.raises(UsageError, match="a name of its own for each"):
+            RubricReward(criteria)
+    with pytest.raises(UsageError, match="a number above 0"):
+        RubricReward([Criterion("a", "x", weight=0)])
+    (tmp_path / "blind.j2").write_text("Score it: {{ criteria }} {{ form }}")
+    with pytest.raises(TemplateError, match="guarded is never used"):
+        EducationEnv.from_job(job(tmp_path), reward=RubricReward(RUBRIC, str(tmp_path / "blind.j2")))

@@ -1,0 +1,100 @@
+"""A judge scores one conversation by the criteria of a rubric, in one call.
+
+The answer is a JSON object with a number from 0 to 10 for each criterion; anything else is asked for again, and is
+unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.oracle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import msgspec
+
+from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.oracle import describe_space, fence_text, guarded_lines, make_mark
+from edgen.reading.answers.scores import MOST, read_scores
+from edgen.space import Space
+from edgen.space.education import template_variables
+
+# What a rubric's template is given besides the scenario; it has to show `SHOWN`.
+SHOWN = ("guarded", "criteria", "form")
+VARIABLES = (*SHOWN, "fence", "space_roles", "space_goal", "scenario_lines")
+_SAID = 200  # characters of an answer that could not be read
+
+
+class Criterion(msgspec.Struct, frozen=True):
+    """What a conversation is scored by: a name, a sentence for the judge, and how much it weighs."""
+
+    name: str
+    says: str
+    weight: float = 1.0
+
+
+class Scoring(Protocol):
+    """A judge with a rubric."""
+
+    name = "rubric"
+    precedence = 15
+
+    def template(self, name: str, space: Space) -> Template:
+        """The judge's template."""
+        return Template(
+            name=name,
+            key="the rubric's template",
+            expects="scores",
+            variables=(*template_variables(space), *VARIABLES),
+            shows=(SHOWN,),
+            why="a judge with a rubric",
+            asked="judge",
+        )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The scores."""
+        return request.scores()
+
+
+RUBRIC = Scoring()
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A conversation to be scored; `task` names it among those of its scenario."""
+
+    space: Space
+    scenario: Scenario
+    task: TaskId
+    turns: Sequence[Turn]
+
+
+def rubric(
+    judged: Judged, criteria: Sequence[Criterion], prompt: Prompting, rules: Rules
+) -> Generator[Request, Reply, dict[str, float] | Rejection]:
+    """Yields a request per ask; returns the score of each criterion, in [0, 1], or why there is none."""
+    names = [criterion.name for criterion in criteria]
+    address = Address(judged.scenario.index, judged.task)
+    messages = prompt.messages(_variables(judged, criteria, rules))
+    question = Question(address, messages, RUBRIC.name, "judge", prompt.schema)
+    return (yield from ask(question, rules, lambda reply: _read(reply, names)))
+
+
+def _variables(judged: Judged, criteria: Sequence[Criterion], rules: Rules) -> dict[str, object]:
+    guarded = guarded_lines(judged.turns)
+    fence = make_mark(rules.seed, judged.scenario.index, judged.task, [guarded])
+    return {
+        **scenario_variables(judged.scenario),
+        **describe_space(judged.space, judged.scenario),
+        "fence": fence,
+        "guarded": fence_text("Conversation", guarded, fence),
+        "criteria": "\n".join(f"- {criterion.name}: {criterion.says}" for criterion in criteria),
+        "form": msgspec.json.encode({criterion.name: 0 for criterion in criteria}).decode(),
+    }
+
+
+def _read(reply: Reply, names: Sequence[str]) -> dict[str, float] | Rejection:
+    scores = None if reply.refusal else read_scores(reply.text, names)
+    if scores is not None:
+        return {name: score / MOST for name, score in scores.items()}
+    cut = reply.finish_reason == "length"
+    reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
+    return Rejection(reason, (reply.refusal or reply.text)[:_SAID])

@@ -1,0 +1,68 @@
+"""The scores of a rubric out of a judge's reply: a JSON object with a number for each name.
+
+The object may stand in a code fence or behind words, be spoiled as models spoil JSON, and hold the scores one level
+down. A number may be `7`, `"7"`, `"7/10"` or `{"score": 7, …}`. In doubt there are none: a name that is missing, that is
+given twice with two numbers, or a number out of range. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from edgen.reading.loose_json.parser import Pairs, parse
+from edgen.reading.roles import TEACHER_STUDENT
+from edgen.reading.text.thinking import drop_thinking
+
+MOST = 10  # the highest score; the lowest is 0
+_NUMBER = re.compile(rf"\s{{0,20}}(\d{{1,3}}(?:\.\d{{1,9}})?)\s{{0,20}}(?:/\s{{0,20}}{MOST})?\s{{0,20}}")
+
+
+def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
+    """The score of each name, in [0, MOST]; None in doubt."""
+    text = drop_thinking(text.replace("\r\n", "\n"), [])
+    start = text.find("{")
+    parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
+    if parsed is None or parsed.cut:
+        return None
+    wanted = {_fold(name): name for name in names}
+    for members in _objects(parsed.values):
+        if any(_fold(key) in wanted for key, _ in members):
+            return _scores(members, wanted)
+    return None
+
+
+def _objects(values: Sequence[Any]) -> Iterator[Pairs]:
+    """The objects, and those that they hold directly."""
+    for value in values:
+        if isinstance(value, Pairs):
+            yield value
+            yield from (child for _, child in value if isinstance(child, Pairs))
+
+
+def _scores(members: Pairs, wanted: dict[str, str]) -> dict[str, float] | None:
+    found: dict[str, float] = {}
+    for key, value in members:
+        name = wanted.get(_fold(key))
+        if name is None:
+            continue
+        score = _score(value)
+        if score is None or found.get(name, score) != score:
+            return None
+        found[name] = score
+    return found if len(found) == len(wanted) else None
+
+
+def _score(value: Any) -> float | None:
+    if isinstance(value, Pairs):
+        value = next((number for key, number in value if _fold(key) == "score"), None)
+    if isinstance(value, str) and (number := _NUMBER.fullmatch(value)) is not None:
+        value = float(number[1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= MOST else None
+
+
+def _fold(key: Any) -> str:
+    return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()
