@@ -45,7 +45,7 @@ class _Message(msgspec.Struct):
     content: str | list[_Block]
 
 
-class _OutputConfig(msgspec.Struct):
+class _OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: _Format | None = None
 
@@ -59,6 +59,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     stop_sequences: list[str] = []
     stream: bool = False
     output_config: _OutputConfig | None = None
+    output_format: _Format | None = None  # what output_config.format was called before
     tools: list[_Tool] = []
     tool_choice: _ToolChoice | None = None
     # Taken, and of no use here.
@@ -71,10 +72,16 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     inference_geo: str | None = None
 
 
-class _Counted(msgspec.Struct):
+class _Counted(msgspec.Struct, forbid_unknown_fields=True):
     model: str
     messages: list[_Message]
     system: str | list[_Block] = ""
+    tools: msgspec.Raw = msgspec.Raw(b"")
+    # Taken, and of no use here.
+    cache_control: dict[str, Any] | None = None
+    output_config: _OutputConfig | None = None
+    thinking: dict[str, Any] | None = None
+    tool_choice: _ToolChoice | None = None
 
 
 _BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
@@ -130,7 +137,7 @@ def _wanted(value: _Body) -> dict[str, Any]:
     """What the answer has to fit: a call of a tool that is required goes before a format."""
     if value.tool_choice is not None and value.tool_choice.type in ("any", "tool"):
         return tool_of({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
-    form = None if value.output_config is None else value.output_config.format
+    form = value.output_format if value.output_config is None else value.output_config.format
     return {} if form is None else {"schema": schema_of(form.schema)}
 
 
@@ -159,7 +166,9 @@ def _words_of(block: _Block) -> str:
 
 def count(body: bytes) -> bytes:
     """The answer to a body whose tokens are to be counted. Raises BadCall."""
-    return _encode({"input_tokens": sum(tokens(one.content) for one in _messages(decode(_COUNTED, body)))})
+    value = decode(_COUNTED, body)
+    said = [*[one.content for one in _messages(value)], bytes(value.tools).decode()]
+    return _encode({"input_tokens": sum(map(tokens, said))})
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:

@@ -1,19 +1,19 @@
 """The Gemini API's generateContent format (v1beta).
 
-Fields that the simulator has no use for are tolerated; media, other answers than text, and tools and caches of
-Google's own are refused.
+Fields come in either spelling. What the API does not have is refused in its words, as are media, other answers than
+text, and tools and caches of Google's own; `gemini_fields` has the names.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from edgen.core.values import FinishReason, Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
+from edgen.simulator.gemini_fields import COUNTED, REQUEST, Fields, read_fields, to_camel
 from edgen.simulator.text import tokens
 from edgen.simulator.wire import (
     BadCall,
@@ -30,11 +30,11 @@ from edgen.simulator.wire import (
 
 
 class _FunctionCall(msgspec.Struct, frozen=True):
-    args: msgspec.Raw = msgspec.Raw(b"")
+    args: Any = None
 
 
 class _FunctionResponse(msgspec.Struct, frozen=True):
-    response: msgspec.Raw = msgspec.Raw(b"")
+    response: Any = None
 
 
 class _Part(msgspec.Struct, rename="camel"):
@@ -64,8 +64,18 @@ class _Generation(msgspec.Struct, rename="camel"):
     response_modalities: list[str] | None = None
 
 
+class _Declaration(msgspec.Struct, rename="camel"):
+    name: str
+    parameters: Any = None
+    parameters_json_schema: Any = None
+
+
+class _Tool(msgspec.Struct, rename="camel"):
+    function_declarations: list[_Declaration] = []
+
+
 class _Calling(msgspec.Struct, rename="camel", frozen=True):
-    mode: str = "AUTO"
+    mode: Literal["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"] = "AUTO"
     allowed_function_names: list[str] = []
 
 
@@ -77,9 +87,8 @@ class _Body(msgspec.Struct, rename="camel"):
     contents: list[_Content]
     system_instruction: _Content | None = None
     generation_config: _Generation | None = None
-    tools: list[dict[str, Any]] = []  # either case of keys, as Google takes them
+    tools: list[_Tool] = []
     tool_config: _ToolConfig = _ToolConfig()
-    cached_content: str | None = None
 
 
 class _Counted(msgspec.Struct, rename="camel"):
@@ -87,9 +96,8 @@ class _Counted(msgspec.Struct, rename="camel"):
     generate_content_request: _Body | None = None
 
 
-_BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
+_ANY = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
-_UNDERSCORE = re.compile("_([a-z])")
 _FINISH: dict[FinishReason, str] = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
@@ -117,11 +125,11 @@ _FAULTS = {
 
 def read(body: bytes, model: str, *, stream: bool) -> Call:
     """The call that a body holds; the model and whether to stream stand in the path. Raises BadCall."""
-    value = decode(_BODY, body)
+    value = _read(body, REQUEST, _Body)
     generation = value.generation_config or _Generation()
     check_call(value.contents, generation.candidate_count, generation.max_output_tokens)
     check_top_logprobs(generation.logprobs)
-    _refuse(value, generation)
+    _refuse(generation)
     return Call(
         messages=_messages(value),
         model=model,
@@ -137,37 +145,38 @@ def read(body: bytes, model: str, *, stream: bool) -> Call:
     )
 
 
-def _refuse(value: _Body, generation: _Generation) -> None:
-    """Raise BadCall for what would shape the answer and is not obeyed."""
-    if value.cached_content:
-        raise BadCall("The field 'cachedContent' cannot be simulated; leave it out.")
+T = TypeVar("T", "_Body", "_Counted")
+
+
+def _read(body: bytes, fields: Fields, kind: type[T]) -> T:
+    """A body of known fields. Raises BadCall."""
+    plain = read_fields(decode(_ANY, body), fields)
+    try:
+        return msgspec.convert(plain, kind, strict=False)  # numbers may be texts, as in all of Google's JSON
+    except msgspec.ValidationError as problem:
+        raise BadCall(f"The request body cannot be read: {problem}.") from None
+
+
+def _refuse(generation: _Generation) -> None:
+    """Raise BadCall for values that would shape the answer and are not obeyed."""
     if other := {kind.upper() for kind in generation.response_modalities or ()} - {"TEXT"}:
         raise BadCall(f"Answers are text alone; the modality {min(other)} cannot be simulated.")
     if generation.logprobs is not None and not generation.response_logprobs:
         raise BadCall("'logprobs' needs 'responseLogprobs': true.")
-    for tool in map(camel, value.tools):
-        for name, told in tool.items():
-            if name != "functionDeclarations" and told is not None:
-                raise BadCall(f"The tool '{name}' cannot be simulated; leave it out.")
+    if generation.response_mime_type not in (None, "", "text/plain", "application/json"):
+        raise BadCall(f"The MIME type '{generation.response_mime_type}' cannot be simulated.")
 
 
 def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
     """What the answer has to fit: a call of a function that is required goes before a format."""
     calling = value.tool_config.function_calling_config
     if calling.mode == "ANY":
-        declared = [
-            camel(one)
-            for tool in map(camel, value.tools)
-            for one in tool.get("functionDeclarations", ())
-            if isinstance(one, dict)
-        ]
-        return tool_of(
-            {
-                str(one.get("name")): _schema(one.get("parameters"), one.get("parametersJsonSchema"))
-                for one in declared
-            },
-            next(iter(calling.allowed_function_names), None),
-        )
+        tools = {
+            one.name: _schema(one.parameters, one.parameters_json_schema)
+            for tool in value.tools
+            for one in tool.function_declarations
+        }
+        return tool_of(tools, next(iter(calling.allowed_function_names), None))
     if generation.response_schema is None and generation.response_json_schema is None:
         return {}
     return {"schema": schema_of(_schema(generation.response_schema, generation.response_json_schema))}
@@ -184,7 +193,7 @@ def camel(value: Any) -> Any:
     """An object with its keys in camel case: both spellings are taken, and Google's client sends both."""
     if not isinstance(value, dict):
         return value
-    return {_UNDERSCORE.sub(lambda found: found[1].upper(), key): inner for key, inner in value.items()}
+    return {to_camel(key): inner for key, inner in value.items()}
 
 
 def _from_openapi(schema: Any) -> Any:
@@ -216,7 +225,7 @@ def _messages(value: _Body) -> tuple[Message, ...]:
 
 def count(body: bytes) -> bytes:
     """The answer to a body whose tokens are to be counted: contents, or a whole request. Raises BadCall."""
-    value = decode(_COUNTED, body)
+    value = _read(body, COUNTED, _Counted)
     asked = value.generate_content_request or _Body(value.contents)
     check_call(asked.contents, 1, None)
     return _encode({"totalTokens": sum(tokens(message.content) for message in _messages(asked))})
@@ -225,12 +234,13 @@ def count(body: bytes) -> bytes:
 def _text(content: _Content) -> str:
     if any(part.inline_data is not None or part.file_data is not None for part in content.parts):
         raise BadCall("Only text can be read; the contents hold a part of another type.")
-    return "\n".join(
-        [
-            part.text or bytes(part.function_call.args or part.function_response.response).decode()
-            for part in content.parts
-        ]
-    )
+    return "\n".join([part.text or _said_by_call(part) for part in content.parts])
+
+
+def _said_by_call(part: _Part) -> str:
+    """The arguments or the result of a call of a function, as JSON; nothing for a part of neither."""
+    said = part.function_call.args if part.function_call.args is not None else part.function_response.response
+    return "" if said is None else _encode(said).decode()
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:

@@ -100,6 +100,7 @@ class _Body(msgspec.Struct):
     stream: bool | None = None
     include: list[_Included] | None = None
     top_logprobs: int | None = None
+    metadata: dict[str, Any] | None = None
 
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
@@ -107,7 +108,6 @@ _encode = msgspec.json.Encoder().encode
 # Taken, and of no use here.
 _OF_NO_USE = {
     "max_tool_calls",
-    "metadata",
     "parallel_tool_calls",
     "prompt_cache_key",
     "prompt_cache_options",
@@ -122,6 +122,18 @@ _OF_NO_USE = {
 }
 _KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
 _ONLY = {"background": False}
+# Of a request whose tokens are to be counted.
+_COUNTED = {
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+}
 # What an answer says again of its request, and what stands there if the request says nothing of it.
 _AGAIN: dict[str, Any] = {
     "instructions": None,
@@ -216,6 +228,7 @@ def _text(content: str | list[_Part]) -> str:
 
 def count(body: bytes) -> bytes:
     """The answer to a body whose tokens are to be counted. Raises BadCall."""
+    check_fields(body, _COUNTED, {})
     said = sum(tokens(message.content) for message in _messages(decode(_BODY, body)))
     return _encode({"object": "response.input_tokens", "input_tokens": said})
 

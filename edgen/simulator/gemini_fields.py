@@ -1,0 +1,122 @@
+"""The fields of Gemini's requests, in either spelling: those that the simulator reads, takes without a use, or refuses.
+
+A field that the API does not have is refused in the API's own words. The names are those of google-genai 3.4 (for
+the Gemini API) and of google-generativeai's protocol buffers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from edgen.simulator.wire import BadCall
+
+_UNDERSCORE = re.compile("_([a-z])")
+_CAPITAL = re.compile("(?<!^)([A-Z])")
+
+
+class Fields(NamedTuple):
+    """The fields of one message: `read`, with the fields of those that are messages themselves (None: any value);
+    `taken`, which shape nothing here; `refused`."""
+
+    read: Mapping[str, Fields | None]
+    taken: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _leaves(text: str) -> dict[str, Fields | None]:
+    return dict.fromkeys(text.split())
+
+
+_CALL = Fields(_leaves("args"), _names("id name"), _names("partialArgs willContinue"))
+_RESPONSE = Fields(_leaves("response"), _names("id name"), _names("parts scheduling willContinue"))
+_PART = Fields(
+    {"functionCall": _CALL, "functionResponse": _RESPONSE, **_leaves("text inlineData fileData")},
+    _names("thought thoughtSignature partMetadata"),
+    _names(
+        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode mediaProcessing "
+        "mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
+    ),
+)
+_CONTENT = Fields({"parts": _PART, **_leaves("role")})
+_GENERATION = Fields(
+    _leaves(
+        "candidateCount logprobs maxOutputTokens responseJsonSchema responseLogprobs responseMimeType "
+        "responseModalities responseSchema seed stopSequences temperature"
+    )
+    | {"thinkingConfig": Fields({}, _names("includeThoughts thinkingBudget thinkingLevel"))},
+    _names("enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"),
+    _names(
+        "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig responseFormat "
+        "routingConfig speechConfig translationConfig"
+    ),
+)
+_DECLARATION = Fields(
+    _leaves("name parameters parametersJsonSchema"),
+    _names("description response responseJsonSchema"),
+    _names("behavior"),
+)
+_TOOL = Fields(
+    {"functionDeclarations": _DECLARATION},
+    refused=_names(
+        "codeExecution computerUse enterpriseWebSearch exaAiSearch fileSearch googleMaps googleSearch "
+        "googleSearchRetrieval mcpServers parallelAiSearch retrieval urlContext"
+    ),
+)
+_CALLING = Fields(_leaves("mode allowedFunctionNames"), refused=_names("streamFunctionCallArguments"))
+_TOOL_CONFIG = Fields(
+    {"functionCallingConfig": _CALLING}, _names("includeServerSideToolInvocations retrievalConfig")
+)
+REQUEST = Fields(
+    {
+        "contents": _CONTENT,
+        "systemInstruction": _CONTENT,
+        "generationConfig": _GENERATION,
+        "tools": _TOOL,
+        "toolConfig": _TOOL_CONFIG,
+        "safetySettings": Fields({}, _names("category threshold"), _names("method")),
+    },
+    _names("labels model serviceTier store"),
+    _names("cachedContent continuationToken"),
+)
+COUNTED = Fields({"contents": _CONTENT, "generateContentRequest": REQUEST}, _names("model"))
+
+
+def read_fields(value: Any, fields: Fields, place: str = "") -> Any:
+    """A message, or a list of them, with its keys in camel case and without what is null. `place` is where it stands.
+    Raises BadCall for a field that is not known, or not obeyed."""
+    if isinstance(value, list):
+        return [read_fields(one, fields, f"{place}[{i}]") for i, one in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    plain = {}
+    for name, inner in value.items():
+        if (key := to_camel(name)) in fields.refused and inner is not None:
+            raise BadCall(f"The field '{key}' cannot be simulated; leave it out.")
+        if key not in fields.read and key not in fields.taken and key not in fields.refused:
+            raise _unknown(name, place)
+        below = fields.read.get(key)
+        if inner is not None:
+            within = f"{place}.{_to_snake(key)}" if place else _to_snake(key)
+            plain[key] = inner if below is None else read_fields(inner, below, within)
+    return plain
+
+
+def to_camel(name: str) -> str:
+    """The name of a field in camel case: the API takes both spellings, and Google's clients send both."""
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
+
+
+def _to_snake(name: str) -> str:
+    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
+
+
+def _unknown(name: str, place: str) -> BadCall:
+    """In the service's own words."""
+    where = f" at '{place}'" if place else ""
+    return BadCall(f'Invalid JSON payload received. Unknown name "{name[:100]}"{where}: Cannot find field.')
