@@ -94,7 +94,7 @@ shards: {train: 5, test: 1}
     Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
 backends:
   default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
-            reasoning_effort: null, verbosity: null, service_tier: null, price: {prompt: 0, completion: 0}}
+            reasoning_effort: null, verbosity: null, service_tier: null, choices: null, price: {prompt: 0, completion: 0}}
 """),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
 backends:

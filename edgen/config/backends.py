@@ -51,7 +51,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     A provider's own struct has `tag_field="type"` and its name as the tag. KNOBS are the keys that shape no answer.
     """
 
-    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier"})
+    KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's own default."""
@@ -69,6 +69,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How much a model says, at services that can be told; null: the service's own default."""
     service_tier: ServiceTier | None = None
     """At which speed and price the service works, as it names them: `flex`, `priority`, …; it shapes no answer."""
+    choices: Literal["auto"] | None = None
+    """`auto`: calls that ask the very same go as one request for several answers (`n`), whose prompt is paid once; null: each by itself."""
     price: Price | None = None
     """What this model costs, where the shipped list does not know it or this host takes another price."""
     model: Text

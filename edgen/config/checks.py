@@ -151,6 +151,8 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     for name in OPTIONAL:
         if getattr(backend, name) is not None and name not in provider.sends:
             yield Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
+    if backend.choices is not None and (wrong := provider.choices_problem(backend)) is not None:
+        yield Problem("choices", wrong)
     yield from provider.problems(backend)
     if backend.price is not None:
         yield from _price_problems(backend.price)

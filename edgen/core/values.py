@@ -132,7 +132,8 @@ class Request(msgspec.Struct, frozen=True):
     the address. `max_tokens_scale` multiplies the backend's max_tokens, so that an answer that was cut off is asked
     again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer. `schema` is the JSON
     Schema that the answer has to fit, as JSON; None where there is none. `logprobs` is how many likely tokens the
-    service is to tell at each place of its answer; None where log probabilities are not asked for.
+    service is to tell at each place of its answer; None where log probabilities are not asked for. `alike` are further
+    calls that will ask the very same, but for address and seed. `choices` is how many answers one call is to bring.
     """
 
     address: Address
@@ -143,6 +144,8 @@ class Request(msgspec.Struct, frozen=True):
     protocol: str = ""
     schema: bytes | None = None
     logprobs: int | None = None
+    alike: tuple[Request, ...] = ()
+    choices: int = 1
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -170,7 +173,8 @@ class Reply(msgspec.Struct, frozen=True):
     `refusal` holds the service's words when it refused outside the text (a refusal field, a block reason). `usage` is
     None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
     surrogates: adapters replace them. `tokens` are those of the answer, in their order; None where the service tells
-    none. Some services count thoughts and marks among them that are no part of the text.
+    none. Some services count thoughts and marks among them that are no part of the text. `others` are the further
+    answers of a call that asked for several; `usage` is then that of the whole call.
     """
 
     text: str
@@ -180,6 +184,7 @@ class Reply(msgspec.Struct, frozen=True):
     model: str | None = None
     simulated: bool = False
     tokens: tuple[Token, ...] | None = None
+    others: tuple[Reply, ...] = ()
 
 
 class Status(enum.StrEnum):

@@ -16,7 +16,7 @@ import msgspec
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import CallError, ProviderError, TemplateError
-from edgen.core.values import Reply, Request
+from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
@@ -37,6 +37,10 @@ class SpaceGrowth:
     `model` who answered last, `simulated` whether a simulator had a part in it."""
 
     sharers = 1
+
+    def twins(self, scenario: int, task: TaskId) -> tuple[TaskId, ...]:  # noqa: ARG002
+        """There is one task."""
+        return ()
 
     def __init__(self, job: Job, space: Space, dimension: str, wanted: int, prompt: Prompt) -> None:
         self.job = job

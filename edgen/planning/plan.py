@@ -6,7 +6,7 @@ knows which stored outcomes still stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from edgen.config import CallSettings, Job, own_words, protocol_of, settings_of, shaping_values
@@ -66,6 +66,10 @@ class Plan:
             roles=space.roles,
             prepared=self.protocol.prepare(job, space),
         )
+
+    def twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
+        """The other replicates; where one leaves another, they share what they ask in another way."""
+        return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 
     def task(self, index: int, replicate: int) -> Task:
         """The work on one conversation: its protocol's generator, and what becomes of its result."""

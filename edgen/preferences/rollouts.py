@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,6 +129,11 @@ class Rollouts(RunTasks):
         stage = self._plan.stage(self.reader.scenario(index))
         assert stage is not None, "a protocol without a stage was refused"
         return stage
+
+    def twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
+        """The other rollouts of the same response."""
+        response, own = read_rollout(name)
+        return (response.rollout(number) for number in range(self.k) if number != own)
 
     def task(self, index: int, name: str) -> Task:
         """The work on one rollout."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from edgen.config import CallSettings, Job
@@ -35,6 +35,10 @@ class RunTasks:
     def units(self) -> Iterator[tuple[int, str]]:
         """All that is asked about."""
         raise NotImplementedError
+
+    def twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
+        """None of a scenario's tasks asks what another one asks."""
+        return ()
 
     def task(self, index: int, name: str) -> Task:
         """The work on one unit."""

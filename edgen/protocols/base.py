@@ -242,7 +242,7 @@ def call_seed(seed: int, address: Address) -> int:
 
 class Question(NamedTuple):
     """One thing to be asked: where, with what, by which protocol, and which role of the job answers; `schema`: that of
-    the template; `logprobs`: see Request."""
+    the template; `logprobs`: see Request; `alike`: where the very same will be asked again, for an answer of its own."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -250,6 +250,20 @@ class Question(NamedTuple):
     role: str = "default"
     schema: bytes | None = None
     logprobs: int | None = None
+    alike: tuple[Address, ...] = ()
+
+    def request(self, address: Address, seed: int, scale: int = 1) -> Request:
+        """It as asked at an address, with this job's seed."""
+        return Request(
+            address,
+            self.messages,
+            seed=call_seed(seed, address),
+            role=self.role,
+            max_tokens_scale=scale,
+            protocol=self.protocol,
+            schema=self.schema,
+            logprobs=self.logprobs,
+        )
 
 
 def ask(
@@ -265,17 +279,12 @@ def ask(
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
     for attempt in range(rules.asks):
         address = Address(first.scenario, first.task, first.step, attempt)
+        request = question.request(address, rules.seed, scale)
+        if question.alike and attempt == 0:
+            alike = tuple(question.request(other, rules.seed) for other in question.alike)
+            request = msgspec.structs.replace(request, alike=alike)
         try:
-            reply = yield Request(
-                address,
-                question.messages,
-                seed=call_seed(rules.seed, address),
-                role=question.role,
-                max_tokens_scale=scale,
-                protocol=question.protocol,
-                schema=question.schema,
-                logprobs=question.logprobs,
-            )
+            reply = yield request
         except CallError as failure:
             if scale > 1 and failure.kind in _NO_MORE_ROOM:
                 return result  # the model has no more room to give: it stays cut off

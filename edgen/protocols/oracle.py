@@ -151,8 +151,10 @@ def oracle(
     for vote in range(judging.votes):
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
+            later = range(vote + 1, judging.votes) if vote == 0 else ()
+            alike = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
             question = Question(
-                address, messages[order], ORACLE.name, "judge", prompt.schema, judging.logprobs
+                address, messages[order], ORACLE.name, "judge", prompt.schema, judging.logprobs, alike
             )
             said = yield from ask(question, rules, _read)
             verdicts.append(_verdict(said, order, vote, told=judging.logprobs is not None))

@@ -5,14 +5,14 @@ Conversations and comparisons are both tasks; a scheduler knows neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.values import Rejection, Reply, Request, Status
+from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.space.text_rules import is_forbidden
 
 
@@ -85,13 +85,18 @@ class Task:
 
 
 class Tasks(Protocol):
-    """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request; 1 where none does."""
+    """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request, to the address; 1 where
+    none does."""
 
     call_settings: CallSettings
     sharers: int
 
     def task(self, scenario: int, task: Any) -> Task:
         """The work on one task of a scenario."""
+        ...
+
+    def twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
+        """The other tasks of a scenario that may begin with the same question, each for an answer of its own."""
         ...
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:

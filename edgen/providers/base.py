@@ -97,6 +97,9 @@ class Provider:
     )
     # where in a request log probabilities are asked for, with dots; empty where it tells none
     logprobs_fields: tuple[str, ...] = ()
+    # where in a request several answers are asked for, with dots, and how many there can be; empty where it gives one
+    choices_field = ""
+    most_choices = 1
     instead_of_batches = ""  # what somebody can do who wants batches, where it has none
 
     def create(self, config: Any, key: Key, link: Link) -> Backend:
@@ -118,6 +121,14 @@ class Provider:
         if not self.logprobs_fields:
             return f"a backend of type {self.name} tells none"
         return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
+
+    def choices_problem(self, config: Any) -> str | None:
+        """Why calls of the backend cannot be joined to one request for several answers; None if they can."""
+        if not self.choices_field:
+            return f"a backend of type {self.name} gives one answer to a request; remove it"
+        if config.seed is not None:
+            return "calls that ask the very same differ by their seeds, and one request has one seed: remove `seed`, or this"
+        return _find_double(config, self.choices_field)
 
     def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
         """The key that the backend asks for, None for none. Raises InputError for an address that is none."""

@@ -59,6 +59,9 @@ def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
     A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word. Tokens that
     spell one, or offer one, are left out, all of them.
     """
+    if reply.others:
+        others = tuple(without_secrets(one, secrets) for one in reply.others)
+        reply = msgspec.structs.replace(reply, others=others)
     for secret in secrets:
         if len(secret) < WORD:
             continue

@@ -32,7 +32,7 @@ from edgen.prompting.token_bound import (
     text_token_bound,
     text_token_floor,
 )
-from edgen.providers import Backend
+from edgen.providers import Backend, provider_of
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -140,6 +140,8 @@ class ModelClient:
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price
         self._max_tokens = config.max_tokens
+        # Answers that one request may bring; 1 where each call goes by itself.
+        self.most_choices = provider_of(config).most_choices if config.choices == "auto" else 1
         self._meters_tokens = limits.tokens_per_minute is not None
         self._budget = budget
         self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
@@ -260,7 +262,7 @@ class ModelClient:
 
     def _bounds(self, request: Request) -> tuple[int, int]:
         prompt = prompt_token_bound(request.messages, request.schema)
-        return prompt, (self._max_tokens or 0) * request.max_tokens_scale
+        return prompt, (self._max_tokens or 0) * request.max_tokens_scale * request.choices
 
     def _learn(self, reply: Reply, request: Request) -> None:
         """Heed that a service counts more than the bounds: a hidden prompt, say, or thoughts."""
@@ -273,7 +275,8 @@ class ModelClient:
         tokens = 0
         if self._meters_tokens:
             request = call.request
-            tokens = prompt_token_estimate(request.messages, request.schema) + round(self._completion)
+            answer = round(self._completion * request.choices)
+            tokens = prompt_token_estimate(request.messages, request.schema) + answer
         clock = asyncio.get_running_loop().time
         came = clock()
         ticket = await self.admission.admit(tokens)
@@ -296,7 +299,8 @@ class ModelClient:
             self.begun, self.last_failure = 0, None
             if reply.usage is not None:
                 used = reply.usage.prompt_tokens + reply.usage.completion_tokens
-                self._completion += 0.05 * (reply.usage.completion_tokens - self._completion)
+                mean = reply.usage.completion_tokens / (1 + len(reply.others))
+                self._completion += 0.05 * (mean - self._completion)
             call.latency = clock() - started
             return reply
         except CallError as failure:
@@ -364,10 +368,11 @@ class ModelClient:
         if usage is None:
             prompt, room = self.most(request)
             least = text_token_floor if self._max_tokens else text_token_bound
-            used = prompt, max(room, least(reply.text))
+            used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
         else:
             prompt = max(usage.prompt_tokens, prompt_token_floor(request.messages))
-            used = prompt, max(usage.completion_tokens, text_token_floor(reply.text))
+            least_said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
+            used = prompt, max(usage.completion_tokens, least_said)
         return sum(used), None if self._price is None else self.price_of(*used)
 
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:

@@ -24,6 +24,8 @@ class GeminiProvider(Provider):
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "generationConfig.responseJsonSchema"
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
+    choices_field = "generationConfig.candidateCount"
+    most_choices = 8
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend

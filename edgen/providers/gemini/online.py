@@ -32,8 +32,7 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._config = config
         self._generate = append_path(self.base, f"{path}:generateContent")
-        self._tails: dict[tuple[int, bytes | None, int | None], tuple[bytes, bytes]] = {}
-        self._tails[1, None, None] = _tail(config, 1)
+        self._tails: dict[_Kind, tuple[bytes, bytes]] = {(1, None, None, 1): _tail(config, 1)}
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -41,7 +40,7 @@ class GeminiModel(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema, request.logprobs)
+        kind = (request.max_tokens_scale, request.schema, request.logprobs, request.choices)
         tail = self._tails.get(kind)
         if tail is None:
             tail = self._tails[kind] = _tail(self._config, *kind)
@@ -116,11 +115,15 @@ def _contents(request: Request) -> bytes:
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
+_Kind = tuple[int, bytes | None, int | None, int]  # what the rest of a body hangs on: see `parameters`
+
+
 def parameters(
-    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None
+    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None, choices: int = 1
 ) -> dict[str, Any]:
     """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`; `schema` is
-    what the answer has to fit, `top` how many likely tokens are to be told at each place.
+    what the answer has to fit, `top` how many likely tokens are to be told at each place, `choices` how many answers
+    there are to be.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
@@ -138,6 +141,7 @@ def parameters(
         "responseJsonSchema": schema and msgspec.Raw(schema),
         "responseLogprobs": top and True,
         "logprobs": top,
+        "candidateCount": choices if choices > 1 else None,
     }
     extra = {key: value for key, value in config.extra_body.items() if key != "contents"}
     override = extra.pop("generationConfig", None) or {}
@@ -153,10 +157,10 @@ def parameters(
 
 
 def _tail(
-    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None
+    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None, choices: int = 1
 ) -> tuple[bytes, bytes]:
     """What stands before and behind the automatic seed; without one, all of it and nothing."""
-    sent = parameters(config, scale, schema, top)
+    sent = parameters(config, scale, schema, top, choices)
     generation = sent.get("generationConfig", {})
     if config.seed != "auto" or "seed" in generation:
         text = _encode(sent)
@@ -233,36 +237,39 @@ def finish(reason: str | None) -> FinishReason:
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """The first candidate, or the block, as a Reply; None if the body holds neither."""
+    """The candidates, or the block, as a Reply; None if the body holds neither."""
     answer = decode(_ANSWER, body)
     if answer is None:
         return None
-    text, refusal, tokens = "", None, None
     if answer.candidates:
-        candidate = answer.candidates[0]
-        reason = finish(candidate.finish_reason)
-        parts = candidate.content and candidate.content.parts
-        text = "".join(part.text or "" for part in parts or () if not part.thought)
-        tokens = read_tokens(candidate.logprobs_result)
-        if reason == "content_filter":
-            refusal = _describe_block(candidate.finish_reason, candidate.finish_message)
+        first, *others = [_read_candidate(one, answer) for one in answer.candidates]
     elif answer.prompt_feedback is not None and answer.prompt_feedback.block_reason:
-        reason = "content_filter"
-        refusal = _describe_block(
-            answer.prompt_feedback.block_reason, answer.prompt_feedback.block_reason_message
-        )
+        blocked, others = answer.prompt_feedback, []
+        words = _describe_block(blocked.block_reason, blocked.block_reason_message)
+        first = Reply(text="", finish_reason="content_filter", refusal=words, **_written_by(answer))
     else:
         return None
-    text = scrub(text)
+    usage = _read_counts(answer.usage_metadata, first.text)
+    return msgspec.structs.replace(first, usage=usage, others=tuple(others))
+
+
+def _read_candidate(candidate: _Candidate, answer: _Answer) -> Reply:
+    reason = finish(candidate.finish_reason)
+    parts = candidate.content and candidate.content.parts
+    blocked = reason == "content_filter"
     return Reply(
-        text=text,
+        text=scrub("".join(part.text or "" for part in parts or () if not part.thought)),
         finish_reason=reason,
-        refusal=refusal,
-        usage=_read_counts(answer.usage_metadata, text),
-        model=scrub(answer.model_version) if answer.model_version else None,
-        simulated=answer.simulated is True,
-        tokens=tokens,
+        refusal=_describe_block(candidate.finish_reason, candidate.finish_message) if blocked else None,
+        tokens=read_tokens(candidate.logprobs_result),
+        **_written_by(answer),
     )
+
+
+def _written_by(answer: _Answer) -> dict[str, Any]:
+    """What a Reply says of who wrote it."""
+    model = scrub(answer.model_version) if answer.model_version else None
+    return {"model": model, "simulated": answer.simulated is True}
 
 
 def _read_counts(usage: Any, text: str) -> Usage | None:

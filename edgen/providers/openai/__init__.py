@@ -58,6 +58,8 @@ class OpenAIProvider(ServiceProvider):
     Config = OpenAIConfig
     schema_field = "response_format"
     logprobs_fields = ("logprobs", "top_logprobs")
+    choices_field = "n"
+    most_choices = 128
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend

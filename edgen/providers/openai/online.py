@@ -72,9 +72,11 @@ class OpenAIBackend(ServiceBackend):
         tail = self._tails.get(kind)
         if tail is None:
             tail = self._tails[kind] = _tail(self._config, *kind)
-        seed = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
+        end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
+        if request.choices > 1:
+            end = b',"n":%d%b' % (request.choices, end)
         try:
-            return self._head + _encode(request.messages) + tail + seed
+            return self._head + _encode(request.messages) + tail + end
         except UnicodeEncodeError:
             raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
 
@@ -183,25 +185,31 @@ _TOOLS = ("tool_calls", "function_call")
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """The first choice of a completion as a Reply; None if the body is no completion."""
+    """The choices of a completion as a Reply; None if the body is no completion."""
     answer = decode(_COMPLETION, body)
-    if answer is None or not answer.choices:
+    if answer is None:
         return None
-    choice = answer.choices[0]
-    if choice.finish_reason == "error":  # a router whose provider broke off in the middle
+    # One that ended so is none: a router's provider broke off in the middle.
+    choices = [_read_choice(one, answer) for one in answer.choices if one.finish_reason != "error"]
+    if not choices:
         return None
+    first, *others = choices
+    usage = answer.usage
+    if isinstance(usage, dict):
+        counted = read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), first.text)
+        first = msgspec.structs.replace(first, usage=counted)
+    return msgspec.structs.replace(first, others=tuple(others)) if others else first
+
+
+def _read_choice(choice: _Choice, answer: _Completion) -> Reply:
     content = choice.message.content
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content if part.type in ("text", "output_text"))
-    refusal, usage = choice.message.refusal, answer.usage
-    text = scrub(content or "")
+    refusal = choice.message.refusal
     return Reply(
-        text=text,
+        text=scrub(content or ""),
         finish_reason=_FINISH.get(choice.finish_reason, "other"),
         refusal=scrub(refusal) if refusal else None,
-        usage=read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), text)
-        if isinstance(usage, dict)
-        else None,
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
         tokens=read_tokens(choice.logprobs.get("content")) if isinstance(choice.logprobs, dict) else None,

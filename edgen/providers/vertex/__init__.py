@@ -19,6 +19,8 @@ class VertexProvider(Provider):
     sends = frozenset({"reasoning_effort"})
     schema_field = "generationConfig.responseJsonSchema"
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
+    choices_field = "generationConfig.candidateCount"
+    most_choices = 8
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:

@@ -8,7 +8,7 @@ group commits); reading is direct, since WAL lets both go on at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,7 +44,7 @@ from edgen.store.ledger.status import (
     read_status,
     sum_charges,
 )
-from edgen.store.ledger.writer import Writer
+from edgen.store.ledger.writer import Statement, Writer
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
@@ -133,6 +133,25 @@ class Ledger:
         held: int | None = None,
     ) -> None:
         """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
+        await self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
+
+    async def store_several(
+        self,
+        answers: Sequence[tuple[Address, bytes, Reply, int, float | None]],
+        latency: float,
+        tries: int,
+        held: int | None = None,
+    ) -> None:
+        """Store the replies of one call, all of them or none: (address, key, reply, tokens and US dollars charged)."""
+        statements = [one for answer in answers for one in self._stored(*answer, latency, tries)]
+        struck = [] if held is None else [(STRIKE, (held,))]
+        await self.writer.put(*statements, *struck)
+
+    def _stored(
+        self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
+        latency: float, tries: int,
+    ) -> list[Statement]:  # fmt: skip
+        """What stores a reply, with its tokens where they are kept."""
         usage = reply.usage
         tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
         facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
@@ -140,9 +159,8 @@ class Ledger:
         spent = (time.time(), latency, tries, charged_tokens, cost_usd)
         row = (*said, *spent, reply.text, checksum_of(*said, reply.text))
         self._last_answered = max(self._last_answered, address.scenario)
-        struck = [] if held is None else [(STRIKE, (held,))]
         told = store_tokens(address, key, reply) if self._keeps_tokens else []
-        await self.writer.put((_REPLY, row), *told, *struck)
+        return [(_REPLY, row), *told]
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """What was answered for a task by now, by key."""
