@@ -74,7 +74,7 @@ def validate(
     inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
     data = [(found, _read_vocabulary(found, note)) for found in inputs]
-    checker = Checker(_schema_of)
+    checker = Checker(_schema_of, _more_findings)
     reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker)]
     return Validation(
         sum(report.records for report in reports),
@@ -117,7 +117,12 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
 
 def _schema_of(record: Any) -> str:
     """The schema of the family whose layout a decoded record has."""
-    return family_of_record(record).schema
+    return family_of_record(record).schema_of(record)
+
+
+def _more_findings(record: Any) -> Iterator[tuple[str, str]]:
+    """What that family finds wrong beyond the schema."""
+    return family_of_record(record).more_findings(record)
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:

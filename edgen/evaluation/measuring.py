@@ -78,7 +78,7 @@ def measure(
     is the caller's to ask for.
     """
     notes, others = list(data.notes), measures_of_other_families(data.family)
-    skipped = [name for name in others if only is None or name in only]
+    skipped = [name for name in others if only is not None and name in only]
     if skipped:
         needs = join_list(sorted({others[name] for name in skipped}))
         notes.append(

@@ -26,7 +26,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     `scenario.index` is the run's, else the conversation's place in what was read: conversations that share it are
     one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the file has
     them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says where the end
-    marker stands. `split` is None where it is not known.
+    marker stands. `split` is None where it is not known. `outcome` is what the conversation
+    came to, where that is known.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None = None
     simulated: bool = False
     repairs: tuple[str, ...] = ()
+    outcome: dict[str, Any] | None = None
 
 
 def cut(turns: Iterable[Turn]) -> list[list[str]]:
@@ -65,6 +67,7 @@ def sample_of(
         probability=record.probability,
         simulated=record.simulated,
         repairs=record.repairs,
+        outcome=record.outcome,
     )
 
 

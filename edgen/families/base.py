@@ -7,7 +7,7 @@ A family owns a layout with its JSON Schema. Whoever goes through a run's conver
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -87,6 +87,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None
     simulated: bool
     repairs: tuple[str, ...]
+    outcome: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, recorded: Recorded) -> FiledRecord:
@@ -102,6 +103,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
             probability=conversation.probability,
             simulated=recorded.provenance.simulated,
             repairs=recorded.provenance.repairs,
+            outcome=conversation.outcome,
         )
 
 
@@ -143,6 +145,14 @@ class Family:
     def recognizes(self, record: Any) -> bool:
         """Whether a decoded JSON value is laid out as a record of this family."""
         return conforms(record, self.schema)
+
+    def schema_of(self, record: Any) -> str:
+        """The file of the JSON Schema that a decoded record has to satisfy, where the family knows several layouts."""
+        return self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """What is wrong with a decoded record that its schema cannot say: (path, problem), each an error."""
+        yield from ()
 
     def read_file(self, record: Any) -> FiledRecord:
         """The conversation in a decoded record of a file, whoever wrote it. Raises ValueError with a clause that says
@@ -217,7 +227,23 @@ def filed_turns(record: Any) -> tuple[Turn, ...]:
         raise ValueError("a turn without a text")
     if not all(isinstance(turn.get("role"), str) and turn["role"] for turn in turns):
         raise ValueError("a turn without a role")
-    return tuple(Turn(turn["role"], turn["text"]) for turn in turns)
+    return tuple(_filed_turn(turn) for turn in turns)
+
+
+def _filed_turn(turn: Mapping[str, Any]) -> Turn:
+    """A turn with what is known of it; what is malformed besides role and text is left out."""
+    labels, data, others = (turn.get(key) for key in ("labels", "data", "alternatives"))
+    return Turn(
+        turn["role"],
+        turn["text"],
+        tuple(one for one in labels if isinstance(one, str)) if isinstance(labels, list) else (),
+        data if isinstance(data, dict) else {},
+        tuple(_filed_turn(one) for one in others if _is_turn(one)) if isinstance(others, list) else (),
+    )
+
+
+def _is_turn(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("role", "text"))
 
 
 def filed_index(record: Mapping[str, Any]) -> int:
@@ -244,6 +270,7 @@ def filed_record(
         probability=_probability(record.get("probability")),
         simulated=provenance.get("simulated") is True,
         repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
+        outcome=outcome if isinstance(outcome := record.get("outcome"), dict) else None,
     )
 
 

@@ -6,7 +6,7 @@ marker, which no Turn holds, is not in the record either: `ended_by` names who s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -47,7 +47,7 @@ class Dialogue(Family):
 
     name = "dialogue"
     schema = "dialogue"
-    tags = ("dialogue",)
+    tags: ClassVar[tuple[str, ...]] = ("dialogue",)
     precedence = 100
 
     def fits(self, space: Space) -> bool:

@@ -50,9 +50,13 @@ class Ids:
 class Checker:
     """Checks the files of one data set, one after the other, and notices ids used twice among them."""
 
-    def __init__(self, schema_of: Callable[[Any], str] = lambda _: EDUCATION) -> None:
-        """`schema_of` names the schema that a decoded record has to satisfy."""
-        self._schema_of = schema_of
+    def __init__(
+        self,
+        schema_of: Callable[[Any], str] = lambda _: EDUCATION,
+        more: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: (),
+    ) -> None:
+        """`schema_of` names the schema that a decoded record has to satisfy, `more` what else is wrong with it."""
+        self._schema_of, self._more = schema_of, more
         self._ids = Ids()
 
     def file(
@@ -76,6 +80,7 @@ class Checker:
         except ValueError as problem:
             return [Finding.of(number, "$", str(problem), "unreadable")]
         found = problems(record, number, vocabulary, self._schema_of(record))
+        found += [Finding.of(number, path_, problem, "layout") for path_, problem in self._more(record)]
         if repeated := self._ids.repeated(record, path, number):
             found.append(Finding.of(number, "$.id", repeated, "duplicate_id"))
         return found

@@ -1,6 +1,7 @@
 """Files of records, anybody's: found, read and cut into records, none of them decoded yet.
 
-A file is a JSON list or JSON Lines, in UTF-8. What cannot be cut into records raises DataError with
+A file is a JSON list, JSON Lines, or a JSON object of records by their ids, in UTF-8; such objects may stand side by side
+in one (`{"first": {"0": …}, "second": {"0": …}}`). What cannot be cut into records raises DataError with
 the line; what is wrong inside a record is for others to find.
 """
 
@@ -22,6 +23,7 @@ MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl")
 _OF_RECORDS = {"conversation", "background_info"}
+_OF_RECORDS_BY_ID = _OF_RECORDS | {"past_convo", "pastConvo", "utterances"}  # one of these is in each
 _ABOUT = ("manifest.json", "croissant.json")  # these tell of the files beside them
 
 T = TypeVar("T")
@@ -128,7 +130,8 @@ def cut(data: bytes, source: str) -> list[msgspec.Raw]:
                 raise
             return records
     if start == b"{":
-        return _lines(data, source)
+        records = _lines(data, source)
+        return (_records_by_id(data) or records) if len(records) == 1 else records
     if not data.strip():
         raise DataError(source, "it is empty; an empty list of records is written [].")
     raise DataError(source, "it holds no records: expected a JSON list, or JSON Lines with an object a line.")
@@ -157,6 +160,8 @@ def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
                     offset += len(line)
                     continue
                 if not records and (keys := _keys_of_one(data)) is not None:
+                    if (by_id := _records_by_id(data)) is not None:
+                        return by_id
                     advice = "; put [ and ] around it" if keys & _OF_RECORDS else ""
                     raise DataError(
                         source, f"it holds one JSON object, not a list of records{advice}."
@@ -164,6 +169,22 @@ def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
                 raise
         offset += len(line)
     return records
+
+
+def _records_by_id(data: bytes) -> list[msgspec.Raw] | None:
+    """The records of one JSON object that has them by their ids, or of several such objects in one; None where it is
+    something else."""
+    try:
+        objects = msgspec.json.decode(data, type=dict[str, dict[str, msgspec.Raw]])
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        if not all(one.keys() & _OF_RECORDS_BY_ID for one in objects.values()):
+            found = {f"{key}/{name}": raw for key, one in objects.items() for name, raw in one.items()}
+        records = msgspec.json.decode(msgspec.json.encode(found), type=dict[str, dict[str, msgspec.Raw]])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not records or not all(one.keys() & _OF_RECORDS_BY_ID for one in records.values()):
+        return None
+    return list(found.values())
 
 
 def _keys_of_one(data: bytes) -> set[str] | None:

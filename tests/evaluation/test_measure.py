@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from edgen.evaluation.measures.balance import BalanceCount
 from edgen.evaluation.measures.lengths import LengthsCount
 from edgen.evaluation.measures.overview import OverviewCount
-from edgen.evaluation.measuring import Quality, measure, measures, render
+from edgen.evaluation.measuring import Quality, measure, measures, measures_of_other_families, render
 from edgen.evaluation.sample import DataSet, Sample
 from edgen.families.education import EDUCATION
 from edgen.stats.distributions import (
@@ -51,7 +51,7 @@ def measured_together(data: list[Sample], **options: Any) -> Quality:
     return measure(found, **options)
 
 
-NAMES = [one.name for one in measures()]
+NAMES = [one.name for one in measures() if one.name not in measures_of_other_families(EDUCATION)]
 SHARES = {
     "share",
     "rate",

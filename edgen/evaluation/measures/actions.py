@@ -1,0 +1,143 @@
+"""What utterances do: how often each action and each set of actions is taken, and what tutors do about what students do.
+
+All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for the number of
+different sets of actions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgen.core.text import percent, quantity
+from edgen.evaluation.figures import Bar, Block, Table, bars_picture, label_with_arm, series_colour
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, rows
+
+_SHOWN = 8  # sets of a role
+
+
+class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
+    """The utterances of a role that carry actions: `shares` of each action, and of each set of them, the most frequent
+    first. `lead` is by how much the first set leads the next, as a share."""
+
+    utterances: int
+    shares: dict[str, float]
+    sets: dict[str, float]
+    lead: float
+
+
+class Actions(msgspec.Struct, frozen=True, kw_only=True):
+    """Actions by role; `responses`: for each action that a student takes alone, the share of responses with each action,
+    and how many responses there are."""
+
+    roles: dict[str, RoleActions]
+    responses: dict[str, tuple[int, dict[str, float]]]
+
+
+class ActionsMeasure(Measure[Actions]):
+    name = "actions"
+    definition = (
+        "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
+        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count. As in "
+        "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
+    )
+    order = 12
+    section = "behaviour"
+    nothing = "No turn carries actions."
+
+    def start(self, shared: Shared) -> ActionsCount:  # noqa: ARG002
+        return ActionsCount()
+
+    def lines(self, value: Actions) -> Iterator[str]:
+        for role, found in value.roles.items():
+            yield row(f"{role}'s utterances", quantity(found.utterances, "utterance"))
+            yield from rows("  actions", _join(found.shares))
+            yield from rows("  sets", _join(found.sets))
+            yield row("  the first set leads by", f"{found.lead * 100:.1f} points")
+        for action, (count, shares) in value.responses.items():
+            yield from rows(f"after {action} alone", f"{_join(shares)} (of {count:,})")
+
+    def blocks(self, found: Sequence[ArmResult[Actions]]) -> Iterator[Block]:
+        bars = [
+            Bar(label_with_arm(f"{role}: {action}", one.arm), share, percent(share), series_colour(place))
+            for one in found
+            for place, (role, actions) in enumerate(one.value.roles.items())
+            for action, share in actions.shares.items()
+        ]
+        yield from bars_picture(
+            "actions", "Utterances with each action", bars,
+            "Look for an action that hardly occurs, and for a tutor who only hints.", most=24,
+        )  # fmt: skip
+        after = tuple(
+            (label_with_arm(f"{action} ({count:,})", one.arm), _join(shares))
+            for one in found
+            for action, (count, shares) in one.value.responses.items()
+        )
+        if after:
+            yield Table(
+                ("after a student's", "responses"), after, "Responses by what the student did", "plain"
+            )
+
+
+class ActionsCount:
+    def __init__(self) -> None:
+        self._actions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._sets: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._after: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._responses: Counter[str] = Counter()
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        before: tuple[str, ...] = ()
+        speaker = None
+        for turn in sample.turns:
+            for said in (turn, *turn.alternatives):
+                if not said.labels:
+                    continue
+                self._actions[said.role].update(said.labels)
+                self._sets[said.role][" + ".join(sorted(said.labels))] += 1
+                if len(before) == 1 and speaker != said.role:
+                    self._responses[before[0]] += 1
+                    self._after[before[0]].update(said.labels)
+            before, speaker = turn.labels, turn.role
+
+    def result(self) -> Actions:
+        return Actions(
+            roles={role: self._of_role(role) for role in sorted(self._sets, reverse=True)},
+            responses={
+                action: (count, _shares(self._after[action], count))
+                for action, count in self._responses.most_common()
+                if action in self._student_actions()
+            },
+        )
+
+    def _student_actions(self) -> frozenset[str]:
+        """The actions of everybody but the role with alternatives, whose turns are the responses."""
+        return frozenset(
+            action for role, counts in self._actions.items() if role != "Tutor" for action in counts
+        )
+
+    def _of_role(self, role: str) -> RoleActions:
+        sets = self._sets[role]
+        total = sets.total()
+        first, second = ([count for _, count in sets.most_common(2)] + [0, 0])[:2]
+        return RoleActions(
+            utterances=total,
+            shares=_shares(self._actions[role], total),
+            sets=_shares(Counter(dict(sets.most_common(_SHOWN))), total),
+            lead=(first - second) / total,
+        )
+
+
+def _shares(counts: Counter[str], total: int) -> dict[str, float]:
+    return {name: count / total for name, count in counts.most_common()}
+
+
+def _join(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+
+
+MEASURE = ActionsMeasure()

@@ -1,0 +1,47 @@
+"""Sessions of exercises: the dialogue layout with what became of each exercise; and CIMA's released files, to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from edgen.families.base import FiledRecord
+from edgen.families.dialogue import Dialogue
+from edgen.families.tutoring import cima
+from edgen.space.model import Space, SpaceRole
+
+
+class Tutoring(Dialogue):
+    """The layout for spaces with exercises."""
+
+    name = "tutoring"
+    tags = ("tutoring", "dialogue")
+    measures = ("actions", "action_agreement", "exercises", "tutor_words")
+    roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
+    precedence = 50
+
+    def fits(self, space: Space) -> bool:
+        """A space with exercises."""
+        return space.exercises is not None
+
+    def recognizes(self, record: Any) -> bool:
+        """A session's record, or an entry of CIMA's files."""
+        if not isinstance(record, dict):
+            return False
+        outcome = record.get("outcome")
+        return cima.is_entry(record) or (isinstance(outcome, dict) and "exercises" in outcome)
+
+    def schema_of(self, record: Any) -> str:
+        """CIMA's two layouts have a schema each."""
+        return cima.schema_of(record) if cima.is_entry(record) else self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """What is known to be wrong in CIMA's files."""
+        return cima.findings(record) if cima.is_entry(record) else iter(())
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """A session, or a context of CIMA's with its tutors' responses."""
+        return cima.read(record) if cima.is_entry(record) else super().read_file(record)
+
+
+TUTORING = Tutoring()

@@ -1,0 +1,135 @@
+"""Entries of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020), as conversations.
+
+An entry is a context that ends with the student, and the responses of several tutors to it, each with its actions. It is
+read as one conversation: the context, and behind it the first response with the others as its alternatives. There are two
+layouts: of prepositional phrases (`past_convo` a list, the student's actions as the texts "True" and "False", tutors' as
+booleans) and of shapes (`pastConvo` one text, all actions as texts, none of the student).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Scenario, Turn
+from edgen.families.base import FiledRecord, filed_record
+
+# The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
+STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")
+TUTOR_ACTIONS = ("Question", "Hint", "Correction", "Confirmation", "Other")
+_BOOLEANS = {"True": True, "False": False}
+# What an entry says of its exercise: (the dimension, its English word, its Italian one).
+_CONCEPTS = (
+    ("preposition", "engPrep", "prep"),
+    ("object", "engObj", "obj"),
+    ("shape", "engShape", "shape"),
+    ("colour", "engColor", "color"),
+)
+_SPEAKER = re.compile(r"(?:^|\s)(Tutor|Student): ")
+
+
+def is_entry(record: Any) -> bool:
+    """Whether a decoded record is laid out as CIMA's are."""
+    return (
+        isinstance(record, dict)
+        and ("past_convo" in record or "pastConvo" in record)
+        and "tutorResponses" in record
+    )
+
+
+def schema_of(record: Mapping[str, Any]) -> str:
+    """The schema of an entry's layout."""
+    return "cima_prep" if "past_convo" in record else "cima_shape"
+
+
+def read(record: Mapping[str, Any]) -> FiledRecord:
+    """The conversation of an entry. Raises ValueError with a clause that says why it is none."""
+    context = _context(record)
+    responses, named = record.get("tutorResponses"), record.get("tutorActions")
+    if not isinstance(responses, list) or not isinstance(named, list):
+        raise ValueError("no list of tutors' responses and their actions")
+    if _is_header(record):
+        raise ValueError("a row of the table's headings")
+    said = [
+        Turn("Tutor", text, _labels(actions, TUTOR_ACTIONS))
+        for text, actions in zip(responses, named, strict=False)
+        if isinstance(text, str) and text.strip(" \"'")
+    ]
+    if not said:
+        raise ValueError("no tutor's response")
+    if context and context[-1].role == "Student":
+        labels = _labels(record.get("studentActions"), STUDENT_ACTIONS)
+        context[-1] = Turn("Student", context[-1].text, labels)
+    first = Turn("Tutor", said[0].text, said[0].labels, alternatives=tuple(said[1:]))
+    turns = (*context, first)
+    found = filed_record(record, _scenario(record), turns, marked=False)
+    # Texts stay as they are: figures of the release are of these, and it has no end markers.
+    return msgspec.structs.replace(found, speech=msgspec.structs.replace(found.speech, turns=turns))
+
+
+def _context(record: Mapping[str, Any]) -> list[Turn]:
+    """The turns before the responses."""
+    if "past_convo" in record:
+        texts = record["past_convo"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("past_convo that is no list of texts")
+        return [Turn("Student" if place % 2 else "Tutor", text) for place, text in enumerate(texts)]
+    text = record["pastConvo"]
+    if not isinstance(text, str):
+        raise ValueError("pastConvo that is no text")
+    parts = _SPEAKER.split(text)
+    return [Turn(role, said.strip()) for role, said in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def _scenario(record: Mapping[str, Any]) -> Scenario:
+    values: dict[str, str] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    for name, english, italian in _CONCEPTS:
+        if isinstance(record.get(english), str):
+            values[name] = record[english]
+            fields[name] = {"it": record.get(italian)}
+    return Scenario(-1, values, fields)
+
+
+def _labels(named: Any, actions: tuple[str, ...]) -> tuple[str, ...]:
+    """The actions whose booleans are true; what is no boolean counts as false."""
+    if not isinstance(named, list):
+        return ()
+    return tuple(action for action, one in zip(actions, named, strict=False) if one is True or one == "True")
+
+
+def _is_header(record: Mapping[str, Any]) -> bool:
+    return record.get("engShape") == "eng_shape" or record.get("shape") == "trans_shape"
+
+
+def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The errors of the release: (path, problem)."""
+    if _is_header(record):
+        yield "$", "this is a row of the table's headings, no exercise"
+    image = record.get("img")
+    if isinstance(image, str) and image[:1] == '"':
+        yield "$.img", "the path stands in quotation marks of its own"
+    rules = record.get("grammarRules")
+    if isinstance(rules, str) and (problem := _rules_problem(rules)):
+        yield "$.grammarRules", problem
+    for place, named in enumerate(record.get("tutorActions") or ()):
+        for i, one in enumerate(named if isinstance(named, list) else ()):
+            if not isinstance(one, bool) and one not in _BOOLEANS:
+                yield f"$.tutorActions[{place}][{i}]", f"{one!r:.60} is neither True nor False"
+    responses, named = record.get("tutorResponses"), record.get("tutorActions")
+    if isinstance(responses, list) and isinstance(named, list) and len(responses) != len(named):
+        yield "$.tutorActions", f"{len(named)} lists of actions for {len(responses)} responses"
+
+
+def _rules_problem(text: str) -> str | None:
+    """What is wrong with the grammar rules, JSON in a text; None if nothing is."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return "the rules are no JSON"
+    rest = text[end:].strip()
+    return f"something stands behind the rules: {rest[:40]!r}" if rest else None
