@@ -19,9 +19,11 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side.
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-PYTEST := $(BIN)/python -m pytest -q --dist worksteal
-# Tests start hundreds of processes; where Python may write no bytecode, each of them would compile edgen anew.
-COMPILE := $(BIN)/python -m compileall -q edgen
+# Python may be told to write no bytecode; then each worker would compile all tests, and each process edgen, anew.
+PYTHON := env PYTHONDONTWRITEBYTECODE= $(BIN)/python
+PYTEST := $(PYTHON) -m pytest -q --dist worksteal
+# Made once by one process, while ruff and mypy run: compiled tests, which all workers then read.
+COMPILED := .pytest_cache/compiled
 
 demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
@@ -30,10 +32,14 @@ check: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) lint types contracts unit
 
 test: $(VENV)/.dev
-	@$(SIDE_BY_SIDE) lint types contracts
+	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts
 	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
-	@$(COMPILE)
 	$(PYTEST) -n $(WORKERS)
+
+$(COMPILED):
+	@$(PYTHON) -m compileall -q edgen
+	@$(PYTEST) --collect-only -qq >/dev/null || true
+	@mkdir -p $(@D) && touch $@
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -46,7 +52,6 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	@$(COMPILE)
 	$(PYTEST) -n $(CORES) -m unit
 
 bench: $(VENV)/.dev

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -23,9 +20,9 @@ from edgen.core.errors import (
     ShortError,
     UsageError,
 )
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.cli.command import Command
-from tests.execution.service import Service, job_text, serve, use_default_signals, write
+from tests.execution.service import Service, job_text, serve, write
 
 pytestmark = pytest.mark.integration
 
@@ -171,10 +168,7 @@ except KeyboardInterrupt:
 async def test_the_stop_button_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     async with serve(Service(latency=0.05)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, conversations=60, limits={"in_flight": 4}))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", INTERRUPTED, str(path), str(tmp_path / "run"),
-            stdout=subprocess.PIPE, preexec_fn=use_default_signals, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        )  # fmt: skip
+        process = await fork_server.start(path, tmp_path / "run", code=INTERRUPTED)
         while not service.answered.total():
             await asyncio.sleep(0.02)
         process.send_signal(signal.SIGINT)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from edgen.cli.app import app
 from edgen.cli.errors import run_guarded
+
+# Typer makes its tree of commands out of their signatures each time anew, which takes longer than many commands.
+get_command = functools.cache(typer.main.get_command)
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Command:
     def __call__(self, *arguments: str | Path) -> Ended:
         self._capsys.readouterr()
         try:
-            code = run_guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
+            code = run_guarded(lambda: get_command(app)([str(a) for a in arguments], prog_name="edgen"))
         except SystemExit as end:
             code = int(end.code or 0)
         sys.stdout.flush()

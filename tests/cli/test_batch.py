@@ -7,7 +7,6 @@ import contextlib
 import json
 import resource
 import socket
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import pytest
 
 from edgen.core.errors import RunError
 from edgen.store.ledger import Batch, batches_at
+from tests import ROOT, fork_server
 from tests.execution.batch.test_batch_kill import simulator, tokens, write_job
-from tests.execution.service import ROOT, edgen, end, files, start
+from tests.execution.service import edgen, end, files, start
 
 SLOW = ("--batch-seconds", "600")
 
@@ -280,12 +280,7 @@ def limited(size: int, *arguments: str | Path) -> asyncio.Future[Any]:
     """Run `edgen` where no file may grow past a size: its writes fail as on a full disk."""
 
     async def run() -> Any:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "edgen", *map(str, arguments),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-        )  # fmt: skip
-        return await end(process)
+        return await end(await fork_server.start(*arguments, limits={resource.RLIMIT_FSIZE: size}))
 
     return asyncio.ensure_future(run())
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgen.cli.app import app
-from tests.cli.command import Command, Ended
+from tests.cli.command import Command, Ended, get_command
 from tests.execution.service import files
 from tests.store.ledger.hostile import VALUES, flip, put, tables
 
@@ -33,8 +33,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a job, its run `run`, and pairs."""
     folder = tmp_path_factory.mktemp("damaged")
     (folder / "job.yaml").write_text(JOB)
-    app(["generate", str(folder / "job.yaml"), "-o", str(folder / "run")], standalone_mode=False)
-    app(["pairs", str(folder / "run"), "--by", "oracle"], standalone_mode=False)
+    get_command(app)(["generate", str(folder / "job.yaml"), "-o", str(folder / "run")], standalone_mode=False)
+    get_command(app)(["pairs", str(folder / "run"), "--by", "oracle"], standalone_mode=False)
     with change(folder / "run") as connection:
         connection.execute(
             "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'edgen-t', 1, 9, 'run.batches/1', 'f', 'b', 1, 2, NULL)"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command
+from tests.cli.command import Command, get_command
 from tests.execution.test_merge import job
 
 # Where a link could stand, by what edgen would do with it. With these every command is tried ...
@@ -75,7 +75,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound")
     path = job(folder, conversations=3, backends={"default": {"type": "simulator"}})
     with pytest.raises(SystemExit) as ended:
-        app(["generate", str(path), "-o", str(folder / "run")], prog_name="edgen")
+        get_command(app)(["generate", str(path), "-o", str(folder / "run")], prog_name="edgen")
     assert not ended.value.code
     return folder
 

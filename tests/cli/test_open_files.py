@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.execution.service import ROOT, Ended, Service, job_text, serve
+from tests import ROOT
+from tests.execution.service import Ended, Service, job_text, serve
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
 

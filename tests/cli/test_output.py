@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.cli.output import json_text
 from edgen.core.safe_text import safe, safe_json
+from tests import fork_server
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
 HIDDEN = "\x00\x07\x0d\x1b\x7f\x80\x85\x9b\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufeff\ufff9\ufffb\U000e0041"
@@ -65,9 +65,7 @@ def test_half_of_a_character_is_replaced() -> None:
 
 
 def edgen(*words: str | bytes, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edgen", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )  # fmt: skip
+    return fork_server.run(*map(os.fsdecode, words), cwd=folder)
 
 
 def test_files_with_hostile_names_and_texts_print_harmlessly(tmp_path: Path) -> None:

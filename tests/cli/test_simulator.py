@@ -15,6 +15,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests import fork_server
+
 COMMAND = [sys.executable, "-m", "edgen", "simulator"]
 
 
@@ -42,7 +44,7 @@ def ask(url: str) -> str:
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=20)
+    return fork_server.run("simulator", *options)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

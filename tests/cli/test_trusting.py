@@ -24,8 +24,9 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import Allowed, decide_trust
 from edgen.simulator.provider import SimulatorConfig
+from tests import ROOT
 from tests.cli.command import Command
-from tests.execution.service import ROOT, Service, job_text, serve, write
+from tests.execution.service import Service, job_text, serve, write
 
 KEY = "sk-0123456789abcdef"
 ELSEWHERE = OpenAIConfig(model="m", base_url="https://llm.example/v1", api_key_env="MY_KEY")

@@ -17,6 +17,7 @@ from edgen.cli.errors import run_guarded
 from edgen.config import Shards
 from edgen.core import resources
 from edgen.store.shards import Counts, write_shards
+from tests.cli.command import get_command
 
 EXAMPLES = resources.folder("validators") / "examples"
 GOOD = json.loads((EXAMPLES / "valid" / "edgen.json").read_bytes())
@@ -29,14 +30,14 @@ student_reactions: [and gets disengaged otherwise]
 teacher_preferences: [direct instruction/lecture-based learning]
 teacher_reactions: [but might adapt to the student]
 """
+APP = typer.Typer()
+APP.command()(validate.command)
 
 
 def call(*arguments: object) -> int:
     """What `edgen validate ARGUMENTS` ends with."""
-    app = typer.Typer()
-    app.command()(validate.command)
     try:
-        return run_guarded(lambda: app([str(argument) for argument in arguments]))
+        return run_guarded(lambda: get_command(APP)([str(argument) for argument in arguments]))
     except SystemExit as end:
         return int(end.code or 0)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,8 +17,11 @@ from aiohttp import web
 
 from edgen.core.values import Message
 from edgen.simulator.text import respond
-from tests import ROOT
+from tests import ROOT as ROOT  # many take it from here
+from tests import fork_server
+from tests.fork_server import Forked
 
+Process = asyncio.subprocess.Process | Forked
 Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 
 
@@ -113,27 +114,13 @@ class Ended:
         return json.loads(self.out)
 
 
-def use_default_signals() -> None:
-    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-
-
-async def start(*arguments: str | Path, module: str = "edgen") -> asyncio.subprocess.Process:
+async def start(*arguments: str | Path, module: str = "edgen") -> Forked:
     """Start `edgen`, or a module that stands for it, with the arguments."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        *map(str, arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        preexec_fn=use_default_signals,
-    )
+    code = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    return await fork_server.start(*arguments, code=None if module == "edgen" else code)
 
 
-async def end(process: asyncio.subprocess.Process, timeout: float = 180) -> Ended:
+async def end(process: Process, timeout: float = 180) -> Ended:
     """Wait for it."""
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout)
@@ -149,7 +136,7 @@ async def edgen(*arguments: str | Path, timeout: float = 180) -> Ended:
     return await end(await start(*arguments), timeout)
 
 
-async def until_it_says(process: asyncio.subprocess.Process, words: str) -> None:
+async def until_it_says(process: Process, words: str) -> None:
     """Return when the process has said that on stderr."""
     assert process.stderr is not None
     while words not in (line := (await process.stderr.readline()).decode()):

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import resource
 import sqlite3
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.execution.service import ROOT, Ended, Service, edgen, end, equation, files, job_text, serve, start
+from tests import fork_server
+from tests.execution.service import Ended, Service, edgen, end, equation, files, job_text, serve, start
 
 
 async def edgen_with_small_files(kilobytes: int, *arguments: str | Path) -> Ended:
     """Run `edgen` where no file may grow past a size: its writes fail as on a full disk."""
-    process = await asyncio.create_subprocess_exec(
-        "sh", "-c", f'ulimit -f {kilobytes * 2}; exec "$0" -m edgen "$@"', sys.executable, *map(str, arguments),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
-    return await end(process)
+    return await end(await fork_server.start(*arguments, limits={resource.RLIMIT_FSIZE: kilobytes * 1024}))
 
 
 async def test_a_disk_that_fills_up_while_answers_come_in(tmp_path: Path) -> None:
@@ -112,11 +107,8 @@ async def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
 async def test_more_calls_than_the_system_allows_open_files_is_a_sentence(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(job_text("http://127.0.0.1:9/v1", limits={"in_flight": 500}))
-    process = await asyncio.create_subprocess_exec(
-        "sh", "-c", 'ulimit -n 300; exec "$0" -m edgen "$@"', sys.executable, "generate", str(job), "-o", str(tmp_path / "run"),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
+    arguments = ("generate", job, "-o", tmp_path / "run")
+    process = await fork_server.start(*arguments, limits={resource.RLIMIT_NOFILE: 300})
     ended = await end(process)
     assert ended.code == 2
     assert "in_flight" in ended.err
@@ -180,12 +172,8 @@ async def test_a_publishing_that_was_killed_is_done_again(tmp_path: Path) -> Non
         job.write_text(job_text(service.url, conversations=40))
         await edgen("generate", job, "-o", tmp_path / "run", "--json")
         small = files(tmp_path / "run")
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", KILL_AT_THE_THIRD_RENAME,
-            "generate", str(job), "-n", "60", "-o", str(tmp_path / "run"),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        )  # fmt: skip
+        arguments = ("generate", job, "-n", "60", "-o", tmp_path / "run")
+        process = await fork_server.start(*arguments, code=KILL_AT_THE_THIRD_RENAME)
         assert (await end(process)).code == -9
         assert files(tmp_path / "run") != small
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")

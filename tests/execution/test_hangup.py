@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution.service import ROOT, Service, edgen, job_text, serve, use_default_signals
+from tests import ROOT
+from tests.execution.service import Service, edgen, job_text, serve
+from tests.fork_server import use_default_signals
 
 pytestmark = pytest.mark.crash
 

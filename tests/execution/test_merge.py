@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from edgen.core.files import target_name
-from tests import ROOT
+from tests import fork_server
 from tests.cli.command import Command
 from tests.store.ledger.hostile import seal
 
@@ -372,12 +371,7 @@ class TestAtomic:
             "m._publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
             "from edgen.__main__ import main; main()"
         )
-        killed = subprocess.run(
-            [sys.executable, "-c", script, "merge", *map(str, parts), "-o", str(tmp_path / "run")],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            timeout=60,
-        )
+        killed = fork_server.run("merge", *parts, "-o", tmp_path / "run", code=script)
         assert killed.returncode == -signal.SIGKILL
         assert not (tmp_path / "run").exists()
         assert (tmp_path / ".run.merging").is_dir()

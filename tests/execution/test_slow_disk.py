@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import fork_server
 from tests.execution.service import (
-    ROOT,
     Service,
     edgen,
     end,
@@ -59,14 +57,6 @@ asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))
 """
 
 
-async def slow(job: Path, folder: Path, seconds: float) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SLOW, str(job), str(folder), str(seconds),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
-
-
 BUDGET = {"max_tokens": 10**9}
 
 
@@ -85,7 +75,7 @@ async def test_a_kill_costs_no_more_than_what_was_in_flight(
             job_text("", conversations=3 * in_flight + 6, backends={"default": backend}, limits=limits),
         )
         folder = tmp_path / "run"
-        process = await slow(job, folder, 0.15)
+        process = await fork_server.start(job, folder, "0.15", code=SLOW)
         while service.answered.total() < 2 * in_flight + 1:
             assert process.returncode is None, await end(process)
             await asyncio.sleep(0.002)

@@ -20,7 +20,7 @@ from edgen.cli.errors import run_guarded
 from edgen.core import resources
 from edgen.export.formats.csv import disarm
 from edgen.store.run_reader import RunReader
-from tests.cli.command import Command
+from tests.cli.command import Command, get_command
 from tests.export.runs import FORMATS
 
 pytestmark = pytest.mark.integration
@@ -53,7 +53,7 @@ arms:
 
 def _run(*arguments: str | Path) -> int:
     try:
-        return run_guarded(lambda: app([str(a) for a in arguments], prog_name="edgen"))
+        return run_guarded(lambda: get_command(app)([str(a) for a in arguments], prog_name="edgen"))
     except SystemExit as end:
         return int(end.code or 0)
 

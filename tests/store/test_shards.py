@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import tracemalloc
@@ -26,6 +25,7 @@ from edgen.config import Shards
 from edgen.core.errors import DataError, RunError
 from edgen.core.files import write_lines
 from edgen.store.shards import Counts, read_manifest, strays, verify_manifest, write_list_atomic, write_shards
+from tests import fork_server
 
 numbers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([0.0, 0.2, 1.0, -0.5, 0.0001, 123456.75])
 values = st.recursive(
@@ -199,13 +199,7 @@ def limited(folder: Path, call: str, limit: int) -> subprocess.CompletedProcess[
             print(error)
             sys.exit(error.exit_code)
     """
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )
+    return fork_server.run(folder, code=textwrap.dedent(code), limits={resource.RLIMIT_FSIZE: limit})
 
 
 @pytest.mark.parametrize(
@@ -257,11 +251,7 @@ def test_a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_write_mends_a
         folder = tmp_path / str(moment)
         old = write(folder, tagged(20), train=4)
         known = {file["path"] for file in old["files"]}
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code), str(folder), str(moment)],
-            capture_output=True,
-            check=False,
-        )
+        done = fork_server.run(folder, str(moment), code=textwrap.dedent(code))
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr

@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import threading
 import time
 import urllib.request
@@ -24,7 +23,7 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.core.files import target_name
 from edgen.store.ledger import Batch, batches_at
-from tests.execution.service import ROOT, Ended, edgen, end, equation, files, start
+from tests.execution.service import Ended, edgen, end, equation, files, start
 
 pytestmark = pytest.mark.crash
 
@@ -35,15 +34,11 @@ CONVERSATIONS = 24
 @contextlib.asynccontextmanager
 async def simulator(*options: str) -> AsyncIterator[str]:
     """`edgen simulator` as its own process; yields its address."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "edgen", "simulator", "--port", "0", *options,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=ROOT,
-    )  # fmt: skip
+    process = await start("simulator", "--port", "0", *options)
     try:
-        assert process.stdout is not None
         async with asyncio.timeout(30):
-            line = (await process.stdout.readline()).decode()
-        assert "http://" in line, line + (await process.stdout.read()).decode()
+            line = (await process.stderr.readline()).decode()
+        assert "http://" in line, line + (await process.stderr.read()).decode()
         yield "http://" + line.partition("http://")[2].split("/")[0]
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.ledger.schema import image
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=4, replicates=1, asked=4)
@@ -360,24 +359,20 @@ sys.exit(run_guarded(lambda: {call}))
 @pytest.mark.parametrize("call", ["{how}(path)", "asyncio.run(inside(path))"], ids=["plain", "in a loop"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.crash
-def test_a_signal_ends_a_statement_without_end(
+async def test_a_signal_ends_a_statement_without_end(
     small: Path, tmp_path: Path, how: str, call: str, number: int, code: int
 ) -> None:
     shutil.copyfile(small, path := tmp_path / "run.db")
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS.format(how=how, call=call.format(how=how)), str(path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    process = await fork_server.start(path, code=ENDLESS.format(how=how, call=call.format(how=how)))
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(0.1)
+        assert await process.stdout.readline() == b"begun\n"
+        await asyncio.sleep(0.1)
         process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        _, err = await asyncio.wait_for(process.communicate(), 30)
     finally:
         process.kill()  # a statement without end would be at work for ever
-        process.wait()
-    assert (process.returncode, "Traceback" in err) == (code, False), err
+        await process.wait()
+    assert (process.returncode, b"Traceback" in err) == (code, False), err
 
 
 def test_a_page_of_rows_holds_no_more_than_a_few_megabytes(tmp_path: Path) -> None:

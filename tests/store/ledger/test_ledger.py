@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -17,7 +14,7 @@ from edgen.core.errors import RunError
 from edgen.core.values import Address, Reply, Status, Usage
 from edgen.store.ledger import Ledger, LedgerReader, Outcome, RunPlan, Scope, run_status
 from edgen.store.ledger.writer import when_free
-from tests import ROOT
+from tests import fork_server
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
 
@@ -288,14 +285,8 @@ def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: P
         """
     )
     path = tmp_path / "run.db"
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-    )
+    done = fork_server.run(path, code=script)
+    assert done.returncode == 0, done.stderr
     stored, sentence = done.stdout.split("\n", 1)
     assert int(stored) > 10, done.stderr
     assert "cannot be written" in sentence

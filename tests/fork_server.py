@@ -1,0 +1,252 @@
+"""Processes of `edgen` for the tests: one process has imported all of edgen, and forks for each command.
+
+A fork is a process like any other, with files, signals, a directory and an environment of its own; only the half
+second of imports is saved. One such server belongs to each process of pytest and ends with it, and so do its forks.
+What is about the start itself (imports, closed files, terminals, limits) starts Python anew instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import resource
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests import ROOT
+
+
+class Forked:
+    """A running command: what tests use of `asyncio.subprocess.Process`."""
+
+    def __init__(self, pid: int, status: socket.socket, outputs: Sequence[asyncio.StreamReader]) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdout, self.stderr = outputs
+        self._status = status
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(status, self._end)
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._status)
+        code = self._status.recv(100)
+        self._status.close()
+        self.returncode = int(code or -signal.SIGKILL)
+        self._ended.set()
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
+        await self.wait()
+        return out, err
+
+
+async def start(
+    *arguments: str | Path,
+    code: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limits: Mapping[int, int] | None = None,
+) -> Forked:
+    """Start `edgen` with the arguments, or `python -c code` with them: here and in this environment, unless `cwd`
+    and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`)."""
+    loop = asyncio.get_running_loop()
+    status, theirs = socket.socketpair()
+    pipes = [os.pipe(), os.pipe()]
+    wanted = {
+        "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
+        "environ": dict(os.environ if env is None else env), "limits": list((limits or {}).items()),
+    }  # fmt: skip
+    request = json.dumps(wanted).encode()
+    given = [theirs.fileno(), *(write for _, write in pipes)]
+    control = _server()
+    socket.send_fds(control, [len(request).to_bytes(4, "big")], given)
+    control.sendall(request)
+    theirs.close()
+    outputs = []
+    for read, write in pipes:
+        os.close(write)
+        outputs.append(reader := asyncio.StreamReader())
+        protocol = functools.partial(asyncio.StreamReaderProtocol, reader)
+        await loop.connect_read_pipe(protocol, os.fdopen(read, "rb"))
+    status.setblocking(False)
+    pid = await loop.sock_recv(status, 4)
+    assert pid, "the server of forks has ended; its own words are on stderr"
+    return Forked(int.from_bytes(pid, "big"), status, outputs)
+
+
+def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run `edgen`, or code, to its end: `start` for tests that are no coroutines."""
+
+    async def whole() -> subprocess.CompletedProcess[str]:
+        process = await start(*arguments, **how)
+        out, err = await asyncio.wait_for(process.communicate(), 120)
+        return subprocess.CompletedProcess(arguments, await process.wait(), out.decode(), err.decode())
+
+    return asyncio.run(whole())
+
+
+def use_default_signals() -> None:
+    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@functools.cache
+def _server() -> socket.socket:
+    """The socket that takes requests; at the first call the server starts. It ends when this process does."""
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    _server.process = subprocess.Popen(
+        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ
+    )
+    theirs.close()
+    return ours
+
+
+# --- in the server's process ------------------------------------------------------------------
+
+
+def _load() -> None:
+    import typer.main
+
+    import edgen
+
+    for sdk in ("anthropic", "google.genai", "openai"):  # what batch jobs import
+        importlib.import_module(sdk)
+    for module in pkgutil.walk_packages(edgen.__path__, "edgen."):
+        if not module.name.endswith("__main__"):
+            with contextlib.suppress(Exception):  # it needs an extra that is not there
+                importlib.import_module(module.name)
+    from edgen.cli.app import app
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(control: socket.socket) -> dict[str, Any] | None:
+    """Fork for each request until there are none to come; in a fork, return what it is to run."""
+    woken, wake = socket.socketpair()
+    for each in (woken, wake):
+        each.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, socket.socket] = {}
+    selector = selectors.DefaultSelector()
+    selector.register(control, selectors.EVENT_READ)
+    selector.register(woken, selectors.EVENT_READ)
+    while True:
+        ready = {key.fileobj for key, _ in selector.select()}
+        if woken in ready:
+            woken.recv(4096)
+            _reap(running)
+        if control not in ready:
+            continue
+        length, given, *_ = socket.recv_fds(control, 4, 3)
+        if not length:
+            for pid in running:
+                os.kill(pid, signal.SIGKILL)
+            return None
+        request = control.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+        status = socket.socket(fileno=given[0])
+        if pid := os.fork():
+            os.close(given[1])
+            os.close(given[2])
+            running[pid] = status
+            status.send(pid.to_bytes(4, "big"))
+            continue
+        signal.set_wakeup_fd(-1)
+        selector.close()
+        for each in (control, woken, wake, status, *running.values()):
+            each.close()
+        wanted: dict[str, Any] = json.loads(request)
+        _become(wanted, given[1:])
+        return wanted
+
+
+def _reap(running: dict[int, socket.socket]) -> None:
+    while running:
+        pid, code = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        status = running.pop(pid)
+        status.send(str(os.waitstatus_to_exitcode(code)).encode())
+        status.close()
+
+
+def _become(wanted: dict[str, Any], outputs: Sequence[int]) -> None:
+    """Have a command's files, directory, environment and signals: those of a person at a terminal."""
+    for number, output in enumerate(outputs, start=1):
+        os.dup2(output, number)
+        os.close(output)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
+    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    use_default_signals()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(wanted["cwd"])
+    os.environ.clear()
+    os.environ.update(wanted["environ"])
+    for what, most in wanted["limits"]:
+        resource.setrlimit(what, (most, most))
+
+
+def _run(wanted: dict[str, Any]) -> None:
+    """Run what is wanted and end at once: that Python frees all that it has imported takes longer than most commands."""
+    sys.argv = ["-c", *wanted["arguments"]]
+    code: object = 0
+    try:
+        if wanted["code"] is None:
+            runpy.run_module("edgen", run_name="__main__", alter_sys=True)
+        else:
+            exec(compile(wanted["code"], "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        code = end.code
+    except BaseException:  # noqa: BLE001 - as Python's own end shows it
+        code = 1
+        traceback.print_exc()
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+if __name__ == "__main__":
+    os.setsid()
+    _load()
+    if (wanted := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
+        _run(wanted)
