@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [--large]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [credit] [--large]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
+from bench.credit import credit
 from bench.layouts import layouts
 from bench.measure import ROOT, edgen, machine, run, simulator
 
@@ -222,6 +223,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "merge": merge,
     "closing": closing,
     "layouts": layouts,
+    "credit": credit,
 }
 
 

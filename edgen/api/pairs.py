@@ -330,11 +330,12 @@ def require_pairs(paired: PairedRun) -> None:
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
         back = "Labels by another source come back, without a call, with `edgen pairs` --by that source."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
-    if judged is not None and (failed := sum(judged.failed.values()) + judged.pending):
-        raise ShortError(
-            f"{failed} of {judged.planned} pairs got no answer ({describe_counts(judged.failed)}). "
-            "They are asked again when the same command is run again."
-        )
+    for what, stand in (*(("rollouts", one) for one in paired.rollouts), ("pairs", judged)):
+        if stand is not None and (failed := sum(stand.failed.values()) + stand.pending):
+            raise ShortError(
+                f"{failed} of {stand.planned} {what} got no answer ({describe_counts(stand.failed)}). "
+                "They are asked again when the same command is run again."
+            )
 
 
 _HINTS = {

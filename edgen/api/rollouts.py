@@ -55,9 +55,9 @@ class RolloutMaking:
         for plan in self._plans.values():
             if plan.stage(self._reader.scenario(index)) is None:
                 raise UsageError(
-                    f"{path}: the conversations were made under the protocol {plan.job.protocol}, which has no turns of "
-                    "its own to play on from: an answer is the whole conversation. Generate under selfplay, or take "
-                    "--credit whole or --credit response."
+                    f"{path}: conversations under the protocol {plan.job.protocol} cannot be played on from a turn (under "
+                    "oneshot an answer is a whole conversation). Generate under selfplay, or take --credit whole or "
+                    "--credit response."
                 )
         if by == "probability" and not any(one is not None for one in self._probabilities()):
             raise UsageError(

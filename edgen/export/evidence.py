@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from edgen.core.pair import Compare, Label, OracleSignal, Pair, Source
+from msgspec import UNSET
+
+from edgen.core.pair import Compare, Label, OracleSignal, Pair, RolloutSignal, Source
 from edgen.store.run_reader import Compared
 
 Level = Literal["conversation", "turn"]
@@ -20,40 +22,53 @@ Part = Literal["conversations", "labels"]
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Who gave a preference. `judge`, `model` and `compare` are a judge's; `by` is None where only ties
-    are known of a source. `simulated` are the parts that a simulator made."""
+    are known of a source. `simulated` are the parts that a simulator made. `rollouts`: how often it was played on from
+    each response, where the preference rests on that."""
 
     by: Source | None
     judge: str | None
     model: str | None
     compare: Compare | None
     simulated: frozenset[Part]
+    rollouts: int | None = None
 
     def __str__(self) -> str:
         compare = None if self.compare is None else f"compare={self.compare}"
-        words = [self.by or "a source without labels", self.judge, self.model, compare]
+        rollouts = None if self.rollouts is None else f"rollouts={self.rollouts}"
+        words = [self.by or "a source without labels", self.judge, self.model, compare, rollouts]
         return " · ".join(word for word in words if word)
 
 
 def evidence_of(compared: Compared, label: Label | None) -> Evidence:
     """What stands behind a pair. `label` is its own; of one without, any label of the same run."""
     by = None if label is None else label.by
-    signal = signal_behind(compared.pair, label) if by in (None, "oracle") else None
+    k = None if label is None or label.k is UNSET else label.k
+    signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
     simulated = _simulated(compared, by, signal)
+    if isinstance(signal, RolloutSignal):
+        compare: Compare | None = None if signal.judge is None else "conversation"
+        return Evidence(by, signal.judge, signal.model, compare, simulated, k)
     said = signal or label
     if said is None:
-        return Evidence(by, None, None, None, simulated)
-    return Evidence(by, said.judge, None if signal is None else signal.model, said.compare, simulated)
+        return Evidence(by, None, None, None, simulated, k)
+    return Evidence(by, said.judge, None if signal is None else signal.model, said.compare, simulated, k)
 
 
-def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | None:
-    """What the judge behind `label` said of a pair; without a label, what the only judge said."""
+def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
+    """What the source behind `label` said of a pair, where that is a judge or rests on rollouts; without a label, what the
+    only judge said."""
+    if label is not None and label.k is not UNSET:
+        found = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
+        return next((signal for signal in found if signal.by == label.by), None)
     heard = pair.signals.oracle
     if label is None:
         return heard[0] if len(heard) == 1 else None
     return next((signal for signal in heard if signal.judge == label.judge), None)
 
 
-def _simulated(compared: Compared, by: Source | None, signal: OracleSignal | None) -> frozenset[Part]:
+def _simulated(
+    compared: Compared, by: Source | None, signal: OracleSignal | RolloutSignal | None
+) -> frozenset[Part]:
     """What a simulated judge says counts where a judge gave the labels: people's are theirs, and a
     probability is the conversations' own, whatever else is stored beside them."""
     parts: set[Part] = set()
@@ -75,6 +90,8 @@ def simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Par
 
 def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str | None:
     """The sentence that sets what rows hold against what the labels are about; None where there are none."""
+    if level is not None and (often := next((one.rollouts for one in found if one.rollouts), None)):
+        return _of_rollouts(level, often)
     rows: dict[Compare, int] = {"conversation": 0, "response": 0}
     for one, count in found.items():
         if one.by is not None or one.compare is not None:
@@ -84,6 +101,21 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str |
     if level == "turn":
         return _of_turns(rows)
     return _of_conversations(rows)
+
+
+def _of_rollouts(level: Level, often: int) -> str:
+    """All labels of a run's pairs rest on the same."""
+    times = "once" if often == 1 else f"{often} times"
+    rest = (
+        f"The labels rest on rollouts: from both turns at which a pair parts the conversation was played on {times}, and "
+        "the mean over what came of it counts."
+    )
+    if level == "turn":
+        return f"{rest} A row holds that turn."
+    return (
+        f"**{rest}** Such a label says which side has the better turn there, and nothing about the turns after it, "
+        "which stand here too."
+    )
 
 
 def _of_turns(rows: Mapping[Compare, int]) -> str:

@@ -25,6 +25,7 @@ from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
 from edgen.export.chat import Chat, make_chat
 from edgen.export.conversation_rows import columns_for_trainers
+from edgen.export.credit_note import credit_notes
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence
 from edgen.export.files import RowFiles, Staging
@@ -139,7 +140,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*files.notes()],
+        notes=[*files.notes(), *credit_notes(format_.level, evidence)],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )

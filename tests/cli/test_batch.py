@@ -333,3 +333,22 @@ async def test_judges_and_arms_go_by_batch_too(tmp_path: Path) -> None:
     assert (folder / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
     for arm in ("a", "b"):
         assert files(folder / "arms" / arm) == files(calm / "arms" / arm)
+
+
+async def test_rollouts_go_by_batch_too(tmp_path: Path) -> None:
+    rollouts = ("--by", "probability", "--credit", "rollouts", "--rollouts", "1", "--json")
+    async with simulator("--batch-seconds", "0") as url:
+        shape = {"replicates": 2, "conversations": 3, "branch": {"at": "sampled"}}
+        shape["selfplay"] = {"max_turns": 6, "closing": "student"}
+        job, folder = write_job(tmp_path / "job.yaml", "openai", url, "selfplay", **shape), tmp_path / "run"
+        calm = tmp_path / "calm"
+        for run in (folder, calm):
+            made = await edgen("generate", job, "-o", run)
+            assert made.code in (0, 3), made.err
+        paired = await edgen("pairs", folder, *rollouts, "--via", "batch")
+        assert paired.code in (0, 3), paired.err
+        listed = await edgen("batch", "list", folder, "--json")
+        assert {row["of"].split()[0] for row in listed.facts["batches"]} == {"rollouts"}
+        online = await edgen("pairs", calm, *rollouts)
+        assert online.facts["pairs"] == paired.facts["pairs"]
+    assert (folder / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()

@@ -32,9 +32,9 @@ JOB = ROOT / "jobs" / "selfplay.yaml"
 BACKENDS = "backends={default: {type: simulator, planted: 5, max_tokens: 400}}"
 
 
-async def generate_run(folder: Path, *changes: str) -> None:
+async def generate_run(folder: Path, *changes: str, part: range | None = None) -> None:
     source = JobSource.of(JOB, ("conversations=4", "replicates=3", BACKENDS, *changes))
-    await generate(source, GenerateOptions(output=folder), Control())
+    await generate(source, GenerateOptions(output=folder, part=part), Control())
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +253,19 @@ class TestRollouts:
         assert before < stored(run) == stored(calm)
         assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
 
+    def test_rollouts_without_an_answer_are_asked_for_again(
+        self, command: Command, run: Path, tmp_path: Path
+    ) -> None:
+        calm = shutil.copytree(run, tmp_path / "calm")
+        facts(command("pairs", calm, "--by", "probability", *ROLLOUTS, "--json"))
+        failing = ("--set", "backends.default.faults=500=0.1", "--set", "limits.attempts=1")
+        ended = command("pairs", run, "--by", "probability", *ROLLOUTS, *failing)
+        assert ended.code == 3
+        assert "of 24 rollouts got no answer" in ended.err
+        assert stored(run) < stored(calm)
+        facts(command("pairs", run, "--by", "probability", *ROLLOUTS, "--json"))
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
+
     @pytest.mark.crash
     def test_killed_it_goes_on_and_pays_for_nothing_twice(
         self, command: Command, run: Path, tmp_path: Path
@@ -295,6 +308,31 @@ class TestRollouts:
                 assert view.status.pending == 0
         assert before
 
+    def test_each_arm_is_played_on_by_its_own_agents(self, command: Command, tmp_path: Path) -> None:
+        arms = "arms={plain: {}, hot: {backends: {default: {type: simulator, planted: 5, seed: 3}}}}"
+        asyncio.run(generate_run(tmp_path / "run", arms, "replicates=1", "branch=null"))
+        made = facts(command("pairs", tmp_path / "run", "--by", "probability", *ROLLOUTS, "--json"))
+        assert [one["planned"] for one in made["rollouts"]] == [2 * 4, 2 * 4]
+        assert all(signal_of(line, "probability")["counted"] == 2 for line in pairs(tmp_path / "run"))
+        notes = sorted((tmp_path / "run" / "pairs" / "rollouts").glob("*.json"))
+        seeds = {note["arm"]: note["backends"]["teacher"]["seed"] for note in map(_read, notes)}
+        assert seeds == {"plain": 0, "hot": 3}
+
+    def test_pieces_keep_their_rollouts_when_they_become_one_run(
+        self, command: Command, tmp_path: Path
+    ) -> None:
+        pieces = [tmp_path / "first", tmp_path / "second"]
+        for part, piece in zip((range(2), range(2, 4)), pieces, strict=True):
+            asyncio.run(generate_run(piece, part=part))
+            facts(command("pairs", piece, "--by", "oracle", *ROLLOUTS, "--json"))
+        assert command("merge", *pieces, "-o", tmp_path / "whole").code == 0
+        facts(command("pairs", tmp_path / "whole", "--by", "oracle", *ROLLOUTS, "--json"))
+        assert stored(tmp_path / "whole") == stored(pieces[0]) | stored(pieces[1])
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
 
 def answered(folder: Path) -> set[tuple[Any, ...]]:
     """`stored`, while somebody writes."""
@@ -335,7 +373,7 @@ class TestMistakes:
         command("generate", quick, "-n", "3", "--set", "replicates=2", "-o", tmp_path / "run")
         ended = command("pairs", tmp_path / "run", "--by", "oracle", "--credit", "rollouts")
         assert ended.code == 2
-        assert "oneshot, which has no turns of its own to play on from" in ended.err
+        assert "under the protocol oneshot cannot be played on from a turn" in ended.err
 
     def test_conversations_without_a_probability_have_rollouts_without(
         self, command: Command, tmp_path: Path

@@ -7,16 +7,21 @@ messages are shared and the next one, by the assistant, differs.
 
 from __future__ import annotations
 
+from edgen.core.pair import RolloutSignal
 from edgen.export.chat import without_trailing_user
+from edgen.export.evidence import signal_behind
 from edgen.export.format import Format, Item, LeftOut, Row
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
 
 
 def rewards(found: Preferred) -> tuple[float, float]:
     """The rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of understanding
-    where these gave the label, else p and 1 - p. Either way they differ by 2p - 1."""
-    own = found.pair.signals.probability
-    if found.label.by == "probability" and own.a is not None and own.b is not None:
+    where these gave the label, the mean strengths of rollouts where it rests on those, else p and 1 - p. Either way they
+    differ by 2p - 1."""
+    said = signal_behind(found.pair, found.label)
+    by_probability = found.pair.signals.probability if found.label.by == "probability" else None
+    own = said if isinstance(said, RolloutSignal) else by_probability
+    if own is not None and own.a is not None and own.b is not None:
         return (own.a, own.b) if found.label.chosen == "a" else (own.b, own.a)
     return found.label.p, 1 - found.label.p
 

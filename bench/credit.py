@@ -1,0 +1,139 @@
+"""Labels of one turn held against planted truth: how often the preferred turn truly is the better one.
+
+    python -m bench credit            prints the table
+    python -m bench.credit --write    and writes edgen/export/credit_figures.json, which cards quote
+
+Every conversation is simulated with planted worths (`edgen.simulator.planted`). A pair's label is right if the turn of
+the chosen side at which the pair parts is worth more than the other's. Calls are those beyond the conversations.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from bench.measure import ROOT, edgen
+from edgen.core.pair import turns_left
+from edgen.core.version import __version__
+from edgen.export.credit_note import ALL, CUT, FILE, Case, CreditFigures, Figure, table
+from edgen.simulator.planted import worth
+from edgen.stats.intervals import share
+from edgen.store.run_reader import RunReader
+
+PLANTED, SCENARIOS = 5, 300
+_BACKENDS = f"backends={{default: {{type: simulator, planted: {PLANTED}}}}}"
+# By how many turns follow where two conversations part, in the one where fewer do.
+CASES: dict[str, Callable[[int], bool]] = {
+    ALL: lambda left: True,  # noqa: ARG005
+    CUT: lambda left: left >= 1,
+    "0": lambda left: left == 0,
+    "1 to 3": lambda left: 1 <= left <= 3,
+    "4 to 7": lambda left: 4 <= left <= 7,
+    "8 and more": lambda left: left >= 8,
+}
+
+
+class Way(NamedTuple):
+    credit: Literal["whole", "response", "rollouts"]
+    by: Literal["oracle", "probability"]
+    k: int | None = None
+
+    def arguments(self) -> list[str]:
+        many = [] if self.k is None else ["--rollouts", str(self.k)]
+        return ["--by", self.by, "--credit", self.credit, *many]
+
+
+# Those with more rollouts come later: the same ones count for them, too.
+WAYS = (
+    Way("whole", "oracle"),
+    Way("response", "oracle"),
+    Way("rollouts", "oracle", 1),
+    Way("rollouts", "oracle", 4),
+    Way("rollouts", "oracle", 16),
+    Way("whole", "probability"),
+    Way("rollouts", "probability", 1),
+    Way("rollouts", "probability", 4),
+    Way("rollouts", "probability", 16),
+)
+
+
+class _Label(NamedTuple):
+    """A label: turns that follow, scenario, whether it is right, whether no turn is the better one."""
+
+    left: int
+    scenario: int
+    right: bool
+    alike: bool
+
+
+def measure(folder: Path) -> CreditFigures:
+    """Make the conversations, label their pairs in every way, and count."""
+    run, job = folder / "run", str(ROOT / "jobs" / "selfplay.yaml")
+    edgen("generate", job, "-n", str(SCENARIOS), "-o", str(run), "--set", _BACKENDS)
+    figures, played = [], {0: 0}  # calls of so many rollouts
+    for way in WAYS:
+        made = json.loads(edgen("pairs", str(run), *way.arguments(), "--json").output)
+        if way.k is not None and way.k not in played:
+            played[way.k] = sum(one["calls"]["made"] for one in made["rollouts"])
+        judged = 2 * made.get("judged", 0)
+        labels = [*_labels(run)]
+        calls = (played[way.k or 0] + judged) / len(labels)
+        cases = tuple(_count(where, labels) for where in CASES)
+        figures.append(Figure(credit=way.credit, by=way.by, k=way.k, calls=round(calls, 1), cases=cases))
+    with RunReader(run) as reader:
+        conversations = reader.accepted
+    return CreditFigures(
+        date=f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}",
+        edgen=__version__,
+        planted=PLANTED,
+        scenarios=SCENARIOS,
+        conversations=conversations,
+        figures=tuple(figures),
+    )
+
+
+def _labels(run: Path) -> Iterator[_Label]:
+    """Every label of a pair that parts in two turns of the teacher."""
+    with RunReader(run) as reader:
+        for compared in reader.compared():
+            pair, prefix = compared.pair, compared.pair.prefix_turns
+            if pair.label is None or pair.differs_at != "Teacher":
+                continue
+            a, b = (worth(PLANTED, side.turns[prefix].text) for side in (compared.a, compared.b))
+            right = a > b if pair.label.chosen == "a" else b > a
+            yield _Label(turns_left(compared.a, compared.b, prefix), pair.scenario, right, a == b)
+
+
+def _count(where: str, labels: list[_Label]) -> Case:
+    there = [label for label in labels if CASES[where](label.left)]
+    found = share([float(label.right) for label in there], [label.scenario for label in there])
+    assert found is not None, f"no label is of the case {where}"
+    right, low, high = (round(one or 0.0, 4) for one in (found.value, found.low, found.high))
+    return Case(
+        where=where, n=len(there), right=right, low=low, high=high, alike=sum(label.alike for label in there)
+    )
+
+
+def credit(folder: Path) -> None:
+    """How often a label of one turn prefers the better one, by what it rests on: on planted worths."""
+    print("  " + "\n  ".join(table(measure(folder))))
+
+
+def write(figures: Any) -> None:
+    """Write the file that cards quote."""
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="edgen-bench-") as scratch:
+        measured = measure(Path(scratch))
+    if "--write" in sys.argv:
+        write(measured)
+    print("\n".join(table(measured)))
