@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from edgen.core.pair import Label, Pair
+from edgen.core.pair import Label, OracleSignal, Pair
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
 from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader
@@ -50,7 +50,9 @@ def _by_logprobs(pair: Pair, source: Label | None) -> float | None:
     if source is None or source.by != "oracle":
         return None
     signal = signal_behind(pair, source)
-    return None if signal is None or signal.logprobs is UNSET else signal.logprobs.p
+    if not isinstance(signal, OracleSignal) or signal.logprobs is UNSET:  # rollouts are a mean over verdicts
+        return None
+    return signal.logprobs.p
 
 
 def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
