@@ -39,6 +39,7 @@ async def api() -> AsyncIterator[openai.AsyncOpenAI]:
 
 async def test_a_batch_from_upload_to_results(api: openai.AsyncOpenAI) -> None:
     data = jsonl(openai_line(i) for i in range(100))
+    assert (await api.files.create(file=data, purpose="batch")).filename == "upload"  # as curator does it
     file = await api.files.create(file=("in.jsonl", data), purpose="batch")
     assert (file.bytes, file.filename, file.purpose, file.status) == (
         len(data),
