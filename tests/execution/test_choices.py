@@ -192,6 +192,32 @@ def simulated(folder: Path) -> Path:
     return path
 
 
+def test_rollouts_of_a_response_share_their_first_turn(
+    command: Command, chooser: Chooser, tmp_path: Path
+) -> None:
+    talk = {"max_turns": 4, "closing": "student"}
+    play = {
+        "protocol": "selfplay",
+        "prompt": None,
+        "conversations": 2,
+        "replicates": 3,
+        "branch": {"at": 1},
+        "selfplay": talk,
+    }
+    path = simulated(tmp_path)
+    path.write_text(
+        json.dumps({k: v for k, v in (json.loads(path.read_text()) | play).items() if v is not None})
+    )
+    made(command, path, tmp_path / "run")
+    backend = {"type": "openai", "model": "m", "base_url": chooser.url, "choices": "auto"}
+    changes = ("--set", f"backends.default={json.dumps(backend)}", "--set", "pairs.rollouts=4")
+    ended = command(
+        "pairs", tmp_path / "run", "--by", "probability", "--credit", "rollouts", *changes, "--json"
+    )
+    assert ended.code in (0, 3), ended.err
+    assert chooser.wanted.count(4) == 6, "each of three responses, in two scenarios"
+
+
 def test_self_play_shares_its_first_turn(command: Command, chooser: Chooser, tmp_path: Path) -> None:
     job = job_in(
         tmp_path, chooser, protocol="selfplay", prompt=None, conversations=2, selfplay={"max_turns": 3}

@@ -19,7 +19,7 @@ import pytest
 
 from edgen.config import load_job
 from edgen.core.errors import CallError, FailureKind, InputError, JobError, ProviderError
-from edgen.core.values import Address, Message, Reply, Request, Usage
+from edgen.core.values import Address, Message, Reply, Request, Token, Usage
 from edgen.providers import make, provider_of
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.services import SERVICES
@@ -607,3 +607,41 @@ def test_litellm_is_not_to_change_what_is_asked(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(litellm, name, True)
     with pytest.raises(InputError, match=f"Unset LITELLM_{name.upper()}"):
         backend("http://127.0.0.1:9/v1")
+
+
+# --- log probabilities ---------------------------------------------------------------------------
+
+
+async def test_log_probabilities_are_asked_for_and_read_in_openais_form(fake: FakeServer) -> None:
+    likely = [{"token": "1", "bytes": [49], "logprob": -0.2}, {"token": "2", "bytes": [50], "logprob": -1.75}]
+    told = {"content": [likely[0] | {"top_logprobs": likely}]}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "1"},
+        "finish_reason": "stop",
+        "logprobs": told,
+    }
+    fake.says(answer(CHAT | {"choices": [choice]}))
+    it = backend(f"{fake.url}/v1")
+    asked = msgspec.structs.replace(request("hello"), logprobs=2)
+    try:
+        reply = await it.complete(asked)
+        plain = await it.complete(request("hello"))
+    finally:
+        await it.aclose()
+    with_them, without = (seen.json for seen in fake.seen)
+    assert with_them == without | {"logprobs": True, "top_logprobs": 2}
+    assert reply.tokens == (Token("1", -0.2, (("1", -0.2), ("2", -1.75))),)
+    assert plain.tokens == reply.tokens, "whoever asked, what is told is read"
+
+
+def test_who_tells_none_is_known_to_litellm() -> None:
+    def wrong(model: str, **options: Any) -> str | None:
+        config = LitellmConfig(model=model, api_key_env="MY_KEY", options=options)
+        return provider_of(config).logprobs_problem(config)
+
+    assert wrong("openai/gpt-4.1") is None
+    assert "litellm asks no service for anthropic/claude-sonnet-4-5 for them" in str(
+        wrong("anthropic/claude-sonnet-4-5")
+    )
+    assert "its options set top_logprobs, too" in str(wrong("openai/gpt-4.1", top_logprobs=3))

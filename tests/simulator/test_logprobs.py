@@ -9,6 +9,12 @@ from typing import Any
 import openai
 import pytest
 
+from edgen.core.values import Address, Message, Request
+from edgen.reading.answers.verdict import read_verdict
+from edgen.reading.answers.verdict_logprobs import read_preference
+from edgen.simulator import judge
+from edgen.simulator.backend import Simulator
+from edgen.simulator.provider import SimulatorConfig
 from edgen.simulator.server import serving
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt
@@ -154,6 +160,29 @@ async def test_a_verdict_tells_how_sure_the_judge_is(address: str) -> None:
             assert one == pytest.approx(await soft(api, GOOD, BAD, seed=seed, max_tokens=1))
 
 
+@pytest.mark.parametrize("json_mode", [False, True])
+async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode: bool) -> None:
+    """In words, and in JSON, where the first token is a bracket."""
+    played = [lessons.shown(lessons.play(lessons.scenarios(2, seed=31)[0], 5_000 + k)[0]) for k in range(2)]
+    asked = tuple(Message(one["role"], one["content"]) for one in judging(*played))
+    schema = b'{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}'
+    backend = Simulator(SimulatorConfig(), timeout=5)
+    said: set[str] = set()
+    found: list[Any] = []
+    for seed in range(40):
+        request = Request(Address(0, 0), asked, seed=seed, logprobs=20, schema=schema if json_mode else None)
+        reply = await backend.complete(request)
+        said.add(reply.text)
+        if (choice := read_verdict(reply.text)) is not None:  # bold in JSON is none
+            found.append(read_preference(reply.text, choice, reply.tokens))
+    assert len(said) > 3
+    assert len(found) > 30
+    expected = judge.leaning(asked, "1", None) or judge.leaning(asked, "2", None)
+    assert expected is not None
+    assert 0.02 < expected < 0.98
+    assert found == pytest.approx([expected] * len(found), abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
@@ -180,7 +209,7 @@ async def test_soft_preferences_are_calibrated(address: str) -> None:
     states the larger probability as the preference says."""
     judged: list[tuple[float, float]] = []
     async with client(address) as api:
-        for i, known in enumerate(lessons.scenarios(140, seed=31)):
+        for i, known in enumerate(lessons.scenarios(2, seed=31)):
             played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]
             stated = [float(lessons.judged(known["topic"], said, 3 * i + k)) for k, said in enumerate(played)]
             for one, other in combinations(range(3), 2):

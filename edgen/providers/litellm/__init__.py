@@ -16,6 +16,7 @@ class LitellmProvider(Provider):
     Config = LitellmConfig
     sends = frozenset(OPTIONAL)
     schema_field = "response_format"
+    logprobs_fields = ("logprobs", "top_logprobs")
     instead_of_batches = "Leave --via batch out, and the same job is done call by call."
 
     def create(self, config: LitellmConfig, key: Key, link: Link) -> Backend:
@@ -29,9 +30,15 @@ class LitellmProvider(Provider):
         return list(config_problems(config))
 
     def schema_problem(self, config: LitellmConfig, schema: bytes) -> str | None:
-        if self.schema_field in config.options:
-            return f"its options set {self.schema_field}, too; keep one of the two"
-        return super().schema_problem(config, schema)
+        return _find_option(config, self.schema_field) or super().schema_problem(config, schema)
+
+    def logprobs_problem(self, config: LitellmConfig) -> str | None:
+        from edgen.providers.litellm.library import load_litellm
+
+        if (wrong := _find_option(config, *self.logprobs_fields)) is not None:
+            return wrong
+        known = load_litellm().get_supported_openai_params(model=config.model) or ()
+        return None if "top_logprobs" in known else f"litellm asks no service for {config.model} for them"
 
     def key_request(self, config: LitellmConfig) -> KeyRequest:
         from edgen.providers.http import http_key_request
@@ -53,6 +60,12 @@ class LitellmProvider(Provider):
 
         price = find_price(model)
         return None if price is None else (model, price)
+
+
+def _find_option(config: LitellmConfig, *fields: str) -> str | None:
+    """What is wrong where `options` sets a field of the request that edgen would set."""
+    found = next((field for field in fields if field in config.options), None)
+    return None if found is None else f"its options set {found}, too; keep one of the two"
 
 
 PROVIDER = LitellmProvider()

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.config.backends import OPTIONAL
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request
+from edgen.core.values import FinishReason, Reply, Request, Token
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import clean_message, decode, scrub, without_secrets
@@ -29,6 +29,7 @@ from edgen.providers.litellm.library import load_litellm
 from edgen.providers.litellm.services import address_of, service_name
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.usage import read_usage
 
 log = logging.getLogger("edgen")
@@ -109,6 +110,8 @@ class LitellmBackend:
             asked["seed"] = request.seed
         if request.schema is not None:
             asked["response_format"] = _response_format(request.schema)
+        if request.logprobs is not None:
+            asked |= {"logprobs": True, "top_logprobs": request.logprobs}
         return asked
 
     def _explain(self, error: Exception, exchange: Exchange) -> CallError:
@@ -207,7 +210,14 @@ def read_reply(answer: Any, body: bytes) -> Reply | None:
         usage=None if usage is None else read_usage(usage.prompt_tokens, usage.completion_tokens, text),
         model=scrub(answer.model) if answer.model else None,
         simulated=marked is not None and marked.simulated is True,
+        tokens=_tokens(choice),
     )
+
+
+def _tokens(choice: Any) -> tuple[Token, ...] | None:
+    """The tokens of a choice, which litellm has in OpenAI's form whoever told them; None where there are none."""
+    told = getattr(choice, "logprobs", None)
+    return None if told is None else read_tokens(told.model_dump().get("content"))
 
 
 def _finish_reason(choice: Any) -> FinishReason:

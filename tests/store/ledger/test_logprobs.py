@@ -48,6 +48,9 @@ async def test_without_them_a_ledger_is_what_it_was(tmp_path: Path) -> None:
     async with Ledger(path, logprobs=True) as ledger:  # from now on
         assert ledger.replies(7, "r0~r1")[key(7)] == Reply("1")
     assert "logprobs" in tables(path)
+    async with Ledger(path) as ledger:  # as `edgen batch read` opens it
+        await ledger.store(Address(8, "r0~r1", 1), key(8), Reply("1", tokens=TOKENS), 0.1, 1)
+        assert ledger.replies(8, "r0~r1")[key(8)].tokens == TOKENS
 
 
 @pytest.mark.parametrize(
