@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -83,16 +84,14 @@ async def _estimate(making: PairMaking) -> PairsEstimate:
 
 
 async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
-    responses = k = there = planned = 0
+    responses = k = planned = to_play = 0
     calls = Amount()
     for tasks in (await making.all_tasks()).values():
         responses, k, planned = responses + tasks.responses, tasks.k, planned + tasks.planned
-        known = set(_settled(rollout_ledger(tasks)))
-        missing = [unit for unit in tasks.units() if unit not in known]
-        there += tasks.planned - len(missing)
-        for unit in missing:
+        for unit in _unanswered(tasks.units(), rollout_ledger(tasks)):
+            to_play += 1
             calls = calls.plus(_calls_of(tasks, *unit))
-    return RolloutNeeds(responses=responses, k=k, there=there, to_play=planned - there, calls=calls)
+    return RolloutNeeds(responses=responses, k=k, there=planned - to_play, to_play=to_play, calls=calls)
 
 
 def _calls_of(tasks: Rollouts, index: int, task: str) -> Amount:
@@ -104,15 +103,12 @@ def _calls_of(tasks: Rollouts, index: int, task: str) -> Amount:
 
 async def _judge_needs(making: PairMaking) -> JudgeNeeds:
     pairs, judge = making.job.pairs, await making.judge_id()
-    wanted = {*_comparisons(making)}
-    missing = len(wanted - {*_settled(making.run.judged / f"{judge}.db")})
+    ledger = making.run.judged / f"{judge}.db"
+    planned = sum(1 for _ in _comparisons(making))
+    missing = sum(1 for _ in _unanswered(_comparisons(making), ledger))
     calls = missing * 2 * pairs.votes
-    return JudgeNeeds(
-        judge=judge,
-        there=len(wanted) - missing,
-        to_judge=missing,
-        calls=Amount(calls, calls * making.job.asks),
-    )
+    amount = Amount(calls, calls * making.job.asks)
+    return JudgeNeeds(judge=judge, there=planned - missing, to_judge=missing, calls=amount)
 
 
 def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
@@ -126,12 +122,14 @@ def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
             yield from ((index, name_comparison(*pair)) for pair in making.choice.judged(index, names))
 
 
-def _settled(ledger: Path) -> Iterator[tuple[int, str]]:
-    """The units that have an answer; what failed is tried again."""
+def _unanswered(units: Iterable[tuple[int, str]], ledger: Path) -> Iterator[tuple[int, str]]:
+    """Those of the units, which come by scenario, that have no answer in the ledger; what failed is tried again."""
     if not ledger.exists():
+        yield from units
         return
     with LedgerReader(ledger) as view:
-        for index in range(view.plan.scenarios):
-            yield from (
-                (index, task) for task, found in view.outcomes(index).items() if found[0] != Status.FAILED
-            )
+        for index, those in groupby(units, key=lambda unit: unit[0]):
+            known = view.outcomes(index)
+            for unit in those:
+                if known.get(unit[1], (Status.FAILED,))[0] == Status.FAILED:
+                    yield unit

@@ -98,6 +98,8 @@ def command(
     A judge sees every pair in both orders; ties and abstentions never become labels. Nothing is asked twice.
 
     Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
+
+    Example: edgen pairs outputs/selfplay --by oracle --credit rollouts --dry-run
     """
     from edgen.api.pairs import PairOptions, make_pairs, report_bias, require_pairs
     from edgen.api.pairs_estimate import estimate_pairs

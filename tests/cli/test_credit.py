@@ -253,6 +253,39 @@ class TestRollouts:
         assert before < stored(run) == stored(calm)
         assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
 
+    def test_a_rollout_that_speaks_to_a_judge_takes_the_label_away(self, command: Command, run: Path) -> None:
+        telling = "backends.teacher={type: simulator, planted: 5, max_tokens: 400, faults: tells_judge=1}"
+        ended = command("pairs", run, "--by", "oracle", *ROLLOUTS, "--set", telling)
+        assert ended.code == 3
+        lines = pairs(run)
+        assert {line["left_out"] for line in lines} <= {"judge_directed", "identical"}
+        assert any("judge_directed" in line["signals"] for line in lines)
+
+    def test_python_says_the_same(self, command: Command, run: Path, tmp_path: Path) -> None:
+        import edgen
+
+        other = shutil.copytree(run, tmp_path / "other")
+        command("pairs", run, "--by", "oracle", *ROLLOUTS)
+        made = edgen.open(other).pairs(by="oracle", credit="rollouts", rollouts=2, progress=False)
+        assert [pair.label and pair.label.k for pair in made] == [
+            line["label"] and line["label"]["k"] for line in pairs(run)
+        ]
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (other / "pairs" / "pairs.jsonl").read_bytes()
+
+    def test_no_key_is_needed_to_say_what_it_takes(
+        self, command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        service = (
+            "backends.default={type: openai, model: m, base_url: 'https://api.openai.com/v1', max_tokens: 9}"
+        )
+        asked = ("pairs", run, "--by", "oracle", *ROLLOUTS, "--set", service)
+        needs = facts(command(*asked, "--dry-run", "--json"))
+        assert needs["rollouts"]["to_play"] == 2 * 4 * 3
+        ended = command(*asked)
+        assert (ended.code, "OPENAI_API_KEY" in ended.err) == (5, True)
+        assert not [*run.glob("pairs/**/*.db")]
+
     def test_rollouts_without_an_answer_are_asked_for_again(
         self, command: Command, run: Path, tmp_path: Path
     ) -> None:
