@@ -55,10 +55,10 @@ KINDS = {
 
 ENVIRONMENTS = {
     "edgen.env": [
-        "EducationEnv", "SyncEducationEnv", "Conversation", "SyncConversation", "Reward", "Ended", "ProbabilityReward",
-        "OracleReward",
+        "EducationEnv", "SyncEducationEnv", "Conversation", "SyncConversation", "Step", "heard", "Reward", "Ended", "Scored",
+        "ProbabilityReward", "OracleReward", "RubricReward", "Criterion",
     ],
-    "edgen.env.trl": ["TrlRollouts"],
+    "edgen.env.trl": ["TrlRollouts", "ToolEnvironment", "tool_rows"],
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _members(module: str, names: list[str], option: str = "") -> str:
     for name in names:
         value = getattr(importlib.import_module(module), name)
         directive = "autoclass" if isinstance(value, type) else "autofunction"
-        lines.append(f".. {directive}:: {module}.{name}\n{option}")
+        lines.append(f".. {directive}:: {module}.{name}\n{option if directive == 'autoclass' else ''}")
     return "```{eval-rst}\n" + "\n".join(lines) + "```\n"
 
 
@@ -95,7 +95,9 @@ def _fill(_app: Any, _page: str, source: list[str]) -> None:
     if "<!-- reference: errors -->" in text:
         text = text.replace("<!-- reference: errors -->", _errors())
     if "<!-- reference: environments -->" in text:
-        shown = [_members(*what, option="   :inherited-members:\n") for what in ENVIRONMENTS.items()]
+        shown = [
+            _members(*what, option="   :inherited-members: tuple,object\n") for what in ENVIRONMENTS.items()
+        ]
         text = text.replace("<!-- reference: environments -->", "\n".join(shown))
     if "<!-- reference: kinds -->" in text:
         sections = [f"### {title}\n\n{_members(*what)}" for title, what in KINDS.items()]
