@@ -143,6 +143,7 @@ def _both(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
     class Client(handlers.AsyncHTTPHandler):  # type: ignore[misc,name-defined]
         api_key = sdk.api_key
         _base_url = sdk._base_url
+        chat = sdk.chat  # of releases before 1.107, which call the SDK's own method
 
         async def post(self, url: str, *args: Any, **options: Any) -> Any:
             if "cast_to" in options:
