@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from edgen.api.objects.run import Conversation, Run, compare
     from edgen.core import errors
     from edgen.core.events import Event
-    from edgen.core.values import Reply, Request
+    from edgen.core.values import Reply, Request, Token
 
 _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
@@ -32,7 +32,7 @@ _HOMES = {
     "edgen.api.objects.results": ("Comparison", "Pairs", "Stats"),
     "edgen.api.objects.run": ("Conversation", "Run", "compare"),
     "edgen.core.events": ("Event",),
-    "edgen.core.values": ("Reply", "Request"),
+    "edgen.core.values": ("Reply", "Request", "Token"),
 }
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Request",
     "Run",
     "Stats",
+    "Token",
     "__version__",
     "agenerate",
     "compare",

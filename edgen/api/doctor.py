@@ -212,8 +212,8 @@ async def _call_with_schema(
 
 
 async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: Backend, seed: int) -> None:
-    """A call for log probabilities, and whether the service told any. The call without them went well, so a bad request
-    is theirs. Raises CallError for any other failure."""
+    """A call for log probabilities, and whether the service told any. The call without them went well, so a request that
+    is bad, or not permitted, is so for their sake. Raises CallError for any other failure."""
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
     if (wrong := provider_of(config).logprobs_problem(config)) is not None:
@@ -223,7 +223,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: B
     try:
         reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, logprobs=top))
     except CallError as failure:
-        if failure.kind is not FailureKind.BAD_REQUEST:
+        if failure.kind not in (FailureKind.BAD_REQUEST, FailureKind.PERMISSION):
             raise
         said = str(failure).rstrip(" .")
         diagnosis.fail("logprobs", f"the service refuses {asked}: {said}. Ask for fewer, {rest}", _REFUSED)

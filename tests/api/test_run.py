@@ -82,6 +82,20 @@ def test_a_function_judges(run: edgen.Run) -> None:
     assert len(list(run.pairs())) == 6
 
 
+def test_a_function_judges_and_says_how_sure_it_is(run: edgen.Run) -> None:
+    async def judge(request: edgen.Request) -> edgen.Reply:
+        assert request.logprobs == 2
+        return edgen.Reply("1", tokens=(edgen.Token("1", -0.2, (("1", -0.2), ("2", -1.2))),))
+
+    with pytest.raises(ShortError, match="No pair could be labelled"):
+        run.pairs(by="oracle", backends={"judge": judge}, pairs={"logprobs": 2})
+    (signal, *_) = next(iter(run.pairs())).signals.oracle
+    assert [verdict.logprob_p for verdict in signal.verdicts] == pytest.approx([0.731059, 0.268941], abs=1e-6)
+    assert signal.logprobs.p == pytest.approx(
+        0.5
+    )  # it favours what comes first, and both orders take that out
+
+
 async def test_pairs_inside_a_running_loop(run: edgen.Run) -> None:
     assert len(list(run.pairs(by="oracle"))) == 6
 

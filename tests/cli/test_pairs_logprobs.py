@@ -179,6 +179,8 @@ def test_doctor_tries_them_where_a_job_asks_for_them(
     ended = command("doctor", job)
     assert said in " ".join(ended.out.split())
     assert ended.code == code
+    soft.refusal = 403
+    assert said in " ".join(command("doctor", job).out.split())
     plain = command("doctor", job, "--set", "pairs.logprobs=null")
     assert plain.code == 0
     assert "logprobs" not in plain.out

@@ -28,6 +28,7 @@ class SoftJudge:
     def __init__(self, url: str) -> None:
         self.url = url
         self.mode: Literal["tells", "silent", "refuses"] = "tells"
+        self.refusal = 400  # 403 of OpenAI's models that think
         self.slot = 0.1
         self.asked: Counter[int] = Counter()
         self.hold_after: int | None = None
@@ -43,7 +44,7 @@ class SoftJudge:
         if extra := body.keys() - FIELDS:
             return 400, {"error": {"message": f"Unrecognized request argument supplied: {min(extra)}"}}
         if body.get("logprobs") and self.mode == "refuses":
-            return 400, {"error": {"message": "logprobs are not supported with this model"}}
+            return self.refusal, {"error": {"message": "logprobs are not supported with this model"}}
         return 200, self.answer(body)
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
