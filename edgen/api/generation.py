@@ -254,7 +254,7 @@ class _Generation:
         """Write the files of all arms. Raises ShortError where one falls short."""
         side = None
         if self._whole.arms:
-            side = choose_common_side([arm.run.groups for arm in arms], self._whole.split.test)
+            side = choose_common_side([arm.run.groups() for arm in arms], self._whole.split.test)
         short = []
         for arm in arms:
             try:

@@ -272,7 +272,7 @@ class _Merger:
                 await stack.enter_async_context(Ledger(one.folder.ledger, create=False)) for one in made
             ]
             each = [(*one[:2], ledger) for one, ledger in zip(made, ledgers, strict=True)]
-            groups = [ledger.outcomes(summary.status.plan.scope).groups for _, summary, ledger in each]
+            groups = [ledger.outcomes(summary.status.plan.scope).groups() for _, summary, ledger in each]
             side = choose_common_side(groups, made[0].summary.job.split.test)
             for folder, summary, ledger in each:
                 await write_files(summary, folder, ledger, side)

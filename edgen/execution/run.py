@@ -140,7 +140,7 @@ class Run:
         counts, plan = self.counts, self._plan
         described = describe_job(plan.job)
         made = RunSummary(plan.job, self._ledger.status(), described, plan.template_sha256, plan.space_sha256)
-        own = choose_common_side([self.groups], plan.job.split.test) if side is None else side
+        own = choose_common_side([self.groups()], plan.job.split.test) if side is None else side
         await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)
         if counts.accepted < self._wanted.asked:
             raise ShortError(self._shortage(of_arms=side is not None))

@@ -11,7 +11,7 @@ import hashlib
 import heapq
 import itertools
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import msgspec
@@ -77,23 +77,25 @@ class HeldOutGroups(msgspec.Struct, frozen=True):
         return group in self.chosen or (group < self.below and group not in self.spared)
 
 
-def choose_test_side(groups: Iterable[Group], total: int, share: float) -> HeldOutGroups:
-    """The test side whose count is as close to `share * total` as whole groups allow.
+def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
+    """The test side whose count is as close to `share` of all counts as whole groups allow.
 
-    `groups` are (hash, count) with hashes strictly ascending and counts that add up to `total`;
-    they are read once and held as 16 bytes each. Up to WINDOW groups the choice is exactly the
-    closest. With more, the heavy ones, which hold over 1/WINDOW of `total` each, are weighed first;
-    the others are taken in the order of their hash, and WINDOW of them, half of these the smallest,
-    are weighed last and make up what is missing.
+    `groups` are (hash, count) by ascending hash; counts of one hash add up. They are read once and held as 16 bytes
+    each. Up to WINDOW groups the choice is exactly the closest. With more, the heavy ones, which hold over 1/WINDOW of
+    the total each, are weighed first; the others are taken in the order of their hash, and WINDOW of them, half of
+    these the smallest, are weighed last and make up what is missing.
 
     Of two choices equally close the larger is taken. The test side never gets everything, and gets
     nothing if nothing is closer to the share than the smallest group is. Raises ValueError if the
     hashes do not ascend.
     """
-    target = Fraction(repr(share)) * total
-    if target <= 0:
+    if share <= 0:
         return HeldOutGroups()
     hashes, counts = _read(groups)
+    total = sum(counts)
+    target = Fraction(repr(share)) * total
+    if not total:
+        return HeldOutGroups()
     heavy = [i for i, count in enumerate(counts) if count * WINDOW > total] if len(counts) > WINDOW else []
     picked = _heavy_side([(i, counts[i]) for i in heavy], total, target)
     taken = sum(counts[i] for i in picked)
@@ -125,13 +127,10 @@ def choose_test_side(groups: Iterable[Group], total: int, share: float) -> HeldO
     )
 
 
-def choose_common_side(parts: Sequence[Callable[[], Iterable[Group]]], share: float) -> HeldOutGroups:
-    """The test side of several data sets together: nothing of one group is on both sides of any of them. `parts` give
-    (hash, count) of each, by ascending hash, from the beginning at each call."""
-    total = sum(count for part in parts for _, count in part())
-    merged = heapq.merge(*(part() for part in parts))
-    together = itertools.groupby(merged, key=lambda group: group[0])
-    return choose_test_side(((hash_, sum(c for _, c in found)) for hash_, found in together), total, share)
+def choose_common_side(parts: Iterable[Iterable[Group]], share: float) -> HeldOutGroups:
+    """The test side of several data sets together: nothing of one group is on both sides of any of them. `parts` are
+    the groups of each, by ascending hash."""
+    return choose_test_side(heapq.merge(*parts), share)
 
 
 def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
@@ -139,12 +138,16 @@ def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
     hashes, counts = array("q"), array("q")
     previous = -1
     for group, count in groups:
-        if group <= previous:
-            raise ValueError("the groups' hashes must be strictly ascending")
-        previous = group
-        if count > 0:
+        if group < previous:
+            raise ValueError("the groups' hashes must ascend")
+        if count <= 0:
+            continue
+        if group == previous:
+            counts[-1] += count
+        else:
             hashes.append(group)
             counts.append(count)
+            previous = group
     return hashes, counts
 
 

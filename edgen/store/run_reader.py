@@ -127,7 +127,7 @@ class RunReader:
 
     @functools.cached_property
     def _side(self) -> HeldOutGroups:
-        return choose_common_side([view.groups for view in self.views.values()], self.job.split.test)
+        return choose_common_side([view.groups() for view in self.views.values()], self.job.split.test)
 
     @property
     def simulated(self) -> bool:
@@ -347,7 +347,7 @@ def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
     """The test side of the arms of a run together."""
     with contextlib.ExitStack() as stack:
         ledgers = [stack.enter_context(LedgerReader(own.ledger)) for own in arms]
-        return choose_common_side([ledger.groups for ledger in ledgers], share)
+        return choose_common_side([ledger.groups() for ledger in ledgers], share)
 
 
 def texts_digest(a: Candidate, b: Candidate) -> str:

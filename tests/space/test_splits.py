@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Scenario
-from edgen.space.splits import WINDOW, HeldOutGroups, choose_test_side, group_hash
+from edgen.space.splits import WINDOW, HeldOutGroups, choose_common_side, choose_test_side, group_hash
 from tests.scenarios import scenario_of
 
 SCENARIO = scenario_of(
@@ -44,7 +44,7 @@ def held(side: HeldOutGroups, groups: list[tuple[int, int]]) -> int:
 @settings(max_examples=300, deadline=None)
 def test_few_groups_are_split_as_closely_as_can_be(counts: list[int], share: float) -> None:
     groups, total = ascending(counts), sum(counts)
-    side = choose_test_side(groups, total, share)
+    side = choose_test_side(groups, share)
     target = Fraction(repr(share)) * total
     possible = {
         sum(chosen) for n in range(len(counts) + 1) for chosen in itertools.combinations(counts, n)
@@ -62,7 +62,7 @@ def test_few_groups_are_split_as_closely_as_can_be(counts: list[int], share: flo
 @settings(max_examples=30, deadline=None)
 def test_many_groups_too(counts: list[int], share: float) -> None:
     groups, total = ascending(counts), sum(counts)
-    side = choose_test_side(iter(groups), total, share)
+    side = choose_test_side(iter(groups), share)
     assert held(side, groups) == side.count < total
     assert abs(side.count - share * total) <= 1 or side.count >= total - max(counts)
 
@@ -70,7 +70,7 @@ def test_many_groups_too(counts: list[int], share: float) -> None:
 def test_single_conversations_are_split_to_the_nearest_whole() -> None:
     groups = ascending([1] * 10_000)
     for share in (0.15, 0.5, 0.0001, 0.99999):
-        assert choose_test_side(groups, 10_000, share).count == min(round(share * 10_000), 9_999)
+        assert choose_test_side(groups, share).count == min(round(share * 10_000), 9_999)
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,24 @@ def test_single_conversations_are_split_to_the_nearest_whole() -> None:
     ],
 )
 def test_corner_cases(counts: list[int], share: float, count: int) -> None:
-    assert choose_test_side(ascending(counts), sum(counts), share).count == count
+    assert choose_test_side(ascending(counts), share).count == count
 
 
 def test_groups_that_hold_nothing_change_nothing() -> None:
     groups = [(1, 3), (2, 0), (3, 2), (4, 4)]
-    assert choose_test_side(groups, 9, 0.2) == choose_test_side([g for g in groups if g[1]], 9, 0.2)
+    assert choose_test_side(groups, 0.2) == choose_test_side([g for g in groups if g[1]], 0.2)
 
 
 def test_unordered_groups_are_refused() -> None:
-    with pytest.raises(ValueError, match="ascending"):
-        choose_test_side([(2, 1), (1, 1)], 2, 0.5)
-    with pytest.raises(ValueError, match="ascending"):
-        choose_test_side([(1, 1), (1, 1)], 2, 0.5)
+    with pytest.raises(ValueError, match="ascend"):
+        choose_test_side([(2, 1), (1, 1)], 0.5)
+
+
+def test_what_several_data_sets_hold_of_a_group_adds_up() -> None:
+    parts = [(1, 2), (3, 1), (9, 4)], [(1, 1), (2, 5), (9, 1)]
+    assert choose_common_side(map(iter, parts), 0.3) == choose_test_side(
+        [(1, 3), (2, 5), (3, 1), (9, 5)], 0.3
+    )
 
 
 @pytest.mark.parametrize("position", [0, 700, 1499])
@@ -109,7 +114,7 @@ def test_one_group_may_hold_half_of_all(position: int, share: float) -> None:
     counts = [1] * 1500
     counts[position] = 1500
     groups, total = ascending(counts), sum(counts)
-    side = choose_test_side(groups, total, share)
+    side = choose_test_side(groups, share)
     assert held(side, groups) == side.count == round(share * total)
 
 
@@ -126,7 +131,7 @@ def test_many_uneven_groups_come_close(
     counts = light + heavy
     random.shuffle(counts)
     groups, total = ascending(counts), sum(counts)
-    side = choose_test_side(iter(groups), total, share)
+    side = choose_test_side(iter(groups), share)
     assert held(side, groups) == side.count < total
     target = Fraction(repr(share)) * total
     reached = 1
@@ -141,7 +146,7 @@ def test_many_uneven_groups_come_close(
 
 def test_uneven_groups_are_not_sorted_by_size_into_the_sides() -> None:
     groups = [(i, 1 + i * 7919 % 5) for i in range(20_000)]
-    side = choose_test_side(groups, sum(count for _, count in groups), 0.2)
+    side = choose_test_side(groups, 0.2)
     for size in range(1, 6):
         tests = [side.is_test(group) for group, count in groups if count == size]
         assert 0.15 < sum(tests) / len(tests) < 0.25
@@ -150,7 +155,7 @@ def test_uneven_groups_are_not_sorted_by_size_into_the_sides() -> None:
 def test_a_group_costs_a_few_bytes() -> None:
     def peak(number: int) -> int:
         tracemalloc.start()
-        side = choose_test_side(((i * 3, 1 + i % 5) for i in range(number)), number * 3, 0.15)
+        side = choose_test_side(((i * 3, 1 + i % 5) for i in range(number)), 0.15)
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert side.count == round(number * 3 * 0.15)

@@ -22,11 +22,14 @@ from edgen.store.ledger.rows import (
     WITH_ANY_RECORDS,
     WITH_RECORDS,
     Amount,
+    AnsweredRow,
+    GroupRow,
     Natural,
     OutcomeRow,
     ReplyRow,
     Row,
     Task,
+    UnitRow,
 )
 from edgen.store.ledger.schema import PICO, total
 from edgen.store.ledger.status import (
@@ -86,13 +89,13 @@ class Outcomes:
     def accepted(self) -> Iterator[tuple[int, Any]]:
         """(scenario, task) of what was accepted."""
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
-        return self._paged(query, tuple[Natural, Task])
+        return self._paged(query, UnitRow)
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """(group hash, accepted outcomes), by ascending hash."""
         return self._book.stream(
             f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp ORDER BY grp",  # noqa: S608
-            tuple[Natural, Natural],
+            GroupRow,
             self._scope.values,
         )
 
@@ -112,7 +115,7 @@ class Outcomes:
         """As `settled`, without those that failed: they have no answer and are tried again. Checksums are not looked
         at."""
         query = f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' {_ORDER}"  # noqa: S608
-        return self._paged(query, tuple[Natural, Task, Status, str | None])
+        return self._paged(query, AnsweredRow)
 
     def refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
         """(scenario, task, status, reason, detail, last reply) of what was not accepted."""

@@ -1,7 +1,7 @@
 """What the rows of a ledger can hold. SQLite lets any column hold anything, so what is read is held against this.
 
 A row type is a NamedTuple, a Struct that is `array_like`, or a plain tuple type, with a field for each column of the
-query in its order. Replies, outcomes and records have a checksum, so that a flipped bit is noticed where a row is
+query in its order; a plain tuple type is looked through anew for each row, so it is for queries of few rows. Replies, outcomes and records have a checksum, so that a flipped bit is noticed where a row is
 read: CRC-32 finds every single flipped bit and every short burst; it is no seal against somebody who means to deceive.
 An outcome's fingerprint is left out: merging writes another one, and with a wrong one an outcome counts for nothing.
 """
@@ -81,6 +81,29 @@ class OutcomeRow(NamedTuple):
         except (ValueError, RecursionError):
             return False
         return True
+
+
+class UnitRow(NamedTuple):
+    """What was accepted."""
+
+    scenario: Natural
+    task: Task
+
+
+class AnsweredRow(NamedTuple):
+    """How a task with an answer ended."""
+
+    scenario: Natural
+    task: Task
+    status: Status
+    reason: str | None
+
+
+class GroupRow(NamedTuple):
+    """The accepted outcomes of a group."""
+
+    group: Natural
+    outcomes: Natural
 
 
 REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
