@@ -58,7 +58,7 @@ class Prompting(Face):
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 
 
-class Rules(msgspec.Struct, frozen=True):
+class Rules(msgspec.Struct, frozen=True, dict=True):
     """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected. `settings`:
     the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`: the space's.
     `prepared`: what the protocol made once for all of a job's conversations."""
@@ -71,10 +71,13 @@ class Rules(msgspec.Struct, frozen=True):
     roles: tuple[SpaceRole, ...] = ROLES
     prepared: Any = None
 
-    @property
+    @functools.cached_property
     def role_words(self) -> RoleWords:
         """What the readers know of the roles."""
-        return role_words(tuple(role.name for role in self.roles))
+        from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+
+        names = tuple(role.name for role in self.roles)
+        return TEACHER_STUDENT if {*names} == {*TEACHER_STUDENT.names} else RoleWords(names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,11 +303,3 @@ def ask(
 def transcript_of(turns: Iterable[Turn]) -> str:
     """A conversation as a judge is shown it: a line a turn, no end marker."""
     return "\n".join([f"{turn.role}: {turn.text}" for turn in turns])
-
-
-@functools.cache
-def role_words(names: tuple[str, ...]) -> RoleWords:
-    """What the readers know of a space's roles."""
-    from edgen.reading.roles import TEACHER_STUDENT, RoleWords
-
-    return TEACHER_STUDENT if {*names} == {*TEACHER_STUDENT.names} else RoleWords(names)

@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Scenario
+from edgen.prompting import scenario_variables
 from edgen.protocols.base import (
     ConversationProtocol,
     Conversing,
@@ -21,6 +22,7 @@ from edgen.protocols.base import (
     Template,
     ask,
 )
+from edgen.reading import read
 from edgen.space.education import template_variables
 from edgen.space.model import Space
 
@@ -63,7 +65,6 @@ class Oneshot(ConversationProtocol):
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
         """Yields one request per ask; returns the first conversation, or the last rejection."""
-        from edgen.reading import read
 
         def read_reply(reply: Reply) -> Conversation | Rejection:
             return read(
@@ -83,8 +84,6 @@ class Oneshot(ConversationProtocol):
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
         """The one prompt."""
-        from edgen.prompting import scenario_variables
-
         return {"default": prompts["default"].messages(scenario_variables(scenario))}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:

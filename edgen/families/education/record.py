@@ -9,6 +9,7 @@ holds, stands again as the suffix of the last turn, as in most of ED.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ _KEYS = {
     "student_reactions": "student_reaction",
     "teacher_reactions": "teacher_reaction",
 }
+_five_texts = operator.itemgetter(*_KEYS.values())
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,7 +96,7 @@ class Education(Family):
         conversation, scenario = recorded.conversation, recorded.scenario
         return _encode(
             Record(
-                background_info=BackgroundInfo(**{key: scenario[name] for key, name in _KEYS.items()}),
+                background_info=BackgroundInfo(*_five_texts(scenario.values)),
                 conversation=self.written(conversation),
                 id=recorded.id,
                 probability=conversation.probability,
@@ -141,9 +143,11 @@ class Education(Family):
 def _write_more(scenario: Scenario) -> dict[str, Any] | None:
     """What the scenario holds beyond ED's five texts; None if it holds nothing more."""
     fields = scenario.fields
-    topics = {*fields} <= {"topic"} and {*fields.get("topic", {})} <= {*TOPIC_FIELDS}
-    if len(scenario.values) == len(DIMENSIONS) and topics:
-        return dict(fields["topic"]) if fields else None
+    if len(scenario.values) == len(DIMENSIONS):
+        if not fields:
+            return None
+        if {*fields} == {"topic"} and {*fields["topic"]} <= {*TOPIC_FIELDS}:
+            return dict(fields["topic"])
     more = write_values(scenario, without=DIMENSIONS)
     return {"topic": scenario["topic"]} | more
 

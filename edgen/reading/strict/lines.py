@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
@@ -52,27 +53,30 @@ def read_published(text: str, roles: RoleWords) -> Conversation | None:
         return None
     found: list[tuple[str, str, str, str]] = _TURN.of(roles).findall(text, head.end())
     foot = _FOOT.match(found.pop()[3]) if found and found[-1][3] else None
-    if foot is None or not found or any(marker for _, _, marker, _ in found[:-1]):
+    if foot is None or not found:
         return None
+    names, said, markers, _ = zip(*found, strict=True)
     repairs: list[str] = []
-    texts = [_plain(said.strip(), repairs) for _, said, _, _ in found]
-    last, marked = texts[-1], found[-1][2] != ""
-    if repairs or any(map(is_silent, texts[:-1])) or (is_silent(last) and (last or not marked)):
+    texts = _plain(said, repairs) if "\\" in text else [one.strip() for one in said]
+    last, marked = texts[-1], markers[-1] != ""
+    if repairs or any(markers[:-1]) or any(map(is_silent, texts[:-1])) or not hold_no_marker(texts):
         return None
-    if not hold_no_marker(texts):
-        return None
-    turns = tuple([Turn(role, said) for (role, _, _, _), said in zip(found, texts, strict=True) if said])
-    if len({turn.role for turn in turns}) < 2:
+    if is_silent(last):
+        if last or not marked:
+            return None
+        texts.pop()
+    if len(set(names[: len(texts)])) < 2:
         return None
     probability = float(foot[1]) if foot[1] is not None else None
     if probability is not None and probability > 1:
         return None
-    return Conversation(turns, probability, found[-1][0] if marked else None)
+    return Conversation(tuple(map(Turn, names, texts)), probability, names[-1] if marked else None)
 
 
-def _plain(said: str, repairs: list[str]) -> str:
+def _plain(said: Iterable[str], repairs: list[str]) -> list[str]:
     """What stands between quotation marks, those in it without their backslashes."""
-    return unwrap(f'"{said}"', _QUOTED, repairs) if "\\" in said else said
+    texts = [one.strip() for one in said]
+    return [unwrap(f'"{one}"', _QUOTED, repairs) if "\\" in one else one for one in texts]
 
 
 _NUMBER, _BULLET = r"[0-9]{1,3}[.)]\ ", r"[-•]\ "
