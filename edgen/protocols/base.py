@@ -74,10 +74,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def role_words(self) -> RoleWords:
         """What the readers know of the roles."""
-        from edgen.reading.roles import TEACHER_STUDENT, RoleWords
-
-        names = tuple(role.name for role in self.roles)
-        return TEACHER_STUDENT if {*names} == {*TEACHER_STUDENT.names} else RoleWords(names)
+        return role_words(tuple(role.name for role in self.roles))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,3 +300,11 @@ def ask(
 def transcript_of(turns: Iterable[Turn]) -> str:
     """A conversation as a judge is shown it: a line a turn, no end marker."""
     return "\n".join([f"{turn.role}: {turn.text}" for turn in turns])
+
+
+@functools.cache
+def role_words(names: tuple[str, ...]) -> RoleWords:
+    """What the readers know of a space's roles."""
+    from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+
+    return TEACHER_STUDENT if {*names} == {*TEACHER_STUDENT.names} else RoleWords(names)

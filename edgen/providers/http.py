@@ -14,7 +14,7 @@ import contextlib
 import ipaddress
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -166,16 +166,16 @@ class Http:
         """What no message may hold."""
         return self._credentials.secrets
 
-    async def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> bytes:
+    def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> Awaitable[bytes]:
         """The body of what `answers` takes for an answer to one POST: of a 200, unless told otherwise.
 
         Raises CallError for anything else; cancellation passes through.
         """
-        return await self._exchange("POST", url, body, answers)
+        return self._exchange("POST", url, body, answers)
 
-    async def get(self, url: URL) -> bytes:
+    def get(self, url: URL) -> Awaitable[bytes]:
         """The body of a 200 to one GET. Raises CallError; cancellation passes through."""
-        return await self._exchange("GET", url, None, _only_200)
+        return self._exchange("GET", url, None, _only_200)
 
     def bad(self, body: bytes) -> CallError:
         """The CallError for the body of a 200 that is not what the format promises."""

@@ -193,10 +193,10 @@ class ModelClient:
         """
         call = _Call(request=request, key=key, keep=store is not None)
 
-        async def attempt() -> Reply:
+        def attempt() -> Awaitable[Reply]:
             call.tries += 1
             self._end_wait()
-            return await self._attempt(call)
+            return self._attempt(call)
 
         def retrying(failure: CallError, _wait: float) -> None:
             on_retry(failure)
@@ -224,13 +224,15 @@ class ModelClient:
         if self._backing_off and (task := asyncio.current_task()) is not None:
             self._backing_off.discard(task)
 
-    async def _attempt(self, call: _Call) -> Reply:
+    def _attempt(self, call: _Call) -> Awaitable[Reply]:
         call.sent = False
-        if self._budget is None:
-            return await self._admitted(call)
+        return self._admitted(call) if self._budget is None else self._budgeted(self._budget, call)
+
+    async def _budgeted(self, budget: Budget, call: _Call) -> Reply:
+        """One attempt, with as much set aside as is known to be needed when its turn has come."""
         while True:
             with contextlib.suppress(_EstimateTooLow):
-                return await self._within(self._budget, call)
+                return await self._within(budget, call)
 
     async def _within(self, budget: Budget, call: _Call) -> Reply:
         """One attempt, with the most that it can take set aside."""

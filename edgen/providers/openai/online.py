@@ -12,6 +12,7 @@ A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.k
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
@@ -63,8 +64,8 @@ class OpenAIBackend(ServiceBackend):
         reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
         return None if reason in _FINISH or reason in _TOOLS else reason
 
-    async def _post(self, request: Request) -> bytes:
-        return await self._http.post(self._completions, self.body(request), answers=is_answer)
+    def _post(self, request: Request) -> Awaitable[bytes]:
+        return self._http.post(self._completions, self.body(request), answers=is_answer)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
