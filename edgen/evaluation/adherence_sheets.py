@@ -84,7 +84,7 @@ class AdherenceSheets(JudgeTasks):
 
     def _by_keywords(self, candidate: Candidate) -> tuple[int, Verdicts]:
         scenario = self.reader.scenario(candidate.scenario)
-        return scenario.index, verdicts(scenario, candidate.turns, cut(candidate.turns))
+        return scenario.index, verdicts(scenario, candidate.turns, cut(candidate.turns).spoken)
 
 
 class _ArmCount:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import Family, FiledRecord
-from edgen.reading.detect import words
+from edgen.reading.detect import spoken, words
 from edgen.space import Space, SpaceRole
 from edgen.validation.speech import Marker
 
 Split = Literal["train", "test"]
 SCENARIOS_A_PATH = 1 << 40  # keeps the scenarios of several paths apart where they are one data set
-Words = Sequence[Sequence[str]]  # the words of each turn
+
+
+class Words(list[list[str]]):
+    """The words of each turn of a conversation."""
+
+    @cached_property
+    def spoken(self) -> list[str]:
+        """Each turn's as one text, as `reading.detect.spoken` has it."""
+        return [*map(spoken, self)]
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,9 +54,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     outcome: dict[str, Any] | None = None
 
 
-def cut(turns: Iterable[Turn]) -> list[list[str]]:
+def cut(turns: Iterable[Turn]) -> Words:
     """The words of each turn, as every measure has them."""
-    return [words(turn.text) for turn in turns]
+    return Words([words(turn.text) for turn in turns])
 
 
 def sample_of(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation, Role, Scenario, Turn, Usage
+from edgen.reading import are_plain
 from edgen.space.model import Space, SpaceRole
 from edgen.validation.schema import conforms
 from edgen.validation.speech import Speech, read_speech
@@ -93,12 +94,11 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, recorded: Recorded) -> FiledRecord:
         """A record of edgen's own."""
         conversation = recorded.conversation
-        written = with_marker(conversation)
         return cls(
             id=recorded.id,
             scenario=recorded.scenario,
-            speech=read_speech(written),
-            entries=len(written),
+            speech=_speech_of(conversation),
+            entries=len(conversation.turns),
             ended_by=conversation.ended_by,
             probability=conversation.probability,
             simulated=recorded.provenance.simulated,
@@ -183,6 +183,18 @@ def with_marker(conversation: Conversation) -> tuple[Turn, ...]:
     if conversation.ended_by is None:
         return turns
     return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text + _SUFFIX))
+
+
+def _speech_of(conversation: Conversation) -> Speech:
+    """What `read_speech` makes of the turns with the marker. Most turns are plain, and need not be read for that."""
+    turns, ended_by = conversation.turns, conversation.ended_by
+    if are_plain([turn.text for turn in turns]):
+        return (
+            Speech(turns, "absent", None, ())
+            if ended_by is None
+            else Speech(turns, "suffix", turns[-1].role, ())
+        )
+    return read_speech(with_marker(conversation))
 
 
 def without_marker(turns: tuple[Turn, ...], ended_by: Role | None) -> tuple[Turn, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # Scripts that put no space between words: there each character counts as one.
 _SOLID = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -95,9 +95,15 @@ def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
 def words(text: str) -> list[str]:
     """The words of a text in order, without regard to case and to the kind of apostrophes and dashes. A number is one;
     so is each character of a script without spaces, and a sign that changes what a sum says."""
-    if text.isascii():  # the quicker way to the same: of these only the backtick is folded
-        return _ASCII_WORD.findall(text.replace("`", "'").lower())
-    return _WORD.findall(text.translate(_FOLD).casefold())
+    folded = text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
+    if folded.isascii():  # the quicker way to the same
+        return _ASCII_WORD.findall(folded.lower())
+    return _WORD.findall(folded.casefold())
+
+
+def spoken(words: Iterable[str]) -> str:
+    """Words as one text with a space around each: what phrases are looked for in."""
+    return f" {' '.join(words)} "
 
 
 def _nearly(a: list[str], b: list[str]) -> bool:

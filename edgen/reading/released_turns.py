@@ -6,6 +6,7 @@ Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a ma
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from edgen.reading.repairs import Repair
 from edgen.reading.text.marker import find_marker, may_mark
@@ -14,11 +15,19 @@ from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, st
 _QUOTE = re.compile('["“”]')
 # What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
+# A separator stands behind each turn. One inside a turn parts it in two, and of plain parts a plain turn is made.
+_ALL_PLAIN = re.compile(r"(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)++")
 
 
 def is_plain(text: str) -> bool:
     """Whether a quick look shows that a turn holds no debris and no end marker. It may say no of any text."""
     return _PLAIN.fullmatch(text) is not None and not may_mark(text)
+
+
+def are_plain(texts: Iterable[str]) -> bool:
+    """Whether each of some turns, of which there is one at least, is plain."""
+    whole = "".join([f"{text}\x1f" for text in texts])
+    return _ALL_PLAIN.fullmatch(whole) is not None and not may_mark(whole)
 
 
 def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Role, Scenario, Turn
 from edgen.families.education.cues import MEASURES, verdicts
-from edgen.reading.detect import words
+from edgen.reading.detect import spoken, words
 from edgen.simulator.phrases import Phrases
 from edgen.space.education import education_scenario
 
@@ -60,7 +60,7 @@ def answer(sheet: Sheet, fault: str | None, rng: Random) -> str:
     if fault == "judge_both":
         return "It depends on how one sees it."
     lines = []
-    said = verdicts(sheet.scenario, sheet.turns, [words(turn.text) for turn in sheet.turns])
+    said = verdicts(sheet.scenario, sheet.turns, [spoken(words(turn.text)) for turn in sheet.turns])
     for name, yes in zip(MEASURES, said, strict=True):
         wrong = rng.random() < _WRONG
         lines.append(f"{name}: {'cannot tell' if yes is None else 'yes' if yes != wrong else 'no'}")

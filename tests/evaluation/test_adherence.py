@@ -21,7 +21,7 @@ from tests.timing import seconds
 
 
 def said(sample: Sample) -> Verdicts:
-    return verdicts(sample.scenario, sample.turns, cut(sample.turns))
+    return verdicts(sample.scenario, sample.turns, cut(sample.turns).spoken)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_reader_agrees_on_the_released_sample(shared_data: Path) -> None:
             about["teacher_prefrences"], about["teacher_reactions"],
         )  # fmt: skip
         turns = _cleaned(record)
-        for mark, found in zip(read, verdicts(scenario, turns, cut(turns)), strict=True):
+        for mark, found in zip(read, verdicts(scenario, turns, cut(turns).spoken), strict=True):
             assert (answers[mark] is None) == (found is None)
             told += found is not None
             agreed += found is not None and found is answers[mark]
@@ -215,7 +215,7 @@ def test_long_texts_take_time_in_proportion(unit: str) -> None:
     def taken(size: int) -> float:
         text = unit * (size // len(unit))
         sample = lesson(f"T {text}", f"S {text}", f"T {text}", likes=LECTURE + text, has=TALK + text)
-        words = cut(sample.turns)
-        return seconds(lambda: verdicts(sample.scenario, sample.turns, words))
+        said = cut(sample.turns).spoken
+        return seconds(lambda: verdicts(sample.scenario, sample.turns, said))
 
     assert taken(400_000) < 40 * taken(40_000)

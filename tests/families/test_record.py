@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from edgen.core.errors import JobError
 from edgen.core.values import Conversation, Scenario, Turn, Usage
 from edgen.families import family_of
-from edgen.families.base import Provenance, Recorded
+from edgen.families.base import FiledRecord, Provenance, Recorded, with_marker
 from edgen.families.dialogue import DIALOGUE
 from edgen.families.education import EDUCATION
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.space.education import DIMENSIONS, ROLES, education_scenario
 from edgen.validation.schema import is_valid
+from edgen.validation.speech import read_speech
 
 pytestmark = pytest.mark.unit
 
@@ -35,6 +36,32 @@ def conversations(roles: tuple[str, ...]) -> st.SearchStrategy[Conversation]:
         NAMES,
         st.none() | st.integers(0, 9),
     )
+
+
+SPOKEN = st.lists(
+    st.sampled_from(
+        ["So", " ", "a chat", "dialogue", "End of conversation", "x.", "?", ",", "(", '"', "2", "\x1f", "é"]
+    ),
+    min_size=1,
+    max_size=5,
+).map("".join)
+
+
+@given(
+    st.lists(st.builds(Turn, st.sampled_from(("Teacher", "Student")), SPOKEN), min_size=1, max_size=4),
+    st.sampled_from(("Teacher", "Student", None)),
+)
+def test_what_is_said_is_what_a_look_at_the_marked_turns_finds(
+    turns: list[Turn], ended_by: str | None
+) -> None:
+    conversation = Conversation(tuple(turns), ended_by=ended_by)
+    recorded = Recorded(
+        "a-000001-r0",
+        education_scenario(1, dict.fromkeys(DIMENSIONS, "x")),
+        conversation,
+        provenance(1, conversation),
+    )
+    assert FiledRecord.of(recorded).speech == read_speech(with_marker(conversation))
 
 
 def provenance(scenario: int, conversation: Conversation) -> Provenance:

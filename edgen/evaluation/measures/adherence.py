@@ -108,7 +108,7 @@ class VerdictCount:
         self._verdicts = {name: array("b") for name in MEASURES}
 
     def see(self, sample: Sample, words: Words) -> None:
-        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words))
+        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
 
     def add(self, scenario: int, given: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""

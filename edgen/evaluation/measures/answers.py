@@ -20,7 +20,7 @@ from edgen.evaluation.figures import Block, intervals_picture
 from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
-from edgen.families.education.cues import Cues, asks, spoken, tells
+from edgen.families.education.cues import Cues, asks, tells
 from edgen.stats.intervals import Estimate, share
 
 _REQUESTS = Cues(
@@ -86,7 +86,7 @@ class AnswersCount:
             if turn.role == "Teacher":
                 taught += 1
                 telling += "?" not in turn.text
-            elif _REQUESTS.within(spoken(words[number])):
+            elif _REQUESTS.within(words.spoken[number]):
                 asked += 1
                 given += _is_answered(turns, number + 1)
         self._given.add(index, given, asked)

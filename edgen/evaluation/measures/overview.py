@@ -89,8 +89,9 @@ class OverviewCount:
         self._splits[sample.split or "none"] += 1
         self._markers[sample.marker] += 1
         self._ended_by[sample.ended_by or "nobody"] += 1
-        self._defects.update(set(sample.defects))
-        self._repairs.update(set(sample.repairs))
+        for counts, names in ((self._defects, sample.defects), (self._repairs, sample.repairs)):
+            if names:
+                counts.update(set(names))
 
     def result(self) -> Overview:
         others = sorted(self._ended_by.keys() - {*self._roles, "nobody"})

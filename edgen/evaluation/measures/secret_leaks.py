@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,10 +40,8 @@ _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)
 
 
 class Secret(NamedTuple):
-    """A phrase, folded, and its words; `role` cannot know it, as it is of a `dimension` outside its view."""
+    """A phrase that may leak, folded, and its words."""
 
-    role: Role
-    dimension: str
     phrase: str
     words: str
 
@@ -125,18 +123,30 @@ class LeaksCount:
     def _leaked(self, sample: Sample, words: Words) -> set[str]:
         """The dimensions of which somebody says a value who may not know it."""
         scenario = sample.scenario.values
-        said = [" ".join(turn) for turn in words]
-        whole = " ".join(said)
-        common = _fold("\n".join([scenario.get(name, "")[:MOST] for name in self._common]))
-        private = tuple([(name, scenario.get(name, "")[:MOST]) for name in self._private])
-        return {
-            secret.dimension
-            for secret in _secrets(self._roles, private)
+        whole = "".join(words.spoken)
+        found: dict[str, list[Secret]] = {}
+        for name in self._private:
             # Few conversations hold any of them, and one look at all words together tells.
-            if secret.words in whole
-            and secret.phrase not in common
-            and _first_to_say(secret, sample.turns, said) == secret.role
+            if held := [one for one in _secrets(name, scenario.get(name, "")[:MOST]) if one.words in whole]:
+                found[name] = held
+        if not found:
+            return set()
+        return {
+            name
+            for role in self._roles
+            for name, secrets in found.items()
+            if name not in role.sees
+            for secret in secrets
+            if secret.phrase not in self._known(scenario, role)
+            and _first_to_say(secret, sample.turns, words.spoken) == role.name
         }
+
+    def _known(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
+        """What the role may say, folded: its own values, and below what all know."""
+        own = [name for name in self._private if name in role.sees]
+        return "\n".join(
+            fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
+        )
 
 
 def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) -> Role | None:
@@ -146,24 +156,11 @@ def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) ->
     return None
 
 
-_fold = lru_cache(maxsize=4096)(fold)
-
-
 @lru_cache(maxsize=4096)
-def _secrets(roles: tuple[SpaceRole, ...], private: tuple[tuple[str, str], ...]) -> tuple[Secret, ...]:
-    """All that could leak of these dimensions and their values."""
-    secrets: list[Secret] = []
-    for role in roles:
-        known = fold("\n".join(value for name, value in private if name in role.sees))
-        for name, value in private:
-            if name not in role.sees:
-                pieces = dict.fromkeys(fold(piece) for piece in _pieces(name, value))
-                secrets += [
-                    Secret(role.name, name, piece, " ".join(cut_words(piece)))
-                    for piece in pieces
-                    if piece and piece not in known
-                ]
-    return tuple(secrets)
+def _secrets(dimension: str, value: str) -> tuple[Secret, ...]:
+    """All that could leak of a dimension's value."""
+    pieces = dict.fromkeys(fold(piece) for piece in _pieces(dimension, value))
+    return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if piece)
 
 
 def _pieces(dimension: str, value: str) -> tuple[str, ...]:

@@ -8,16 +8,16 @@ four bytes each, and are read again in chunks.
 from __future__ import annotations
 
 import errno
+import itertools
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.errors import StoppedError
-from edgen.evaluation.sample import Words
 
 Ids = NDArray[np.uint32]
 Codes = NDArray[np.uint64]
@@ -27,6 +27,7 @@ Ends = NDArray[np.int64]
 NONE = np.iinfo(np.uint64).max
 
 CHUNK = 1 << 19  # words, and the rest of the text that holds the last of them
+_AT_ONCE = 1 << 14  # words that are written, at least
 _BYTES = 4  # of a word's number
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -53,15 +54,21 @@ class Corpus:
         self._chunk = chunk
         self._numbers = _Numbers()
         self._ends = array("q")
+        self._waiting = array("I")
         self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
 
-    def add(self, words: Words) -> None:
+    def add(self, words: Iterable[Sequence[str]]) -> None:
         """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for them."""
-        ids, number = array("I"), self._numbers.__getitem__
-        for turn in words:
-            ids.extend(map(number, turn))
+        ids = array("I", map(self._numbers.__getitem__, itertools.chain.from_iterable(words)))
+        self._ends.append(self.tokens + len(ids))
+        self._waiting += ids
+        if len(self._waiting) >= min(self._chunk, _AT_ONCE):
+            self._write()
+
+    def _write(self) -> None:
+        """Have what waits in the file."""
         try:
-            self._file.write(ids)
+            self._file.write(self._waiting)
             self._file.flush()
         except OSError as problem:
             if problem.errno not in _FULL:
@@ -70,7 +77,7 @@ class Corpus:
                 f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
                 "bytes a word. Make room, or name another folder in the environment variable TMPDIR."
             ) from None
-        self._ends.append(self.tokens + len(ids))
+        del self._waiting[:]
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -106,6 +113,8 @@ class Corpus:
 
     def _words(self, start: int, stop: int) -> Ids:
         """Those from one place among all words to another."""
+        if self._waiting:
+            self._write()
         self._file.seek(start * _BYTES)
         return np.frombuffer(self._file.read((stop - start) * _BYTES), dtype=np.uint32)
 

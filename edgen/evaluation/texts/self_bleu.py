@@ -13,12 +13,10 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from edgen.evaluation.sample import Words
 
 ORDER = 4
 SAMPLED = 200
@@ -37,7 +35,7 @@ class SelfBleuSample:
         self.seen = 0
         self._kept: list[list[str]] = []
 
-    def add(self, words: Words) -> None:
+    def add(self, words: Iterable[Sequence[str]]) -> None:
         """A text: the words of its turns, one after the other, the first MOST_WORDS of them."""
         self.seen += 1
         at = len(self._kept) if len(self._kept) < self._size else self._random.randrange(self.seen)

@@ -126,7 +126,7 @@ class Verdicts(NamedTuple):
 
 
 class Cues:
-    """Words to look for in `spoken` text."""
+    """Words to look for in `spoken` text (see `reading.detect`)."""
 
     def __init__(self, *tables: str) -> None:
         cues = sorted({cue for table in tables for cue in table.split("|") if cue})
@@ -218,17 +218,11 @@ def families(preference: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in ways.parts(preference[:MOST]) for name in ways.methods(part)))
 
 
-def spoken(words: Iterable[str]) -> str:
-    """The words of a turn, in the form that cues are looked for in."""
-    return f" {' '.join(words)} "
-
-
-def verdicts(scenario: Scenario, turns: Sequence[Turn], words: Sequence[Sequence[str]]) -> Verdicts:
-    """What the keywords say of one conversation. `words` are those of its turns, folded (`quality.words`)."""
+def verdicts(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
+    """What the keywords say of one conversation. `said` are its turns as `reading.detect.spoken` has them."""
     facts = stated(scenario)
-    said = [(turn, spoken(of)) for turn, of in zip(turns, words, strict=True)]
-    student = [text for turn, text in said if turn.role == "Student"]
-    teacher = [(turn.text, text) for turn, text in said if turn.role == "Teacher"]
+    student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
+    teacher = [(turn.text, text) for turn, text in zip(turns, said, strict=True) if turn.role == "Teacher"]
     asks = _asks(student, facts.learning)
     keeps, leaves = _stays(teacher, facts)
     shows = reacts = None
