@@ -48,13 +48,18 @@ def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | 
     said: str | None = None
     for secret in secrets:
         wanted = fold(secret)
-        length = len(_WORD.findall(wanted))
-        if length < MIN_SECRET_WORDS or (len(wanted) < MIN_SECRET and length < MIN_WORDS):
+        if not is_secret(wanted):
             continue
         said = fold(text) if said is None else said
         if _holds(said, wanted) and not any(_holds(fold(other), wanted) for other in heard):
             return secret
     return None
+
+
+def is_secret(phrase: str) -> bool:
+    """Whether a folded phrase is long enough to be nobody's chance words."""
+    length = len(_WORD.findall(phrase))
+    return length >= MIN_SECRET_WORDS and (len(phrase) >= MIN_SECRET or length >= MIN_WORDS)
 
 
 def fold(text: str) -> str:

@@ -6,10 +6,10 @@ Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from edgen.reading.repairs import Repair
-from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark
 from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
 
 _QUOTE = re.compile('["“”]')
@@ -24,10 +24,10 @@ def is_plain(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None and not may_mark(text)
 
 
-def are_plain(texts: Iterable[str]) -> bool:
-    """Whether each of some turns, of which there is one at least, is plain."""
-    whole = "".join([f"{text}\x1f" for text in texts])
-    return _ALL_PLAIN.fullmatch(whole) is not None and not may_mark(whole)
+def are_plain(texts: Sequence[str]) -> bool:
+    """Whether a quick look shows that none of some turns, one at least, holds debris or an end marker."""
+    whole = "\x1f".join([*texts, ""])
+    return _ALL_PLAIN.fullmatch(whole) is not None and hold_no_marker(texts)
 
 
 def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:

@@ -28,7 +28,7 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import join_counts, row, rows, share_with_interval, wrap
 from edgen.families.education import ways
 from edgen.families.education.cues import MOST
-from edgen.reading.detect import find_leak, fold
+from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
 from edgen.space import SpaceRole
 from edgen.space.education import ROLES
@@ -145,7 +145,7 @@ class LeaksCount:
         """What the role may say, folded: its own values, and below what all know."""
         own = [name for name in self._private if name in role.sees]
         return "\n".join(
-            fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
+            _fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
         )
 
 
@@ -156,11 +156,14 @@ def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) ->
     return None
 
 
+_fold = lru_cache(maxsize=4096)(fold)
+
+
 @lru_cache(maxsize=4096)
 def _secrets(dimension: str, value: str) -> tuple[Secret, ...]:
     """All that could leak of a dimension's value."""
     pieces = dict.fromkeys(fold(piece) for piece in _pieces(dimension, value))
-    return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if piece)
+    return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 
 
 def _pieces(dimension: str, value: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -198,10 +199,14 @@ class Stated(NamedTuple):
     teacher: str
 
 
+_four_texts = operator.itemgetter(
+    "student_preference", "teacher_preference", "student_reaction", "teacher_reaction"
+)
+
+
 def stated(scenario: Scenario) -> Stated:
     """What the scenario states."""
-    stated = ("student_preference", "teacher_preference", "student_reaction", "teacher_reaction")
-    return _read_stated(*(scenario[name][:MOST] for name in stated))
+    return _read_stated(*[value[:MOST] for value in _four_texts(scenario.values)])
 
 
 @lru_cache(maxsize=4096)
