@@ -31,6 +31,8 @@ REASONS: Mapping[str, str] = {
     "repeated": "the same row is there already",
     "assistant_first": "the first message is not the user's, which this format cannot express",
     "system_message": "the first message is a system message, which this format cannot express",
+    "actions": "an utterance takes actions that this format cannot express",
+    "long_context": "more was said before than this format holds",
     "invalid": "the record breaks the schema of the released data",
 }
 

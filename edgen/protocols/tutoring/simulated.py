@@ -37,7 +37,7 @@ def speak(request: Simulation) -> str | None:
         return request.say("garbage")
     answer = _ANSWER.search(brief)
     said = _tutor(request, brief, answer[1].strip()) if answer else _student(request, brief)
-    known = _LISTED.findall(brief)
+    known = _LISTED.findall(brief.rpartition("can do:")[2])
     text, actions = said
     fitting = [action for action in actions if action in known] or known[:1] or ["Other"]
     return msgspec.json.encode({"text": text, "actions": fitting}).decode()
