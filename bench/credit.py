@@ -13,7 +13,7 @@ import datetime
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -73,12 +73,12 @@ class _Label(NamedTuple):
     alike: bool
 
 
-def measure(folder: Path) -> CreditFigures:
+def measure(folder: Path, scenarios: int = SCENARIOS, ways: Sequence[Way] = WAYS) -> CreditFigures:
     """Make the conversations, label their pairs in every way, and count."""
     run, job = folder / "run", str(ROOT / "jobs" / "selfplay.yaml")
-    edgen("generate", job, "-n", str(SCENARIOS), "-o", str(run), "--set", _BACKENDS)
+    edgen("generate", job, "-n", str(scenarios), "-o", str(run), "--set", _BACKENDS)
     figures, played = [], {0: 0}  # calls of so many rollouts
-    for way in WAYS:
+    for way in ways:
         made = json.loads(edgen("pairs", str(run), *way.arguments(), "--json").output)
         if way.k is not None and way.k not in played:
             played[way.k] = sum(one["calls"]["made"] for one in made["rollouts"])
@@ -93,7 +93,7 @@ def measure(folder: Path) -> CreditFigures:
         date=f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}",
         edgen=__version__,
         planted=PLANTED,
-        scenarios=SCENARIOS,
+        scenarios=scenarios,
         conversations=conversations,
         figures=tuple(figures),
     )

@@ -15,8 +15,9 @@ from edgen.core.errors import UsageError
 from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
-    from edgen.api.pairs import PairedRun
+    from edgen.api.pairs import PairedRun, PairOptions
     from edgen.api.pairs_estimate import PairsEstimate
+    from edgen.api.supervision.control import Control
 
 ByOption = Annotated[
     Literal["oracle", "probability", "human"] | None,
@@ -101,19 +102,16 @@ def command(
 
     Example: edgen pairs outputs/selfplay --by oracle --credit rollouts --dry-run
     """
-    from edgen.api.pairs import PairOptions, make_pairs, report_bias, require_pairs
-    from edgen.api.pairs_estimate import estimate_pairs
+    from edgen.api.pairs import PairOptions
     from edgen.cli.control import make_control
-    from edgen.preferences.render import render
 
     control = make_control(
         trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
     )
-    if by is None and (credit or rollouts or dry_run):
-        raise UsageError("say whose verdict makes the labels: --by oracle or --by probability.")
     if by is None:
-        bias = report_bias(run, asked=report and not (judge or prompt))
-        print_value(bias, render(bias), json=json)
+        if credit or rollouts or dry_run:
+            raise UsageError("say whose verdict makes the labels: --by oracle or --by probability.")
+        _print_bias(run, asked=report and not (judge or prompt), json=json)
         return
     options = PairOptions(
         by=by,
@@ -130,9 +128,29 @@ def command(
         via=via,
     )
     if dry_run:
-        needs = estimate_pairs(run, options, control)
-        print_value(needs, _render_needs(needs), json=json)
-        return
+        _print_needs(run, options, control, json=json)
+    else:
+        _print_pairs(run, options, control, report=report, json=json)
+
+
+def _print_bias(run: Path, *, asked: bool, json: bool) -> None:
+    from edgen.api.pairs import report_bias
+    from edgen.preferences.render import render
+
+    bias = report_bias(run, asked=asked)
+    print_value(bias, render(bias), json=json)
+
+
+def _print_needs(run: Path, options: PairOptions, control: Control, *, json: bool) -> None:
+    from edgen.api.pairs_estimate import estimate_pairs
+
+    needs = estimate_pairs(run, options, control)
+    print_value(needs, _render_needs(needs), json=json)
+
+
+def _print_pairs(run: Path, options: PairOptions, control: Control, *, report: bool, json: bool) -> None:
+    from edgen.api.pairs import make_pairs, require_pairs
+
     paired = make_pairs(run, options, control, report=report)
     print_value(_as_json(paired), _render(paired), json=json)
     require_pairs(paired)

@@ -96,28 +96,38 @@ class _Known(NamedTuple):
         chosen = {*self.choice.names(index, names)}
         candidates = {name: reader.candidate(index, name) for name in names}
         directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
-        for (a, one), (b, other) in itertools.combinations(candidates.items(), 2):
-            task, parting = name_comparison(a, b), Parting.of(one, other)
-            human = human_signal(votes_that_hold(self.votes, one, other))
+        for a, b in itertools.combinations(names, 2):
+            parting = Parting.of(candidates[a], candidates[b])
+            human = human_signal(votes_that_hold(self.votes, *parting[:2]))
             asked = self.choice.every or self.played is not None or parting.near_end(least)
-            judged = any(task in said for said in outcomes.values())
+            judged = any(name_comparison(a, b) in said for said in outcomes.values())
             if not (human or judged or (asked and (a, b) in chosen)):
                 continue
-            said = (outcome.get(task) for outcome in outcomes.values())
-            speaks = [
-                self._directed(index, Response(name, parting.prefix + 1), directed[name]) for name in (a, b)
-            ]
-            signals = Signals(
-                probability=probability_signal(one.probability, other.probability),
-                oracle=tuple(_judgements(said, texts_digest(one, other))),
-                human=human,
-                judge_directed=JudgeDirected(a=speaks[0], b=speaks[1]) if speaks != [None, None] else UNSET,
-                rollouts=self._rollouts(index, (a, b), parting, outcomes),
-            )
+            signals = self._signals(index, (a, b), parting, outcomes, directed)
+            signals = msgspec.structs.replace(signals, human=human)
             pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
             if pair.left_out is None and parting.near_end(least):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
+
+    def _signals(
+        self,
+        index: int,
+        names: tuple[str, str],
+        parting: Parting,
+        outcomes: Mapping[str, Outcomes],
+        directed: Mapping[str, str | None],
+    ) -> Signals:
+        """What is known of a pair but for people's votes. `directed`: what conversations say to a judge, by name."""
+        a, b, prefix = parting
+        said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
+        speaks = [self._directed(index, Response(name, prefix + 1), directed[name]) for name in names]
+        return Signals(
+            probability=probability_signal(a.probability, b.probability),
+            oracle=tuple(_judgements(said, texts_digest(a, b))),
+            judge_directed=JudgeDirected(a=speaks[0], b=speaks[1]) if speaks != [None, None] else UNSET,
+            rollouts=self._rollouts(index, names, parting, outcomes),
+        )
 
     def _rollouts(
         self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]

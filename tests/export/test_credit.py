@@ -97,3 +97,21 @@ class TestFigures:
             parts = [case.n for case in figure.cases if re.match(r"\d", case.where)]
             assert sum(parts) == figure.case(ALL).n
             assert figure.case(CUT).n == figure.case(ALL).n - parts[0]
+
+
+@pytest.mark.integration
+def test_the_figures_are_measured_by_the_commands_themselves(tmp_path: Path) -> None:
+    """On so few scenarios they say little; that verdicts on the response find the better turn shows all the same."""
+    from bench.credit import WAYS, measure
+
+    figures = measure(
+        tmp_path,
+        12,
+        [way for way in WAYS if (way.credit, way.k) in (("response", None), ("rollouts", 1))][:2],
+    )
+    response, rollouts = figures.figures
+    assert (response.calls, figures.conversations) == (2.0, 48)
+    assert rollouts.calls > 4
+    assert response.case(ALL).right > 0.6
+    for figure in figures.figures:
+        assert figure.case(ALL).n == sum(case.n for case in figure.cases if re.match(r"\d", case.where))
