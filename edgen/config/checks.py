@@ -186,9 +186,10 @@ def _price_needed(backend: BackendConfig) -> str:
             "price: {prompt: DOLLARS, completion: DOLLARS, batch: 1}"
         )
     model, near = found
+    date = "" if near.date is None else f"date: {near.date}, "
     line = (
         f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, "
-        f'batch: {near.batch:g}, date: {near.date}, source: "{near.source}"}}'
+        f'batch: {near.batch:g}, {date}source: "{near.source}"}}'
     )
     what = f"{model}, the nearest name on the list"
     if model == backend.model:

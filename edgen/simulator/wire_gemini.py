@@ -228,7 +228,10 @@ def count(body: bytes) -> bytes:
     value = _read(body, COUNTED, _Counted)
     asked = value.generate_content_request or _Body(value.contents)
     check_call(asked.contents, 1, None)
-    return _encode({"totalTokens": sum(tokens(message.content) for message in _messages(asked))})
+    said = [message.content for message in _messages(asked)] + [
+        _encode(tool).decode() for tool in asked.tools
+    ]
+    return _encode({"totalTokens": sum(map(tokens, said))})
 
 
 def _text(content: _Content) -> str:

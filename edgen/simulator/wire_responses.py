@@ -229,7 +229,9 @@ def _text(content: str | list[_Part]) -> str:
 def count(body: bytes) -> bytes:
     """The answer to a body whose tokens are to be counted. Raises BadCall."""
     check_fields(body, _COUNTED, {})
-    said = sum(tokens(message.content) for message in _messages(decode(_BODY, body)))
+    value = decode(_BODY, body)
+    said = sum(tokens(message.content) for message in _messages(value))
+    said += sum(tokens(_encode(tool).decode()) for tool in value.tools or ())
     return _encode({"object": "response.input_tokens", "input_tokens": said})
 
 

@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -16,6 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from edgen.config import load_job
 from edgen.core.errors import CallError, FailureKind, InputError, JobError, ProviderError
@@ -432,6 +434,32 @@ async def test_a_library_that_finds_out_who_calls_needs_consent(
         backend("https://bedrock.example.org", "bedrock/m", {}, auth="library")
 
 
+async def test_amazons_keys_sign_where_that_was_consented_to(
+    fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, session = "secret-of-amazon-0123456789", "session-of-amazon-0123456789"
+    named = {"ACCESS_KEY_ID": "AKIA0123456789", "SECRET_ACCESS_KEY": secret, "SESSION_TOKEN": session}
+    for name, value in {**named, "EC2_METADATA_DISABLED": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    said = {"output": {"message": {"role": "assistant", "content": [{"text": f"hi {session}"}]}}}
+    counts = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+    fake.says(answer({**said, "stopReason": "end_turn", "usage": counts}))
+    asked: Any = {
+        "model": "bedrock/converse/m",
+        "auth": "library",
+        "options": {"aws_region_name": "us-west-2"},
+    }
+    reply = await ask(backend(fake.url, environ={"EDGEN_TRUSTED_HOSTS": "127.0.0.1=LITELLM_AUTH"}, **asked))
+    assert (reply.text, reply.usage) == ("hi [key]", Usage(3, 4))
+    (seen,) = fake.seen
+    assert seen.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKIA0123456789/")
+    assert seen.headers["x-amz-security-token"] == session
+    assert secret not in str(seen)
+    fake.seen.clear()
+    await ask(backend(fake.url, environ={}, **asked))
+    assert not {"authorization", "x-amz-security-token"} & set(fake.seen[0].headers)
+
+
 @pytest.mark.parametrize("service", SERVICES)
 async def test_the_hosts_that_edgen_knows_are_those_that_litellm_calls(service: str) -> None:
     """By the proxy that every call over https asks for its way."""
@@ -570,6 +598,21 @@ def test_prices_are_those_of_litellms_list() -> None:
         {"model": "openai/gpt-4o", "service_tier": "priority"},
     ):
         assert price(**unknown) is None
+
+
+def test_a_cap_without_a_price_names_one_to_start_from(tmp_path: Path) -> None:
+    elsewhere = job(model="groq/openai/gpt-oss-20b", base_url="https://a.example.org", max_tokens=100)
+    (tmp_path / "job.yaml").write_text(json.dumps(elsewhere))
+    with pytest.raises(JobError) as caught:
+        load_job(tmp_path / "job.yaml")
+    (line,) = re.findall(r"price: (\{.*\})", str(caught.value))
+    elsewhere["backends"]["default"]["price"] = yaml.safe_load(line)
+    (tmp_path / "job.yaml").write_text(json.dumps(elsewhere))
+    assert (
+        load_job(tmp_path / "job.yaml")
+        .backends["default"]
+        .price.source.startswith("the price list of litellm")
+    )
 
 
 def test_a_job_is_read_and_priced_without_importing_litellm(tmp_path: Any) -> None:

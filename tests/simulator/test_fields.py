@@ -199,5 +199,7 @@ def test_gemini_counts_strictly() -> None:
         }
     }
     assert json.loads(count(json.dumps(whole).encode())) == {"totalTokens": 4}
+    whole["generate_content_request"]["tools"] = [{"functionDeclarations": [{"name": "a_tool"}]}]
+    assert json.loads(count(json.dumps(whole).encode()))["totalTokens"] > 4
     with pytest.raises(BadCall, match="Unknown name \"tols\" at 'generate_content_request'"):
         count(b'{"generateContentRequest": {"contents": [], "tols": []}}')
