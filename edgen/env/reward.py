@@ -84,11 +84,7 @@ class OracleReward:
             raise JobError(
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
             )
-        prompt = plan.extra_prompts.get("oracle")
-        if prompt is None:
-            template = ORACLE.template(usual_template(plan.space), "conversation", plan.space)
-            prompt = load_template(template, unlimited(), plan.space)
-        return _Judging(plan, prompt, self._read(plan)).reward
+        return _Judging(plan, judge_prompt(plan), self._read(plan)).reward
 
     def _read(self, plan: Plan) -> dict[int, Candidate]:
         """The first accepted conversation of each scenario."""
@@ -101,6 +97,15 @@ class OracleReward:
                     f"the scenarios of {self._reference} are others: take a run with the same space, seed and design.",
                 )
             return {index: reader.candidate(index, names[0]) for index, names in reader.scenarios()}
+
+
+def judge_prompt(plan: Plan) -> Prompt:
+    """What the job's judge is asked with: its `prompts.oracle`, else the usual template."""
+    prompt = plan.extra_prompts.get("oracle")
+    if prompt is None:
+        template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compare, plan.space)
+        prompt = load_template(template, unlimited(), plan.space)
+    return prompt
 
 
 class _Judging:

@@ -99,6 +99,7 @@ def write_card(
         *("", "## Scenarios", "", *describe_space(run.space)),
         *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
         *(f"- {note}" for note in (*_notes(format_, chat), *contents.notes)),
+        *_tried(format_),
         *("", "## How it was made", ""),
         *_facts(facts, simulated, chat, format_),
         *_labels(contents.evidence),
@@ -270,12 +271,21 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         yield "Each conversation opens with the messages that the environment shows the trained side."
     else:
         yield opening[chat.opening]
-    end = (
-        "Where the trained side ended the conversation, its last message ends with `[end of conversation]`."
-        if chat.keeps_end
-        else "No message holds the end marker."
-    )
+    end = "No message holds the end marker."
+    if chat.keeps_end and format_.prompts_only:
+        end = "No message holds the end marker: a prompt ends before the trained side's words."
+    elif chat.keeps_end:
+        end = "Where the trained side ended the conversation, its last message ends with `[end of conversation]`."
     yield f"Two turns running of one side are one message, joined by a blank line. {end}"
+
+
+def _tried(format_: Format) -> Iterator[str]:
+    """What was run on exports in this format, if anything was."""
+    if not format_.tried:
+        return
+    yield from ("", "## How the format was tried", "")
+    for one in format_.tried:
+        yield f"- {one.library} {one.version}, {one.day}: {one.what}"
 
 
 def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, format_: Format) -> Iterator[str]:

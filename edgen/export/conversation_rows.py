@@ -104,7 +104,7 @@ _OF_TRAINERS = frozenset(
         *("prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "prompt_mask", "completion_mask"),
         *("ref_logps", "ref_chosen_logps", "ref_rejected_logps", "ref_per_token_logps", "advantages"),
         *("data_source", "reward_model", "extra_info", "ability", "agent_name", "index", "solution_str"),
-        *("ground_truth", "enable_thinking"),
+        *("ground_truth", "enable_thinking", "dataset", "env_class", "reward_spec", "env_config"),
     }
 )
 

@@ -22,12 +22,23 @@ from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "Item", "LeftOut", "Row",
-    "RunReader", "SplitName",
+    "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow"]
 Choice = Literal["files", "csv_safe", "masks"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What edgen's authors ran on such an export: a version of a library, on a day (ISO 8601), and in `what` a sentence
+    that says what ran. For a repository without releases the version is its commit."""
+
+    library: str
+    version: str
+    day: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +51,8 @@ class Format:
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
     `scenario`: each row has the scenario's values as columns beside its own; its `Row` names the scenario. They are texts.
+    `prompts_only`: no row holds what the trained side says last, so none holds its end marker. `tried`: what was run on
+    exports in this format.
     `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the
     folder is ready for a hub, so the card is titled as the run and a croissant.json stands beside it.
     """
@@ -60,6 +73,8 @@ class Format:
     tasks: tuple[str, ...] = ()
     hub: bool = False
     scenario: bool = False
+    prompts_only: bool = False
+    tried: tuple[Tried, ...] = ()
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:

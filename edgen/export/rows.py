@@ -33,6 +33,7 @@ REASONS: Mapping[str, str] = {
     "system_message": "the first message is a system message, which this format cannot express",
     "actions": "an utterance takes actions that this format cannot express",
     "long_context": "more was said before than this format holds",
+    "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
     "invalid": "the record breaks the schema of the released data",
 }
 

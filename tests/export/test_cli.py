@@ -98,7 +98,7 @@ def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, com
         assert total == len(pairs)
     elif name == "csv":
         assert total == sum(len(lesson.candidate.turns) for lesson in lessons)
-    elif name != "trl-prompts" and FORMATS[name].of == "conversations":
+    elif not FORMATS[name].prompts_only and FORMATS[name].of == "conversations":
         assert total == len(lessons) == 18
 
 

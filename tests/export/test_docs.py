@@ -1,19 +1,21 @@
-"""The table of formats in docs/exports.md is made of the formats themselves.
+"""The tables of docs/exports.md, of the formats and of what was run on them, are made of the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from pathlib import Path
 
 from tests.export.runs import FORMATS, SPACE
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "exports.md"
-BEGIN, END = "<!-- formats begin -->\n", "<!-- formats end -->\n"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "exports.md"
 
 
-def table() -> str:
+def formats() -> str:
     lines = ["| `--to` | holds | needs | columns |", "|---|---|---|---|"]
     for name, one in FORMATS.items():
         needs = [*one.needs, *([f"records of the family {one.family}"] if one.family else [])]
@@ -26,11 +28,40 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def tried() -> str:
+    lines = ["| `--to` | library | day | what was run |", "|---|---|---|---|"]
+    for name, one in FORMATS.items():
+        lines += [f"| `{name}` | {run.library} {run.version} | {run.day} | {run.what} |" for run in one.tried]
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {"formats": formats, "tried": tried}
+
+
 def test_the_page_has_what_the_formats_say() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text.split(BEGIN)[1].split(END)[0] == table()
+    for name, table in TABLES.items():
+        assert text.split(f"<!-- {name} begin -->\n")[1].split(f"<!-- {name} end -->\n")[0] == table()
+
+
+def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
+    """The versions of libraries that are installed there are those of its lock; the others were tried apart."""
+    lock = dict(
+        line.split("==") for line in (ROOT / "requirements-rl.txt").read_text().splitlines() if "==" in line
+    )
+    apart = {path.stem.removeprefix("test_") for path in (ROOT / "tests/rl/apart").glob("test_*.py")}
+    for one in FORMATS.values():
+        for run in one.tried:
+            assert run.version == lock.get(run.library, run.version), f"{one.name}: {run.library}"
+            assert run.library in lock or run.library.replace("-", "_").lower() in apart
+            assert date.fromisoformat(run.day).isoformat() == run.day
+            assert re.fullmatch(r"[a-zA-Z].*\.", run.what)
 
 
 if __name__ == "__main__":
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    for name, table in TABLES.items():
+        before, rest = page.split(f"<!-- {name} begin -->\n")
+        _, after = rest.split(f"<!-- {name} end -->\n")
+        page = f"{before}<!-- {name} begin -->\n{table()}<!-- {name} end -->\n{after}"
+    PAGE.write_text(page, encoding="utf-8")

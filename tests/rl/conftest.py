@@ -20,6 +20,12 @@ import pytest
 
 TRAINERS = importlib.util.find_spec("trl") is not None
 collect_ignore_glob = [] if TRAINERS else ["test_*.py"]
+# What does not fit into that environment has one of its own, and its tests are collected there.
+collect_ignore_glob += [
+    f"apart/test_{name}.py"
+    for name in ("axolotl", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
+    if importlib.util.find_spec(name) is None
+]
 
 if TRAINERS:  # read when the libraries are imported, so before any test module is
     HF_HOME = tempfile.mkdtemp(prefix="edgen-rl-")
@@ -27,6 +33,7 @@ if TRAINERS:  # read when the libraries are imported, so before any test module 
         HF_HOME=HF_HOME, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1",
         HF_HUB_DISABLE_TELEMETRY="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", CUDA_VISIBLE_DEVICES="",
         TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="2", WANDB_MODE="disabled",
+        AXOLOTL_DO_NOT_TRACK="1", DO_NOT_TRACK="1", UNSLOTH_DISABLE_STATISTICS="1", RAY_USAGE_STATS_ENABLED="0",
     )  # fmt: skip
 
     from tests.rl.pipeline import Exports, Tokenizers, make_run

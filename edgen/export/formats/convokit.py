@@ -19,7 +19,7 @@ from typing import IO, Any
 from edgen.core.values import Scenario
 from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_row
 from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader
+from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader, Tried
 from edgen.space import Space
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
@@ -199,5 +199,13 @@ train = corpus.filter_conversations_by(lambda conversation: conversation.meta["s
     ),
     files=CorpusFiles,
     chat=False,
+    tried=(
+        Tried(
+            "convokit",
+            "5.0.0",
+            "2026-11-22",
+            "Corpus took the folder; its utterances, speakers and metadata were the run's.",
+        ),
+    ),
     tags=("convokit", "conversational"),
 )

@@ -16,7 +16,7 @@ from typing import Any
 
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import Chat, Format, Item, Row, RunReader
+from edgen.export.format import Chat, Format, Item, Row, RunReader, Tried
 
 _FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
 APOSTROPHE = "'"
@@ -100,5 +100,6 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     files=CsvFiles,
     chat=False,
     options=("csv_safe",),
+    tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset gave the run's conversations."),),
     tags=("conversational",),
 )

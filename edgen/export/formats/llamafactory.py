@@ -17,7 +17,7 @@ from edgen.core.files import write_new
 from edgen.export.chat import Message
 from edgen.export.completions import RULE, Completion, rows_of_completions
 from edgen.export.files import JsonLines, Patterns
-from edgen.export.format import Chat, DataTable, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import Chat, DataTable, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
 PREFERENCE = "preference"
@@ -132,5 +132,13 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
         f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is both is left out.",
     ),
     scenario=True,
+    tried=(
+        Tried(
+            "llamafactory",
+            "0.9.5",
+            "2026-11-22",
+            "its loader took all rows of both tables by dataset_info.json.",
+        ),
+    ),
     tags=("llama-factory", "dpo", "kto", "preference"),
 )

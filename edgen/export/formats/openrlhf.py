@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from edgen.export.chat import Message
 from edgen.export.completions import RULE, Completion, rows_of_completions
-from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader
+from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader, Tried
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
 PAIRS = "pairs"
@@ -92,5 +92,14 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
         ),
     ),
     scenario=True,
+    tried=(
+        Tried(
+            "openrlhf",
+            "0.11.2",
+            "2026-11-22",
+            "RewardDataset took the pairs as train_dpo and train_rm load them.",
+        ),
+        Tried("open-instruct", "e6c3044aa", "2026-11-22", "its dpo.py's tokenisation took the pairs."),
+    ),
     tags=("openrlhf", "preference"),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from edgen.core.pair import RolloutSignal
 from edgen.export.chat import without_trailing_user
 from edgen.export.evidence import signal_behind
-from edgen.export.format import Format, Item, LeftOut, Row
+from edgen.export.format import Format, Item, LeftOut, Row, Tried
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
 
 
@@ -69,5 +69,6 @@ prefix, turn = row["chosen"][: 2 * row["h"] + 1], row["chosen"][2 * row["h"] + 1
         "A last message by the user is cut: REFUEL counts in rounds.",
         "It needs --opening user: with a system message the count of messages would be off by one.",
     ),
+    tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset took the folder."),),
     tags=("refuel", "preference"),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from edgen.export.chat import Message, without_trailing_user
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
@@ -53,9 +53,9 @@ FORMAT = Format(
     use="""\
 # LLaMA-Factory, dataset_info.json:
 {"edgen": {"file_name": "THIS_FOLDER/train.jsonl", "formatting": "sharegpt", "columns": {"messages": "conversations"}}}
-# axolotl, under datasets:
-- {path: THIS_FOLDER, type: chat_template, field_messages: conversations, roles_to_train: [],
-   message_property_mappings: {role: from, content: value}, message_field_training: train}""",
+# axolotl:
+datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversations, roles_to_train: [],
+  message_property_mappings: {role: from, content: value}, message_field_training: train}]""",
     notes=(
         "A last message by human is cut: LLaMA-Factory wants whole rounds.",
         "Where the trained side begins it needs --opening user or both, so that human speaks first.",
@@ -63,5 +63,31 @@ FORMAT = Format(
     ),
     options=("masks",),
     scenario=True,
+    tried=(
+        Tried(
+            "axolotl",
+            "0.19.0",
+            "2026-11-22",
+            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+        ),
+        Tried(
+            "unsloth",
+            "2026.10.9",
+            "2026-11-22",
+            "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
+        ),
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "its converter of conversations made the same messages as `trl-sft` has.",
+        ),
+        Tried(
+            "llamafactory",
+            "0.9.5",
+            "2026-11-22",
+            "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
+        ),
+    ),
     tags=("sharegpt", "sft", "conversational"),
 )

@@ -5,7 +5,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.format import Format, Row
+from edgen.export.format import Format, Row, Tried
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
 
@@ -35,11 +35,25 @@ FORMAT = Format(
     use="""\
 from datasets import load_dataset
 from trl import DPOTrainer
-DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
+DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()
+# axolotl:
+rl: dpo
+datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_messages: prompt}]""",
     level="turn",
     notes=(
         "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
     ),
     scenario=True,
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens to the letter.",
+        ),
+        Tried(
+            "axolotl", "0.19.0", "2026-11-22", "its preprocessing took the rows with the configuration above."
+        ),
+    ),
     tags=("trl", "dpo", "preference"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.completions import RULE, Completion, completions
 from edgen.export.files import JsonLines, Staging
-from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader
+from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -86,5 +86,8 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
         "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
     ),
     scenario=True,
+    tried=(
+        Tried("trl", "1.16.0", "2026-11-22", "KTOTrainer took two steps with each of two chat templates."),
+    ),
     tags=("trl", "kto", "preference"),
 )

@@ -7,28 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.replies import replies
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each turn of the trained side: what stands before it, once a scenario.
-
-    Conversations of one scenario share their beginnings, which would otherwise weigh more than the rest.
-    """
-    repeats = Repeats()
-    for conversation in run.conversations():
-        messages = chat.messages(
-            conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by
-        )
-        spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-        for turn, at in enumerate(spoken):
-            prompt = messages[:at]
-            if repeats.has(conversation.scenario.index, prompt):
-                yield LeftOut("repeated")
-            else:
-                value = {"prompt": prompt, "id": conversation.candidate.id, "turn": turn}
-                yield Row(conversation.split, value, scenario=conversation.scenario)
+    """A row for each turn of the trained side: what stands before it, once a scenario."""
+    for found in replies(run, chat):
+        if isinstance(found, LeftOut):
+            yield found
+        else:
+            value = {"prompt": found.prompt, "id": found.id, "turn": found.turn}
+            yield Row(found.split, value, scenario=found.scenario)
 
 
 FORMAT = Format(
@@ -50,5 +40,11 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
         "What is left out as repeated is counted in prompts, not in conversations.",
     ),
     scenario=True,
+    prompts_only=True,
+    tried=(
+        Tried(
+            "trl", "1.16.0", "2026-11-22", "GRPOTrainer took two steps: it sampled replies to the prompts."
+        ),
+    ),
     tags=("trl", "grpo", "prompts"),
 )

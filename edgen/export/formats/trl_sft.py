@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.chat import Message
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -46,7 +46,9 @@ FORMAT = Format(
 from datasets import load_dataset
 from trl import SFTConfig, SFTTrainer
 data = load_dataset("THIS_FOLDER", split="train")
-SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=data).train()""",
+SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=data).train()
+# axolotl:
+datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_field_training: train}]""",
     notes=(
         (
             "SFTTrainer does not read `train`. To learn from the trained side's turns only it needs "
@@ -57,5 +59,31 @@ SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=
     ),
     options=("masks",),
     scenario=True,
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns alone.",
+        ),
+        Tried(
+            "axolotl",
+            "0.19.0",
+            "2026-11-22",
+            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+        ),
+        Tried(
+            "unsloth",
+            "2026.10.9",
+            "2026-11-22",
+            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the CPU.",
+        ),
+        Tried(
+            "open-instruct",
+            "e6c3044aa",
+            "2026-11-22",
+            "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
+        ),
+    ),
     tags=("trl", "sft", "conversational"),
 )

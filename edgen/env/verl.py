@@ -1,0 +1,72 @@
+"""A reward function for verl: what the job's judge says of a reply beside the reference.
+
+verl finds it by `reward.custom_reward_function.path=pkg://edgen.env.verl` and hands it what
+`+reward.custom_reward_function.reward_kwargs.job=JOB` says. Rows are those of `edgen export --to verl-rl`. Nothing of
+verl is imported. Each process has one judge a job, with a budget of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from edgen.core.errors import UsageError
+from edgen.env.replies import Score, judge_of
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    job: str = "",
+    overrides: Iterable[str] = (),
+    **_: Any,
+) -> dict[str, float]:
+    """What a reply is worth: `score` in [0, 1] and `judged`, 1 where the judge gave a verdict in each order, else 0.
+
+    `job` is a job file about the scenarios of the rows, `overrides` as for --set. Raises UsageError for a row of another
+    job or data source, JobError and the like for the job, and CallError, BudgetExhausted or ProviderError where the judge
+    cannot be asked.
+    """
+    asked = _ask(data_source, solution_str, ground_truth, extra_info, job, overrides)
+    return _as_numbers(asked.result())
+
+
+async def compute_score_async(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    job: str = "",
+    overrides: Iterable[str] = (),
+    **_: Any,
+) -> dict[str, float]:
+    """As `compute_score`, for reward managers that await it: one process then asks many judges at once."""
+    # Making a judge reads files, once a process.
+    asked = await asyncio.to_thread(_ask, data_source, solution_str, ground_truth, extra_info, job, overrides)
+    return _as_numbers(await asyncio.shield(asyncio.wrap_future(asked)))
+
+
+def _ask(
+    data_source: str,
+    reply: str,
+    reference: str,
+    row: Mapping[str, Any] | None,
+    job: str,
+    overrides: Iterable[str],
+) -> Future[Score]:
+    if data_source != "edgen":
+        raise UsageError(
+            f"edgen scores rows whose data_source is edgen, and this one's is {data_source!r}: give that data a reward "
+            "function of its own."
+        )
+    return judge_of(job, overrides).score(reply, reference, row or {})
+
+
+def _as_numbers(score: Score) -> dict[str, float]:
+    return {"score": score.value, "judged": float(score.judged)}

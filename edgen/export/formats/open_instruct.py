@@ -1,0 +1,68 @@
+"""open-instruct's rows for reinforcement learning with verifiers: `messages`, `ground_truth` and `dataset`.
+
+As `rlvr_tokenize_v3` of open_instruct/dataset_transformation.py reads them. `dataset` names the verifier of
+open_instruct/ground_truth_utils.py: general-quality_ref is a model that grades a reply beside a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.replies import replies_with_reference
+
+VERIFIER = "general-quality_ref"
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row for each turn of the trained side, once a scenario."""
+    for found in replies_with_reference(run, chat):
+        if isinstance(found, LeftOut):
+            yield found
+            continue
+        reply, reference = found
+        value = {
+            "messages": reply.prompt,
+            "ground_truth": reference,
+            "dataset": VERIFIER,
+            "id": reply.id,
+            "turn": reply.turn,
+        }
+        yield Row(reply.split, value, scenario=reply.scenario)
+
+
+FORMAT = Format(
+    name="open-instruct",
+    summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
+    rows=rows,
+    tables={
+        "messages": "messages up to a turn of the trained side",
+        "ground_truth": "what the run's conversation says there, the reference",
+        "dataset": f"{VERIFIER}: the verifier, a model that grades a reply beside the reference",
+        "id": "the conversation",
+        "turn": "which turn of the trained side comes next, counted from 0",
+    },
+    use="""\
+python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1.0 \\
+  --dataset_mixer_eval_list THIS_FOLDER/test.jsonl 1.0 --model_name_or_path MODEL --llm_judge_model JUDGE ...""",
+    notes=(
+        "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 to 10.",
+        (
+            "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to openrlhf`, "
+            "whose chosen and rejected differ in the last message alone, as it wants."
+        ),
+        "A local file has only a split named train to it, so both files are named as they are.",
+        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+    ),
+    scenario=True,
+    prompts_only=True,
+    tried=(
+        Tried(
+            "open-instruct",
+            "e6c3044aa",
+            "2026-11-22",
+            "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
+        ),
+    ),
+    tags=("open-instruct", "grpo", "prompts"),
+)

@@ -1,0 +1,73 @@
+"""SkyRL's rows, with edgen's judge as the environment.
+
+Columns as `skyrl/train/dataset/dataset.py` reads them and `skyrl_gym.make` hands them on: `prompt` and `env_class`; all
+others reach the environment as `extras`. `edgen.env.skyrl_replies` is the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.replies import DESCRIBED, replies_with_reference
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row for each turn of the trained side, once a scenario."""
+    for found in replies_with_reference(run, chat):
+        if isinstance(found, LeftOut):
+            yield found
+            continue
+        reply, reference = found
+        value = {
+            "data_source": "edgen",
+            "prompt": reply.prompt,
+            "env_class": "edgen-replies",
+            "reward_spec": {"method": "rule", "ground_truth": reference},
+            "extra_info": {**reply.describe(), "split": reply.split},
+        }
+        yield Row(reply.split, value, scenario=reply.scenario)
+
+
+FORMAT = Format(
+    name="skyrl",
+    summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the reward.",
+    rows=rows,
+    tables={
+        "data_source": "edgen",
+        "prompt": "messages up to a turn of the trained side",
+        "env_class": "edgen-replies, the environment that scores a reply",
+        "reward_spec": "method (rule) and ground_truth: what the run's conversation says there, the reference",
+        "extra_info": f"{DESCRIBED}; split",
+    },
+    use="""\
+import skyrl_gym
+skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:ReplyEnv", kwargs={"job": "JOB"})
+# then SkyRL's trainer, with data.train_data="['THIS_FOLDER/train.jsonl']" data.val_data="['THIS_FOLDER/test.jsonl']"
+# and generator.max_turns=1; the registration belongs into the task that makes the trainer""",
+    notes=(
+        (
+            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and its "
+            "`limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or 0 "
+            "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+        ),
+        (
+            'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two replies instead '
+            "of all that was said up to them."
+        ),
+        "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",
+        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+    ),
+    scenario=True,
+    prompts_only=True,
+    tried=(
+        Tried("skyrl", "0.3.0", "2026-11-22", "its PromptDataset took every row."),
+        Tried(
+            "skyrl-gym",
+            "0.4.0",
+            "2026-11-22",
+            "it made the environment of a row as SkyRL's generator does, and the environment scored replies.",
+        ),
+    ),
+    tags=("skyrl", "grpo", "prompts"),
+)

@@ -1,0 +1,85 @@
+"""verl's rows for reinforcement learning, with edgen's judge as the reward.
+
+Columns as `verl/utils/dataset/rl_dataset.py` reads them and the reward managers of `verl/experimental/reward_loop`
+hand them on: `prompt`, `data_source`, `reward_model.ground_truth`, `extra_info`. `edgen.env.verl` scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.files import ParquetFiles
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.replies import DESCRIBED, replies_with_reference
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row for each turn of the trained side, once a scenario."""
+    for found in replies_with_reference(run, chat):
+        if isinstance(found, LeftOut):
+            yield found
+            continue
+        reply, reference = found
+        value = {
+            "data_source": "edgen",
+            "prompt": reply.prompt,
+            "ability": "dialogue",
+            "reward_model": {"style": "rule", "ground_truth": reference},
+            "extra_info": {**reply.describe(), "split": reply.split},
+        }
+        yield Row(reply.split, value, scenario=reply.scenario)
+
+
+FORMAT = Format(
+    name="verl-rl",
+    summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the reward.",
+    rows=rows,
+    tables={
+        "data_source": "edgen",
+        "prompt": "messages up to a turn of the trained side",
+        "ability": "dialogue",
+        "reward_model": "style (rule) and ground_truth: what the run's conversation says there, the reference",
+        "extra_info": f"{DESCRIBED}; split",
+    },
+    use="""\
+python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=THIS_FOLDER/train.parquet \\
+  data.val_files=THIS_FOLDER/test.parquet data.max_prompt_length=4096 data.filter_overlong_prompts=true \\
+  actor_rollout_ref.model.path=MODEL actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 \\
+  reward.num_workers=1 reward.custom_reward_function.path=pkg://edgen.env.verl \\
+  reward.custom_reward_function.name=compute_score_async \\
+  +reward.custom_reward_function.reward_kwargs.job=JOB ...""",
+    notes=(
+        (
+            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and its "
+            "`limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or 0 "
+            "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+        ),
+        (
+            "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with `response` the two "
+            "replies beside what stands before them. "
+            "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
+        ),
+        (
+            "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, as "
+            "compute_score_async waits for many judges at once. compute_score is the same for callers that do not await."
+        ),
+        (
+            "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with custom_reward_function, and up to 0.6.1 "
+            "the path is that of a file: edgen/env/verl.py, wherever edgen is installed."
+        ),
+        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+    ),
+    needs=("pyarrow",),
+    files=ParquetFiles,
+    scenario=True,
+    prompts_only=True,
+    tried=(
+        Tried(
+            "verl",
+            "0.9.1",
+            "2026-11-22",
+            "its main_ppo composed the command's configuration and validate_config took it; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
+        ),
+    ),
+    tags=("verl", "grpo", "prompts"),
+)
