@@ -81,7 +81,7 @@ def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cima holds exercises of preposition, object and colour"):
         run_of(tmp_path, "fractions").export("cima", tmp_path / "out")
     tutor = dict.fromkeys(("Hint", "Correction", "Confirmation"), "does it")
-    own = {"actions": {"student": {"Ask": "asks", "Guess": "guesses"}, "tutor": tutor}}
+    own = {"actions": {"student": {"Affirm": "nods", "Question": "asks", "Guess": "guesses"}, "tutor": tutor}}
     run = run_of(tmp_path, "italian_shapes", tutoring=own)
     left_out = run.export("cima", tmp_path / "own").left_out
     assert left_out["actions"] > 0
