@@ -161,7 +161,7 @@ async def _until(
 ) -> None:
     """Wait for a random moment: some in the start-up, most in the middle of the work."""
     if rng.random() < 0.15:
-        await asyncio.sleep(rng.uniform(0.05, 0.4))
+        await asyncio.sleep(rng.uniform(0, 0.2))
         return
     aim = service.asked.total() + rng.randint(1, calls)
     loop = asyncio.get_running_loop()

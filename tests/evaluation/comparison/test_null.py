@@ -23,7 +23,7 @@ from edgen.stats.ratios import paired_differences
 
 pytestmark = pytest.mark.integration
 
-SCENARIOS, SEEDS, RESAMPLES = 1000, 200, 999
+SCENARIOS, SEEDS, RESAMPLES = 500, 200, 999
 REFUSAL = parse("refusal=0.02").content
 
 
