@@ -19,9 +19,9 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side.
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-# Python may be told to write no bytecode; then each worker would compile all tests, and each process edgen, anew.
-PYTHON := env PYTHONDONTWRITEBYTECODE= $(BIN)/python
-PYTEST := $(PYTHON) -m pytest -q --dist worksteal
+PYTEST := $(BIN)/python -m pytest -q --dist worksteal
+# Where Python is told to write no bytecode, each worker would compile all tests and each process edgen anew.
+export PYTHONDONTWRITEBYTECODE :=
 # Made once by one process, while ruff and mypy run: compiled tests, which all workers then read.
 COMPILED := .pytest_cache/compiled
 
@@ -32,14 +32,17 @@ check: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) lint types contracts unit
 
 test: $(VENV)/.dev
-	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts
-	@if [ -n "$$CI" ]; then sh .ci/setup-browser; fi
+	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts $(if $(CI)$(BROWSER),browser)
 	$(PYTEST) -n $(WORKERS)
 
 $(COMPILED):
-	@$(PYTHON) -m compileall -q edgen
+	@$(BIN)/python -m compileall -q edgen
 	@$(PYTEST) --collect-only -qq >/dev/null || true
 	@mkdir -p $(@D) && touch $@
+
+.PHONY: browser
+browser:
+	@sh .ci/setup-browser
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -110,7 +110,7 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
 
     async def whole() -> subprocess.CompletedProcess[str]:
         process = await start(*arguments, **how)
-        out, err = await asyncio.wait_for(process.communicate(), 120)
+        out, err = await asyncio.wait_for(process.communicate(), 180)
         return subprocess.CompletedProcess(arguments, await process.wait(), out.decode(), err.decode())
 
     return asyncio.run(whole())
@@ -143,8 +143,6 @@ def _load() -> None:
 
     import edgen
 
-    for sdk in ("anthropic", "google.genai", "openai"):  # what batch jobs import
-        importlib.import_module(sdk)
     for module in pkgutil.walk_packages(edgen.__path__, "edgen."):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(Exception):  # it needs an extra that is not there
@@ -154,6 +152,14 @@ def _load() -> None:
     typer.main.get_command = functools.cache(typer.main.get_command)
     typer.main.get_command(app)
     gc.collect()
+    gc.freeze()
+
+
+@functools.cache
+def _load_sdks() -> None:
+    """What batch jobs import: as much again, so only where there are any."""
+    for sdk in ("anthropic", "google.genai", "openai"):
+        importlib.import_module(sdk)
     gc.freeze()
 
 
@@ -181,6 +187,9 @@ def _serve(control: socket.socket) -> dict[str, Any] | None:
                 os.kill(pid, signal.SIGKILL)
             return None
         request = control.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+        wanted: dict[str, Any] = json.loads(request)
+        if "batch" in wanted["arguments"]:
+            _load_sdks()
         status = socket.socket(fileno=given[0])
         if pid := os.fork():
             os.close(given[1])
@@ -192,7 +201,6 @@ def _serve(control: socket.socket) -> dict[str, Any] | None:
         selector.close()
         for each in (control, woken, wake, status, *running.values()):
             each.close()
-        wanted: dict[str, Any] = json.loads(request)
         _become(wanted, given[1:])
         return wanted
 
