@@ -3,6 +3,7 @@
 The scenarios are those of the job's data: episode `index` is scenario `index`. The other roles, with their secrets,
 are played by the job's backends; the policy sees what its own role may know. With the simulator the same words get the
 same answers.
+`edgen.env.trl`, `.verifiers`, `.skyrl` and `.openenv` are the same environment as those libraries take it.
 
     async with EducationEnv.from_job("jobs/selfplay.yaml") as env:
         messages = await env.reset(0)

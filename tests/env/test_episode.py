@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import CallError, JobError, UsageError
-from edgen.env import EducationEnv
+from edgen.env import EducationEnv, heard
 from tests.env.jobs import job
 
 SECRET = ("student_preference", "student_reaction")
@@ -185,3 +185,31 @@ async def test_whose_words_were_no_turn(tmp_path: Path) -> None:
         assert (await env.step("")).info["rejected_by"] == "Teacher"
         await env.reset(0)
         assert (await env.step(SAID[0])).info["rejected_by"] == "Student"
+
+
+async def test_what_was_heard_is_what_the_policy_has_not_seen(tmp_path: Path) -> None:
+    async with EducationEnv.from_job(job(tmp_path)) as env:
+        await env.reset(0)
+        step = await env.step(SAID[0])
+        assert heard(step) == step.messages[-1:]
+        assert heard(await env.step("Goodbye. [end of conversation]")) == []
+        await env.reset(0)
+        await env.step(SAID[0])
+        assert heard(await env.step("")) == [], "it was heard before"
+    async with EducationEnv.from_job(job(tmp_path), "selfplay.order=[teacher, teacher, student]") as env:
+        await env.reset(0)
+        with pytest.raises(UsageError, match=r"twice in a row.*change selfplay\.order"):
+            heard(await env.step(SAID[0]))
+
+
+async def test_words_that_are_no_turn_have_the_reward_that_was_said(tmp_path: Path) -> None:
+    broken = {"default": {"type": "simulator", "faults": "empty=1"}}
+    for worth, told in ((0.0, {}), (-1.0, {"broken": -1.0}), (None, {"broken": None})):
+        async with EducationEnv.from_job(job(tmp_path), **told) as env:
+            await env.reset(0)
+            assert (await env.step(SAID[0])).reward is None, "it goes on"
+            step = await env.step("")
+            assert (step.reward, step.info["reward"], step.done) == (worth, worth, True)
+    async with EducationEnv.from_job(job(tmp_path, backends=broken, asks=1), broken=-1.0) as env:
+        await env.reset(0)
+        assert (await env.step(SAID[0])).reward is None, "it is the student's fault"

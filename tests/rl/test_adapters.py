@@ -12,9 +12,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-pytest.importorskip("verifiers")
-
 import skyrl_gym
 import uvicorn
 import verifiers.v1 as vf
