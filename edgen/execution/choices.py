@@ -3,12 +3,13 @@
 Whoever asks first asks for all: for the calls that its request names as alike, and, at the first request of a task, for those of the
 task's twins. That twins ask the same is not believed: their protocols are begun, and their first requests compared. All answers are
 stored in one group, each under its own key, before any of them is used. A call whose answer did not come is made by
-itself; so is each where the service refuses to give several.
+itself. Where the service refuses so many, it is asked for fewer, half as many each time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -51,33 +52,56 @@ class JoinedCalls:
     def __init__(self, work: Work, one: AskOne, several: AskSeveral) -> None:
         self._work = work
         self._one, self._several = one, several
-        self._under_way: dict[bytes, asyncio.Future[None]] = {}
-        self._refused: set[str] = set()  # names of clients whose services give one answer alone
+        self._under_way: dict[bytes, asyncio.Future[frozenset[bytes]]] = {}  # the keys that are asked for
+        # By the names of clients: answers to a request, where a service refused more; the first request for several, while
+        # it is out; and those whose services have given several.
+        self._most: dict[str, int] = {}
+        self._trial: dict[str, asyncio.Future[None]] = {}
+        self._proven: set[str] = set()
 
     async def ask(self, rollout: Rollout, request: Request) -> Reply:
         """The answer to a rollout's request, stored. Raises CallError and what stops the run."""
         client = rollout.client
-        same, waited = client.key(_anonymous(request)), False
-        while (under_way := self._under_way.get(same)) is not None:
-            waited = True
-            await asyncio.shield(under_way)  # who stops waiting leaves the others waiting
-        if (stored := self._work.ledger.reply(request.address, rollout.key)) is not None:
-            return stored
-        alone = waited or client.name in self._refused
-        others = [] if alone else [*self._open_places(rollout, request)]
-        if not others:
-            return await self._one(rollout, request)
+        same, alone = client.key(_anonymous(request)), False
+        while True:
+            while (under_way := self._under_way.get(same)) is not None:
+                # Who stops waiting leaves the others waiting; what was asked for and did not come goes by itself.
+                alone |= rollout.key in await asyncio.shield(under_way)
+            if (stored := self._work.ledger.reply(request.address, rollout.key)) is not None:
+                return stored
+            others = [] if alone else [*self._open_places(rollout, request)]
+            if not others:
+                return await self._one(rollout, request)
+            if (trial := self._trial.get(client.name)) is None:
+                break
+            await asyncio.shield(trial)
+        places = [Place(request.address, rollout.key), *others]
         ended = self._under_way[same] = asyncio.get_running_loop().create_future()
         try:
-            return await self._lead(rollout, request, [Place(request.address, rollout.key), *others])
+            with self._trying(client.name):
+                return await self._lead(rollout, request, places)
         finally:
             del self._under_way[same]
-            ended.set_result(None)
+            ended.set_result(frozenset(place.key for place in places))
+
+    @contextlib.contextmanager
+    def _trying(self, name: str) -> Iterator[None]:
+        """Until a service has given several answers, one request at a time asks for them: what it refuses is refused
+        once, not by every worker."""
+        if name in self._proven:
+            yield
+            return
+        trial = self._trial[name] = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            del self._trial[name]
+            trial.set_result(None)
 
     def _open_places(self, rollout: Rollout, request: Request) -> Iterator[Place]:
         """The calls without an answer that ask the same, as many as one request may bring answers to besides its own."""
         client, ledger = rollout.client, self._work.ledger
-        room = client.most_choices - 1
+        room = self._most.get(client.name, client.most_choices) - 1
         for place in (*_named(client, request), *self._twins(rollout, request)):
             if room and ledger.reply(*place) is None:
                 room -= 1
@@ -99,25 +123,32 @@ class JoinedCalls:
         """Ask for several; by itself where that cannot be."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
-            return await self._several(rollout, wanted, places)
+            reply = await self._several(rollout, wanted, places)
+            self._proven.add(rollout.client.name)
+            return reply
         except BudgetExhausted:
             return await self._one(rollout, request)
         except CallError as failure:
             if failure.kind is not FailureKind.BAD_REQUEST:
                 raise
             reply = await self._one(rollout, request)  # raises it again where the request itself is bad
-            self._refuse(rollout.client.name, str(failure).rstrip(" ."))
+            self._ask_fewer(rollout.client.name, len(places), str(failure).rstrip(" ."))
             return reply
 
-    def _refuse(self, name: str, said: str) -> None:
-        if name not in self._refused:
-            self._refused.add(name)
-            log.warning(
-                "backend %s: the service gives one answer to a request (%s), so calls that ask the same go one by one; "
-                "`choices` can be left out.",
-                name,
-                said,
-            )
+    def _ask_fewer(self, name: str, refused: int, said: str) -> None:
+        """From now on: no more than half of what was refused, and two before none."""
+        most = max(refused // 2, 2 if refused > 2 else 1)
+        if most >= self._most.get(name, refused):
+            return
+        self._most[name] = most
+        how = "one" if most == 1 else f"{most} at most"
+        log.warning(
+            "backend %s: the service does not give %d answers to a request (%s); it is asked for %s.",
+            name,
+            refused,
+            said,
+            how,
+        )
 
 
 def _anonymous(request: Request) -> Request:

@@ -17,12 +17,13 @@ PROMPT, ANSWER = 1000, 100  # tokens that are counted
 
 
 class Chooser:
-    """`mode`: all answers that are asked for, one fewer, one alone, or a refusal of more than one. `garbage`: the place of
+    """`mode`: all answers that are asked for, one fewer, one alone, or a refusal of more than `most`. `garbage`: the place of
     an answer that is none, in requests for several. After `hold_after` requests the others wait for `released`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.mode: Literal["all", "fewer", "one", "refuses"] = "all"
+        self.most = 1
         self.garbage: int | None = None
         self.bodies: list[dict[str, Any]] = []
         self.hold_after: int | None = None
@@ -45,8 +46,8 @@ class Chooser:
         if self.hold_after is not None and count > self.hold_after:
             self.held.set()
             self.released.wait(60)
-        if wanted > 1 and self.mode == "refuses":
-            return 400, {"error": {"message": "Only one completion choice is allowed."}}
+        if wanted > self.most and self.mode == "refuses":
+            return 400, {"error": {"message": f"Field 'n': Value must be between 1 and {self.most}"}}
         given = {"fewer": max(1, wanted - 1), "one": 1}.get(self.mode, wanted)
         messages = [Message(one["role"], one["content"]) for one in body["messages"]]
         texts = [respond(messages, seed=first + number).text for number in range(given)]

@@ -119,10 +119,23 @@ def test_where_a_service_refuses_several_they_go_one_by_one(
     command: Command, chooser: Chooser, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     chooser.mode = "refuses"
-    facts = made(command, job_in(tmp_path, chooser, limits={"in_flight": 1}), tmp_path / "run")
+    facts = made(command, job_in(tmp_path, chooser), tmp_path / "run")
     assert facts["accepted"] == SCENARIOS * REPLICATES
-    assert chooser.wanted.count(1) == SCENARIOS * REPLICATES
-    assert sum("gives one answer to a request" in line for line in caplog.messages) == 1
+    assert sorted(chooser.wanted) == [1] * (SCENARIOS * REPLICATES) + [2, 3]
+    said = [line for line in caplog.messages if "does not give" in line]
+    assert [line.rpartition("asked for ")[2] for line in said] == ["2 at most.", "one."]
+
+
+def test_a_service_with_room_for_fewer_is_asked_for_fewer(
+    command: Command, chooser: Chooser, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As llama.cpp has it, which gives as many as it has slots."""
+    chooser.mode, chooser.most = "refuses", 2
+    facts = made(command, job_in(tmp_path, chooser, replicates=4), tmp_path / "run")
+    assert facts["accepted"] == SCENARIOS * 4
+    assert chooser.wanted.count(4) == 1, "it is tried once"
+    assert chooser.wanted.count(2) == 2 * (SCENARIOS - 1)
+    assert sum("it is asked for 2 at most" in line for line in caplog.messages) == 1
 
 
 def test_a_bad_answer_alone_is_asked_for_again(command: Command, chooser: Chooser, tmp_path: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Usage
 from edgen.providers import Backend, make
 from edgen.providers.openai.config import OpenAIConfig
+from edgen.reading.answers.verdict import read_verdict
+from edgen.reading.answers.verdict_logprobs import read_preference
 from tests.providers import llama
 from tests.providers.fakes import TRUSTING, request
 
@@ -111,3 +115,40 @@ async def test_a_path_that_is_not_there(build: Build, llama_server: llama.Server
 
 async def test_models(build: Build) -> None:
     assert await build().models() == [llama.MODEL]
+
+
+# --- log probabilities, and several answers ------------------------------------------------------
+
+
+async def test_tokens_spell_the_answer_and_share_their_probability(build: Build) -> None:
+    asked = msgspec.structs.replace(request("which one?"), logprobs=5)
+    reply = await build(max_tokens=12, temperature=0.8).complete(asked)
+    assert reply.tokens is not None
+    assert reply.text.strip() in "".join(token.text for token in reply.tokens)
+    for token in reply.tokens:
+        assert len(token.top) == 5
+        assert 0 < sum(math.exp(logprob) for _, logprob in token.top) <= 1.001
+
+
+async def test_the_verdicts_place_is_found_in_what_a_real_server_tells(build: Build) -> None:
+    """The model's weights are random, and the probabilities are those before the schema ruled out all but two numbers: so
+    either may be far from likely."""
+    schema: Any = {"type": "object", "properties": {"answer": {"enum": [1, 2]}}, "required": ["answer"]}
+    sent = msgspec.json.encode(schema | {"additionalProperties": False})
+    asked = msgspec.structs.replace(request("1 or 2?"), logprobs=20, schema=sent)
+    reply = await build(max_tokens=60, temperature=0).complete(asked)
+    said = read_verdict(reply.text)
+    assert said is not None, reply.text
+    found = read_preference(reply.text, said, reply.tokens)
+    assert isinstance(found, float), found
+    assert (found >= 0.5) is (said == 1) or 0 < found < 1
+
+
+async def test_as_many_answers_come_as_it_has_slots_and_more_are_a_bad_request(build: Build) -> None:
+    it = build(max_tokens=6, temperature=0.8)
+    reply = await it.complete(msgspec.structs.replace(request("hi"), choices=2))
+    assert len(reply.others) == 1
+    assert reply.usage == Usage(prompt_tokens=5, completion_tokens=6), "it counts the first of them alone"
+    with pytest.raises(CallError, match="'n'") as refused:
+        await it.complete(msgspec.structs.replace(request("hi"), choices=3))
+    assert refused.value.kind is FailureKind.BAD_REQUEST
