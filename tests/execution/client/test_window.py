@@ -9,7 +9,7 @@ import pytest
 from edgen.execution.client.window import Verdict, Window
 from tests.execution.client.service import Seconds, Service, busy, constant, lognormal, summary
 
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 class TestOneStepAtATime:
