@@ -1,6 +1,7 @@
 # make demo   set up, make the quickstart data set with the simulator, show one conversation
 # make check  lint, types, import contracts and unit tests: what to run before a commit
 # make test   the same with all tests
+# make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
@@ -56,6 +57,10 @@ contracts: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(PYTEST) -n $(CORES) -m unit
+
+.PHONY: slowest
+slowest: $(VENV)/.dev
+	$(PYTEST) -n $(CORES) -p tests.cpu_times
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench

@@ -1,0 +1,60 @@
+"""What tests cost: a plugin of pytest that lists CPU seconds, of processes that a test starts too (make slowest).
+
+Wall time says little where others work beside the tests, and nothing of what a test leaves to its children.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests import fork_server
+
+SHOWN = 40
+_TICKS = os.sysconf("SC_CLK_TCK")
+_began: dict[str, float] = {}
+_spent: dict[str, float] = {}
+
+
+def cpu_seconds() -> float:
+    """Of this process, of children that have ended, and of the server of forks with its own (on Linux)."""
+    return sum(os.times()[:4]) + _forks()
+
+
+def _forks() -> float:
+    server = getattr(fork_server._server, "process", None)
+    stat = Path(f"/proc/{server.pid}/stat") if server else Path("/nowhere")
+    if not stat.exists():
+        return 0.0
+    return sum(map(int, stat.read_text().rpartition(")")[2].split()[11:15])) / _TICKS
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _began[item.nodeid] = cpu_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    yield
+    item.user_properties.append(("cpu", cpu_seconds() - _began.pop(item.nodeid)))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        _spent[report.nodeid] = float(dict(report.user_properties).get("cpu", 0))  # type: ignore[arg-type]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    rooms: Counter[str] = Counter()
+    for name, seconds in _spent.items():
+        rooms[name.split("::")[0].split("/")[1]] += seconds
+    terminalreporter.section("CPU seconds")
+    terminalreporter.write_line(f"{sum(_spent.values()):8.1f} {len(_spent)} tests, without their collection")
+    for names in (rooms, Counter(_spent)):
+        for name, seconds in names.most_common(SHOWN):
+            terminalreporter.write_line(f"{seconds:8.1f} {name}")
