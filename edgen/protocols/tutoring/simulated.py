@@ -30,7 +30,7 @@ _TELLS_AFTER = 3  # tries of the student
 
 def speak(request: Simulation) -> str | None:
     """The next turn as JSON; None where the prompt is none of this protocol's."""
-    brief = request.messages[0].content
+    brief = request.messages[0].content if request.messages else ""
     if not _ACTIONS.search(brief):
         return None
     if request.fault == "garbage":
