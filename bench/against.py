@@ -1,40 +1,77 @@
 """python -m bench.against CHECKOUT [calls] [rounds]: `edgen generate` here and in the checkout of another commit.
 
 The two take turns, so that what else the machine does meets both. CPU is user and system time of the command and not of
-the server; each figure is the median of the rounds. Both run in this environment, with the packages that it has.
+the server; of the rounds the least counts, as nothing makes a command quicker than it is. Where valgrind is installed,
+the instructions of both are counted, too: how many of them a start takes and how many a call, which hardly changes
+from run to run (within 0.5%), whatever else the machine does. Both run in this environment, with the packages that it
+has, and with their bytecode cached: the first run of each is not counted.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from bench.measure import ROOT, Cost, machine, run, simulator
 
+_COUNTER = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+_COUNTED = re.compile(r"I +refs: +([\d,]+)")
+_CALLS_COUNTED = 500  # under valgrind, which takes 20 times as long
 
-def generate(checkout: Path, folder: Path, calls: int, *more: str) -> Cost:
+
+def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[str, ...] = ()) -> Cost:
     """One run of the checkout's quickstart job."""
-    job, command = str(checkout / "jobs" / "quickstart.yaml"), (sys.executable, "-m", "edgen", "generate")
+    job = str(checkout / "jobs" / "quickstart.yaml")
+    command = (*under, sys.executable, "-m", "edgen", "generate")
     with tempfile.TemporaryDirectory(dir=folder) as out:
         os.environ["PYTHONPATH"] = str(checkout)
         return run(*command, job, "-n", str(calls), "-o", f"{out}/run", *more, cwd=checkout)
 
 
+def count_instructions(checkout: Path, folder: Path, calls: int, *more: str) -> int:
+    """The instructions of one run, all threads."""
+    found = _COUNTED.search(generate(checkout, folder, calls, *more, under=_COUNTER).errors)
+    assert found is not None, "valgrind tells the count at the end"
+    return int(found[1].replace(",", ""))
+
+
 def compare(what: str, other: Path, calls: int, rounds: int, *more: str) -> None:
-    """Print CPU and memory of both, and their ratios."""
+    """Print CPU and memory of both, their ratios, and what is counted."""
     costs: dict[Path, list[Cost]] = {other: [], ROOT: []}
     with tempfile.TemporaryDirectory() as folder:
+        for checkout in costs:
+            generate(checkout, Path(folder), 1, *more)
         for _ in range(rounds):
             for checkout, found in costs.items():
                 found.append(generate(checkout, Path(folder), calls, *more))
-    cpu = {checkout: statistics.median(cost.cpu for cost in found) for checkout, found in costs.items()}
-    peak = {checkout: statistics.median(cost.peak_mb for cost in found) for checkout, found in costs.items()}
+        cpu, peak = (
+            [min(getattr(c, name) for c in found) for found in costs.values()] for name in ("cpu", "peak_mb")
+        )
+        print(
+            f"{what}, {calls:,} calls: CPU {cpu[0]:.2f} s there, {cpu[1]:.2f} s here, ratio {cpu[1] / cpu[0]:.2f}; "
+            f"peak {peak[0]:.0f} MB there, {peak[1]:.0f} MB here, ratio {peak[1] / peak[0]:.2f}",
+            flush=True,
+        )
+        if shutil.which("valgrind"):
+            _compare_counts(other, Path(folder), calls, *more)
+
+
+def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
+    """Print millions of instructions of a start and of a call, and what they come to for so many calls."""
+    one, many = (
+        [count_instructions(checkout, folder, number, *more) / 1e6 for checkout in (other, ROOT)]
+        for number in (1, 1 + _CALLS_COUNTED)
+    )
+    each = [(b - a) / _CALLS_COUNTED for a, b in zip(one, many, strict=True)]
+    whole = [a + (calls - 1) * call for a, call in zip(one, each, strict=True)]
     print(
-        f"{what}, {calls:,} calls: CPU {cpu[other]:.2f} s there, {cpu[ROOT]:.2f} s here, ratio {cpu[ROOT] / cpu[other]:.2f}; "
-        f"peak {peak[other]:.0f} MB there, {peak[ROOT]:.0f} MB here, ratio {peak[ROOT] / peak[other]:.2f}",
+        f"  millions of instructions: a start {one[0]:,.0f} there, {one[1]:,.0f} here, ratio {one[1] / one[0]:.2f}; "
+        f"a call {each[0]:.3f} there, {each[1]:.3f} here, ratio {each[1] / each[0]:.2f}; "
+        f"{calls:,} calls, ratio {whole[1] / whole[0]:.3f}",
         flush=True,
     )
 
@@ -44,11 +81,15 @@ def main() -> None:
     calls = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     print(f"{machine()}; {rounds} rounds, {other.name} against {ROOT.name}")
-    compare("start", other, 1, rounds)
-    compare("embedded simulator", other, calls, rounds)
-    with simulator() as url:
-        backend = f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
-        compare("served simulator", other, calls, rounds, "--set", backend)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ.update(PYTHONPYCACHEPREFIX=cache, PYTHONHASHSEED="0")
+        compare("embedded simulator", other, calls, rounds)
+        with simulator() as url:
+            backend = (
+                f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
+            )
+            compare("served simulator", other, calls, rounds, "--set", backend)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class Cost:
     cpu: float
     peak_mb: float
     output: str
+    errors: str = ""
 
 
 def run(*command: str, expect: tuple[int, ...] = (0,), cwd: Path = ROOT) -> Cost:
@@ -41,7 +42,13 @@ def run(*command: str, expect: tuple[int, ...] = (0,), cwd: Path = ROOT) -> Cost
             raise SystemExit(
                 f"{' '.join(command)} ended with {process.returncode}:\n{err.read().decode()[-2000:]}"
             )
-        return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6, out.read().decode())
+        return Cost(
+            wall,
+            usage.ru_utime + usage.ru_stime,
+            usage.ru_maxrss * 1024 / 1e6,
+            out.read().decode(),
+            err.read().decode(),
+        )
 
 
 def edgen(*arguments: str, expect: tuple[int, ...] = (0,)) -> Cost:

@@ -107,9 +107,11 @@ def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
     """The templates with schemas that a backend is asked with, in any arm; one of each schema."""
     found: dict[bytes, Prompt] = {}
     for plan in plans:
-        for use, prompt in plan.prompts.items():
-            asked = plan.job.backends[backend_name(plan.job, plan.templates[use].asked)]
-            if prompt.schema is not None and asked == config:
+        asked = {use: plan.templates[use].asked for use in plan.prompts}
+        # What shapes no conversation is for the judge.
+        for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
+            backend = plan.job.backends.get(backend_name(plan.job, asked.get(use, "judge")))
+            if prompt.schema is not None and backend == config:
                 found.setdefault(prompt.schema, prompt)
     return [*found.values()]
 
@@ -152,9 +154,8 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
         if call:
             seed = job.seed % 2**31
             await _call(diagnosis, backend, seed)
-            field = provider_of(config).schema_field
             for prompt in schemas:
-                await _call_with_schema(diagnosis, backend, seed, prompt, field)
+                await _call_with_schema(diagnosis, config, backend, seed, prompt)
             if wants_logprobs(job, config):
                 await _call_for_logprobs(diagnosis, checked, backend, seed)
     except CallError as failure:
@@ -178,12 +179,16 @@ async def _call(diagnosis: Diagnosis, backend: Backend, seed: int) -> None:
 
 
 async def _call_with_schema(
-    diagnosis: Diagnosis, backend: Backend, seed: int, prompt: Prompt, field: str
+    diagnosis: Diagnosis, config: BackendConfig, backend: Backend, seed: int, prompt: Prompt
 ) -> None:
     """The same call with the schema of a template, and what the service made of that. The call without it went well, so
     a bad request is the schema's fault. Raises CallError for any other failure."""
     assert prompt.schema is not None
-    name, messages = _schema_name(prompt), (Message("user", "Say hello, in the form that is asked for."),)
+    name, field = _schema_name(prompt), provider_of(config).schema_field
+    if (wrong := provider_of(config).schema_problem(config, prompt.schema)) is not None:
+        diagnosis.fail("schema", f"{name} cannot be sent: {wrong}; change it, or move the schema away", 2)
+        return
+    messages = (Message("user", "Say hello, in the form that is asked for."),)
     try:
         reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, schema=prompt.schema))
     except CallError as failure:

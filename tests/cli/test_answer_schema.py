@@ -370,6 +370,39 @@ def test_doctor_says_what_a_server_refuses_in_its_words(
     assert "It takes the call without it" in line
 
 
+def judged_job(folder: Path, judge: dict[str, Any]) -> Path:
+    """A job whose judge alone is asked with a schema."""
+    job = job_in(
+        folder,
+        prompt="education_dialogue",
+        prompts={"oracle": "./verdict.j2"},
+        backends={"default": {"type": "simulator"}, "judge": judge},
+    )
+    shutil.copy(find("prompts", "oracle_guarded"), folder / "verdict.j2")
+    (folder / "verdict.schema.json").write_text(json.dumps({"type": "object", "required": ["better"]}))
+    return job
+
+
+def test_doctor_tries_the_judges_schema_with_the_judge_alone(
+    command: Command, tmp_path: Path, server: SchemaServer
+) -> None:
+    job = judged_job(tmp_path, settings_of("openai", server.url))
+    ended = command("doctor", job)
+    assert ended.code == 0, ended.out
+    assert ended.out.count("schema     verdict.schema.json, sent as response_format: the answer fits") == 1
+    assert len(server.bodies) == 2
+    server.refuses = "no such form"
+    ended = command("doctor", job)
+    assert (ended.code, "the service refuses verdict.schema.json" in ended.out) == (5, True)
+
+
+def test_doctor_says_that_a_judges_schema_cannot_be_sent(command: Command, tmp_path: Path) -> None:
+    job = judged_job(tmp_path, {"type": "simulator"})
+    (tmp_path / "verdict.schema.json").write_text('{"type": "object", "not": {"type": "null"}}')
+    ended = command("doctor", job)
+    assert (ended.code, "verdict.schema.json cannot be sent: " in ended.out) == (2, True)
+
+
 def test_doctor_says_where_a_server_heeds_no_schema(
     command: Command, tmp_path: Path, server: SchemaServer
 ) -> None:
