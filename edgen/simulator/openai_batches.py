@@ -18,14 +18,15 @@ from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.values import Reply
-from edgen.simulator import wire_openai
+from edgen.simulator import wire_openai, wire_responses
 from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store
 from edgen.simulator.faults import Fault
 from edgen.simulator.wire import JSON, BadCall, Call, Refusal, TooLargeError, decode, new, page, save
 
 MOST_LINES = 50_000
 MOST_BYTES = 200 * 1024 * 1024
-ENDPOINT = "/v1/chat/completions"
+# What a batch can be of, and how its calls and answers are written.
+ENDPOINTS = {"/v1/chat/completions": wire_openai, "/v1/responses": wire_responses}
 _MOST_PROBLEMS = 100
 _NO_FILE = 404
 
@@ -66,6 +67,10 @@ class Format:
     errors_apart = True
     partial = True
 
+    def __init__(self, endpoint: str = "/v1/chat/completions") -> None:
+        self.endpoint = endpoint
+        self._wire: Any = ENDPOINTS[endpoint]
+
     def check(self, file: Path) -> Checked:
         problems: list[Problem] = []
         seen: set[str] = set()
@@ -76,7 +81,7 @@ class Format:
                     what = f"The batch file holds more than {MOST_LINES} requests."
                     return Checked(total, model, [Problem("too_many_tasks", what)])
                 if len(problems) < _MOST_PROBLEMS:
-                    problem, model = _problem(line, seen, model)
+                    problem, model = _problem(line, seen, model, self.endpoint)
                     if problem is not None:
                         problems.append(problem._replace(line=total))
         if not total:
@@ -86,7 +91,7 @@ class Format:
     def read(self, line: bytes) -> tuple[str, Call | Refusal]:
         value = _LINE.decode(line)
         try:
-            call = wire_openai.read(bytes(value.body))
+            call = self._wire.read(bytes(value.body))
             if call.stream:
                 raise BadCall("A request of a batch cannot be streamed.")
         except BadCall as problem:
@@ -97,7 +102,7 @@ class Format:
         return wire_openai.fault(struck, call)
 
     def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
-        return _result(name, 200, wire_openai.answer(call, replies, number))
+        return _result(name, 200, self._wire.answer(call, replies, number))
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
         return _result(name, refusal.status, refusal.body)
@@ -120,8 +125,8 @@ def _result(name: str, status: int, body: bytes) -> bytes:
     )
 
 
-def _problem(line: bytes, seen: set[str], model: str) -> tuple[Problem | None, str]:
-    """What is wrong with a line, and the model of the batch; `seen` are the custom ids so far."""
+def _problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[Problem | None, str]:
+    """What is wrong with a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids so far."""
     try:
         fields = _FIELDS.decode(line.decode())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -142,8 +147,8 @@ def _problem(line: bytes, seen: set[str], model: str) -> tuple[Problem | None, s
     seen.add(custom_id)
     if bytes(fields["method"]).strip() != b'"POST"':
         return Problem("invalid_method", "The method of a request must be POST.", param="method"), model
-    if bytes(fields["url"]).strip() != f'"{ENDPOINT}"'.encode():
-        what = f"The URL provided for this request does not match the batch endpoint {ENDPOINT}."
+    if bytes(fields["url"]).strip() != f'"{endpoint}"'.encode():
+        what = f"The URL provided for this request does not match the batch endpoint {endpoint}."
         return Problem("invalid_url", what, param="url"), model
     if model and named != model:
         what = f"The provided model '{named}' does not match the other requests' '{model}'."
@@ -260,9 +265,10 @@ class Service:
             asked = decode(_CREATE, await request.read())
         except BadCall as problem:
             return _error(400, str(problem))
-        if asked.endpoint != ENDPOINT:
+        if asked.endpoint not in ENDPOINTS:
+            known = " and ".join(ENDPOINTS)
             return _error(
-                400, f"The simulator's batches are for {ENDPOINT}, not {asked.endpoint}.", param="endpoint"
+                400, f"The simulator's batches are for {known}, not {asked.endpoint}.", param="endpoint"
             )
         if asked.completion_window != "24h":
             return _error(400, "Invalid value: supported values are: '24h'.", param="completion_window")
@@ -274,7 +280,7 @@ class Service:
                 400, f"{file.id} has the purpose '{file.purpose}', not 'batch'.", param="input_file_id"
             )
         facts = {"input_file_id": file.id, "metadata": asked.metadata}
-        batch = self._store.begin(f"batch_{new()}", Format(), file, facts)
+        batch = self._store.begin(f"batch_{new()}", Format(asked.endpoint), file, facts)
         answer = _json(_batch(batch))
         # From here on there is a batch, whatever its client comes to know of it.
         token = _encode(asked.metadata).decode() if asked.metadata else file.id
@@ -325,10 +331,11 @@ def _batch(batch: Batch) -> dict[str, Any]:
     }
     errors = {"object": "list", "data": [problem._asdict() for problem in batch.problems]}
     total = 0 if batch.state == "validating" else batch.total
+    assert isinstance(batch.format, Format)
     return {
         "id": batch.id,
         "object": "batch",
-        "endpoint": ENDPOINT,
+        "endpoint": batch.format.endpoint,
         "model": batch.model or None,
         "errors": errors if batch.problems else None,
         "input_file_id": batch.facts["input_file_id"],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Message, Reply, Usage
-from edgen.providers import make
+from edgen.providers import make, make_batch_service
 from edgen.providers.openai_responses import PROVIDER
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.openai_responses.online import read_reply
@@ -127,10 +127,30 @@ def test_what_the_api_lacks_is_a_sentence() -> None:
     assert {problem.path for problem in PROVIDER.problems(config)} == {"seed", "stop", "headers.api-key"}
 
 
-def test_it_has_the_list_s_prices_and_no_batches() -> None:
+def test_it_has_the_list_s_prices() -> None:
     assert PROVIDER.list_price(OpenAIResponsesConfig(model="gpt-4o-mini")) is not None
-    assert PROVIDER.batches is None
-    assert "type: openai" in PROVIDER.instead_of_batches
+
+
+async def test_a_batch_s_line_holds_what_a_call_sends_and_its_answer_is_read_as_a_call_s() -> None:
+    config = OpenAIResponsesConfig(model="m", base_url="http://localhost/v1", max_tokens=9)
+    it: Any = make(config, timeout=1, connections=1, environ={})
+    batches = make_batch_service(config, it, environ={})
+    line = json.loads(batches.line("1-0-0", request("hi")))
+    assert line["url"] == "/v1/responses"
+    assert line["body"] == json.loads(it.body(request("hi")))
+
+    def read(body: dict[str, Any]) -> Any:
+        response = {"status_code": 200, "body": body}
+        return batches.read(json.dumps({"custom_id": "1-0-0", "response": response, "error": None}).encode())
+
+    said = {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]}
+    assert read({"status": "completed", "output": [said]}).reply.text == "Hello."
+    failed = read(
+        {"status": "failed", "output": [], "error": {"code": "rate_limit_exceeded", "message": "wait"}}
+    )
+    assert failed.failure.kind is FailureKind.RATE_LIMIT
+    await batches.aclose()
+    await it.aclose()
 
 
 @given(st.text())

@@ -9,17 +9,18 @@ A batch is found again by its metadata, which hold its token as `edgen`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Request
+from edgen.core.values import Reply, Request
 from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending
 from edgen.providers.failures import (
+    Classify,
     ErrorBody,
     Secrets,
     call_error,
@@ -27,7 +28,8 @@ from edgen.providers.failures import (
     read_error,
     without_secrets,
 )
-from edgen.providers.openai.online import OpenAIBackend, classify, is_answer, read_block, read_reply
+from edgen.providers.openai.online import classify, is_answer, read_block, read_reply
+from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.sdk import load_sdk
 from edgen.providers.sdk_batches import (
     SdkBatches,
@@ -41,19 +43,30 @@ from edgen.providers.sdk_batches import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_ENDPOINT: Final = "/v1/chat/completions"  # of every line, wherever the service lives
 _CHUNK = 1 << 20  # bytes of a result file that are held at a time
 _PAGE = 100  # batches asked for at a time, the most there is
 _encode = msgspec.json.Encoder().encode
+
+
+class Endpoint(NamedTuple):
+    """What a batch is of: the path of every line, wherever the service lives, and how its answers are read."""
+
+    path: Literal["/v1/chat/completions", "/v1/responses"]
+    read_reply: Callable[[bytes], Reply | None]
+    classify: Classify
+
+
+COMPLETIONS = Endpoint("/v1/chat/completions", read_reply, classify)
 
 
 class OpenAIBatches(SdkBatches):
     """The batches of one account, for one backend."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
+    endpoint = COMPLETIONS
 
-    def __init__(self, backend: OpenAIBackend, environ: Mapping[str, str], patience: float) -> None:
-        super().__init__(backend, environ, patience, classify, ("openai", "OpenAIError"))
+    def __init__(self, backend: ServiceBackend, environ: Mapping[str, str], patience: float) -> None:
+        super().__init__(backend, environ, patience, self.endpoint.classify, ("openai", "OpenAIError"))
 
     @cached_property
     def client(self) -> AsyncOpenAI:
@@ -77,13 +90,13 @@ class OpenAIBatches(SdkBatches):
         body = self._backend.body(request)
         return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
             _encode(name),
-            _ENDPOINT.encode(),
+            self.endpoint.path.encode(),
             body,
         )
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """What a line of an output or error file says; None if it is none. Never raises."""
-        return read_line(line, self._credentials.secrets)
+        return read_line(line, self._credentials.secrets, self.endpoint)
 
     # -- calls
 
@@ -102,7 +115,7 @@ class OpenAIBatches(SdkBatches):
             with self._calls.calling():
                 batch = await self.client.batches.create(
                     input_file_id=sending.file_id or "",
-                    endpoint=_ENDPOINT,
+                    endpoint=self.endpoint.path,
                     completion_window="24h",
                     metadata={"edgen": sending.token},
                 )
@@ -209,7 +222,9 @@ def _count(counts: Any, name: str) -> int | None:
 # --- lines of results ----------------------------------------------------------------------------
 
 
-def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
+def read_line(
+    line: bytes, secrets: Secrets = (), endpoint: Endpoint = COMPLETIONS
+) -> LineResult | NeverBegun | None:
     """What a line of an output or error file says, without `secrets`; None if it is none. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("custom_id"))
@@ -223,13 +238,13 @@ def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | N
         return NeverBegun(name, clean_message(wrong.message, secrets))
     status, body = read_number_member(response.get("status_code")), response.get("body", b"null")
     if status is not None and is_answer(status, body):
-        reply = read_reply(body) or read_block(body)
+        reply = endpoint.read_reply(body) or read_block(body)
         if reply is not None:
             return LineResult(name, reply=without_secrets(reply, secrets))
     if wrong is not None and read_error(body) is None:
         body = error
     broken = call_error(
-        500 if status is None else status, {}, body, classify=classify, now=0.0, secrets=secrets
+        500 if status is None else status, {}, body, classify=endpoint.classify, now=0.0, secrets=secrets
     )
     if status is None:  # there was no HTTP answer
         broken = CallError(broken.kind, broken.message)

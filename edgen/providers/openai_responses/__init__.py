@@ -1,9 +1,10 @@
-"""OpenAI's Responses API: calls one by one, to the models and at the prices of the Chat Completions API."""
+"""OpenAI's Responses API: calls one by one and batches, to the models and at the prices of the Chat Completions API."""
 
 from __future__ import annotations
 
 from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, Link
+from edgen.providers.batches import BatchServices
 from edgen.providers.openai import ServiceProvider
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
@@ -14,12 +15,17 @@ class OpenAIResponsesProvider(ServiceProvider):
     Config = OpenAIResponsesConfig
     schema_field = "text.format"
     logprobs_fields = ("include", "top_logprobs")
-    instead_of_batches = "The openai backend has one, for the same models: {type: openai, model: …}."
 
     def create(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai_responses.online import ResponsesBackend
 
         return ResponsesBackend(config, key, link)
+
+    @property
+    def batches(self) -> BatchServices:
+        from edgen.providers.openai_responses.batches import ResponsesBatches, read_line
+
+        return BatchServices(ResponsesBatches, read_line)
 
     def problems(self, config: ServiceConfig) -> list[Problem]:
         unknown = [

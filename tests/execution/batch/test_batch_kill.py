@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -49,8 +50,12 @@ async def simulator(*options: str) -> AsyncIterator[str]:
 def backend(kind: str, url: str) -> dict[str, Any]:
     if kind == "openai":
         return {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 3000}
-    if kind == "anthropic":  # without a seed, only at temperature 0 the same answer comes again
-        return {"type": "anthropic", "model": "m", "base_url": url, "temperature": 0, "max_tokens": 3000}
+    if kind in (
+        "anthropic",
+        "openai-responses",
+    ):  # without a seed, only at temperature 0 the same answer comes again
+        place = url if kind == "anthropic" else f"{url}/v1"
+        return {"type": kind, "model": "m", "base_url": place, "temperature": 0, "max_tokens": 3000}
     return {"type": "gemini", "model": "gemini-m", "base_url": url, "seed": "auto", "max_tokens": 3000}
 
 
@@ -85,7 +90,7 @@ def tokens(kind: str, url: str) -> list[str]:
             {"x-api-key": "k", "anthropic-version": "2023-06-01"},
             "/v1/messages/batches?limit=1000",
         )
-    elif kind == "openai":
+    elif kind.startswith("openai"):
         headers, path = {"Authorization": "Bearer k"}, "/v1/batches?limit=100"
     else:
         headers, path = {"x-goog-api-key": "k"}, "/v1beta/batches?pageSize=1000"
@@ -93,7 +98,7 @@ def tokens(kind: str, url: str) -> list[str]:
         said = json.loads(answer.read())
     if kind == "anthropic":
         return [batch["id"] for batch in said["data"]]
-    if kind == "openai":
+    if kind.startswith("openai"):
         assert not said.get("has_more")
         return [batch["metadata"]["edgen"] for batch in said["data"]]
     listed = said.get("operations") or said.get("batches") or []
@@ -105,8 +110,13 @@ def names(kind: str, made: Iterable[Batch]) -> list[str]:
     return sorted(str(batch.remote_id) if kind == "anthropic" else batch.token for batch in made)
 
 
-@pytest.mark.parametrize("kind", ["openai", "gemini", "anthropic"])
-@pytest.mark.parametrize("shape", ["oneshot", "selfplay"])
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        *itertools.product(("openai", "gemini", "anthropic"), ("oneshot", "selfplay")),
+        ("openai-responses", "oneshot"),
+    ],
+)
 async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, kind: str, shape: str) -> None:
     async with simulator("--batch-seconds", "0.3") as url:
         job = write_job(tmp_path / "job.yaml", kind, url, shape)

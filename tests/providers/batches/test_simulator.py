@@ -24,6 +24,7 @@ from edgen.providers.batches import (
 )
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.simulator.server import serving
 from tests.providers.fakes import request
 from tests.simulator.server import options
@@ -35,12 +36,18 @@ ASKED = {
 }
 
 
+@pytest.fixture(params=["openai", "openai-responses", "gemini", "anthropic"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @contextlib.asynccontextmanager
 async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, BatchService]]:
     """The online backend of a simulator, and its batches."""
     async with serving(options(**changes)) as url:
         configs: dict[str, Any] = {
             "openai": OpenAIConfig(model="m", base_url=f"{url}/v1", seed="auto"),
+            "openai-responses": OpenAIResponsesConfig(model="m", base_url=f"{url}/v1", temperature=0),
             "gemini": GeminiConfig(model="gemini-x", base_url=url, seed="auto"),
             "anthropic": AnthropicConfig(model="claude-x", base_url=url, temperature=0),
         }
@@ -153,7 +160,7 @@ async def test_a_file_that_is_refused(kind: str, tmp_path: Path) -> None:
         if kind != "gemini":  # Google takes a name twice
             failure = await refused(it, tmp_path, line * 2)
             assert failure.kind is FailureKind.BAD_REQUEST
-            assert failure.message.startswith("line 2: " if kind == "openai" else "requests.1.custom_id: ")
+            assert failure.message.startswith("requests.1.custom_id: " if kind == "anthropic" else "line 2: ")
 
 
 async def test_a_batch_whose_beginning_nobody_heard_of_is_found(kind: str, tmp_path: Path) -> None:
