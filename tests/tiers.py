@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests import ROOT
+from tests import ROOT, fork_server
 
 TIERS = ("unit", "integration", "crash")
 FOLDERS = frozenset(
@@ -54,4 +54,5 @@ def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         return refused
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse("starts a process"))
+    monkeypatch.setattr(fork_server, "_server", refuse("starts a process"))
     monkeypatch.setattr(socket.socket, "listen", refuse("opens a port"))
