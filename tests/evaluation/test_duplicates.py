@@ -139,6 +139,7 @@ def test_the_roles_count_to_the_letter_but_not_nearly() -> None:
     assert (result.exact, result.near) == (0, 2)
 
 
+@pytest.mark.integration
 def test_many_that_are_all_alike_take_little_memory() -> None:
     base = talk(random.Random(7), 60)
     corpus = Corpus()

@@ -80,6 +80,7 @@ def values(thing: Any, key: str = "") -> Iterator[tuple[str, float]]:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(samples(), max_size=6))
+@pytest.mark.integration
 def test_nothing_raises_and_everything_is_in_range(data: list[Sample]) -> None:
     data = [
         msgspec.structs.replace(s, probability=None) if s.probability != s.probability else s for s in data

@@ -111,6 +111,7 @@ def test_the_interval_covers_the_truth_where_scenarios_are_clusters() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(samples(), max_size=6))
+@pytest.mark.integration
 def test_nothing_raises(given_: list[Sample]) -> None:
     found = measured(ProbabilityCount(), *given_)
     assert found.missing + found.all.distribution.n == len(given_)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from edgen.export.options import ExportOptions, Opening, Storage
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from tests.export.runs import FORMATS, MemoryRun, chat, compared, lesson
+
+pytestmark = pytest.mark.integration
 
 CHATS: dict[tuple[Role, Opening], Chat] = {
     (train, opening): chat(train, opening) for train in ROLES for opening in get_args(Opening)

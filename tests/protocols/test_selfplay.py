@@ -305,6 +305,7 @@ class TestBranch:
 
 
 @given(st.integers(0, 10_000), st.integers(0, 3))
+@pytest.mark.integration
 def test_with_the_simulator_it_depends_on_nothing_but_its_arguments(index: int, replicate: int) -> None:
     def simulated(request: Request) -> Reply:
         return respond(request.messages, seed=request.seed)

@@ -410,6 +410,7 @@ def _seconds(text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.integration
 def test_no_shape_grows_faster_than_its_length() -> None:
     """Something quadratic would need many seconds for what takes milliseconds."""
     slow = {}

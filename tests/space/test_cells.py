@@ -67,6 +67,7 @@ def test_every_prefix_of_a_balanced_design_is_balanced(space: Space, seed: int) 
 
 @RELAXED
 @given(conditional_spaces(), st.integers(0, 2**32))
+@pytest.mark.integration
 def test_random_draws_obey_conditions_and_exclusions(space: Space, seed: int) -> None:
     assume(is_sound(space))
     allowed = {

@@ -16,7 +16,7 @@ from edgen.space.covering_constructions import known_rows
 from edgen.space.sampling import Sampler
 from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_space
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.integration
 
 KEY = bytes(32)
 # Rows of the best array known; `bench/covering.py` says where each figure is from.

@@ -333,6 +333,7 @@ spaces = st.builds(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spaces)
+@pytest.mark.integration
 def test_parse_of_dump_is_the_space(space: Space) -> None:
     text = dump_space(space)
     assert parse_space(text, "dumped") == space

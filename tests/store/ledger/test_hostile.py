@@ -120,6 +120,7 @@ def survives(path: Path) -> None:
         assert refused is None or (refused.exit_code, str(path) in str(refused)) == (2, True), refused
 
 
+@pytest.mark.integration
 def test_any_value_in_any_column(small: Path, tmp_path: Path) -> None:
     path, taken = tmp_path / "run.db", 0
     for number, (table, column) in enumerate(tables(small)):
