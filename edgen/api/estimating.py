@@ -36,12 +36,15 @@ class TokenIntervals(msgspec.Struct, frozen=True):
 
 
 class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens; None where no price is known. `batch`: the share that a batch pays."""
+    """US dollars for a million tokens; None where no price is known; those of a prompt cache are left out where it
+    has none of its own. `batch`: the share that a batch pays."""
 
     backend: str
     model: str
     prompt: float | None = None
     completion: float | None = None
+    cache_read: float | UnsetType = UNSET
+    cache_write: float | UnsetType = UNSET
     batch: float | None = None
     date: str | None = None
     source: str | None = None
@@ -141,7 +144,8 @@ def estimate_job(
 
 def _known(price: Price | None) -> dict[str, Any]:
     known = {} if price is None else msgspec.structs.asdict(price)
-    return {key: value for key, value in known.items() if key in BackendPrice.__struct_fields__}
+    fields = BackendPrice.__struct_fields__
+    return {key: value for key, value in known.items() if key in fields and value is not None}
 
 
 def _describe(each: Sequence[Estimate]) -> Needs:

@@ -4,6 +4,7 @@ left out."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.store.ledger import OPEN, Batch, Counts, out_at, summary_at
+from edgen.store.ledger import OPEN, Batch, Counts, TokenCounts, out_at, summary_at
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -32,9 +33,29 @@ class Calls(msgspec.Struct, frozen=True):
     now: int | UnsetType = UNSET
 
 
-class Tokens(msgspec.Struct, frozen=True):
+class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`cache_read` and `cache_write`: those of the prompt's that were read from a service's prompt cache, and written to
+    it; left out where there are none."""
+
     prompt: int
     completion: int
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @classmethod
+    def of(cls, counts: TokenCounts) -> Tokens:
+        """What was counted, kind by kind."""
+        return cls(
+            counts.prompt_tokens,
+            counts.completion_tokens,
+            counts.cache_read_tokens,
+            counts.cache_write_tokens,
+        )
+
+    def plus(self, other: Tokens) -> Tokens:
+        """Both together."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Tokens(*map(sum, pairs))
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -48,7 +69,7 @@ class Usage(msgspec.Struct, frozen=True):
     def of(cls, counts: Counts) -> Usage:
         """What a ledger or a running session has counted."""
         calls = Calls(counts.made, counts.replayed, counts.retried)
-        return cls(calls, Tokens(counts.prompt_tokens, counts.completion_tokens), counts.cost_usd)
+        return cls(calls, Tokens.of(counts), counts.cost_usd)
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -287,7 +308,7 @@ def add_usage(each: Sequence[Usage | Status]) -> Usage:
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
     return Usage(
         Calls(*(sum(getattr(one, key) for one in calls) for key in ("made", "replayed", "retried"))),
-        Tokens(sum(one.prompt for one in tokens), sum(one.completion for one in tokens)),
+        functools.reduce(Tokens.plus, tokens, Tokens(0, 0)),
         round(sum(costs), 12) if costs else None,
     )
 

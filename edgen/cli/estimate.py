@@ -140,9 +140,15 @@ def _describe_price(price: BackendPrice, *, batch: bool) -> str:
     if price.prompt is None:
         return "no price known (`price:` of the backend gives it one)"
     share = f", times {price.batch:g} by batch" if batch else ""
+    kinds = {"read from": price.cache_read, "written to": price.cache_write}
+    cached = "".join(
+        f", ${dollars:g} for those {what} the prompt cache"
+        for what, dollars in kinds.items()
+        if isinstance(dollars, int | float)
+    )
     known = "; ".join(filter(None, (price.source, price.date)))
     return (
-        f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion tokens{share}"
+        f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion tokens{cached}{share}"
         f" ({known or 'the job says so'})"
     )
 

@@ -18,7 +18,7 @@ from edgen.core.figures import describe_counts
 from edgen.core.safe_text import safe
 
 if TYPE_CHECKING:
-    from edgen.api.status import Amount, Status
+    from edgen.api.status import Amount, Status, Tokens
 
 
 def command(
@@ -81,7 +81,7 @@ def render_status(status: Status) -> Iterator[str]:
     yield f"failed     {describe_counts(status.failed)}"
     yield f"pending    {status.pending}"
     yield f"calls      {calls.made} made{now}, {calls.replayed} replayed, {calls.retried} retried"
-    yield f"tokens     {tokens.prompt} prompt, {tokens.completion} completion"
+    yield f"tokens     {tokens.prompt} prompt{_of_cache(tokens)}, {tokens.completion} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     if status.out:
         yield f"set aside  {_describe_amount(status.out)} at most, for what is out"
@@ -128,6 +128,13 @@ class _Speed:
         if made <= 0 or status.state != "running":
             return ""
         return f"{made / passed:.1f}/s, {span(status.pending * passed / made)} left"
+
+
+def _of_cache(tokens: Tokens) -> str:
+    """What of the prompts went through a service's cache, if anything."""
+    kinds = {"read from": tokens.cache_read, "written to": tokens.cache_write}
+    said = " and ".join(f"{count} {what}" for what, count in kinds.items() if count)
+    return f" ({said} the prompt cache)" if said else ""
 
 
 def _describe_amount(amount: Amount) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.core.registry import find, names
+from edgen.core.values import Usage
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -37,12 +38,44 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens of prompts."""
     completion: Annotated[float, Meta(ge=0, le=100_000)]
     """US dollars for a million tokens of answers."""
+    cache_read: Annotated[float, Meta(ge=0, le=100_000)] | None = None
+    """The same for those of a prompt that are read from the service's prompt cache; null: as `prompt`."""
+    cache_write: Annotated[float, Meta(ge=0, le=100_000)] | None = None
+    """The same for those that are written to it; null: as `prompt`."""
     batch: Share = 1.0
     """The share of these that a batch job costs."""
+    batch_cache: Share | None = None
+    """The share of `cache_read` and `cache_write` that it costs; null: as `batch`."""
     date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}\Z")] | None = None
     """The day on which the figures held."""
     source: Annotated[str, Meta(max_length=300)] | None = None
     """Where the figures are from."""
+
+    def cost(self, usage: Usage, *, batch: bool = False) -> float:
+        """US dollars for tokens as they were counted."""
+        share, cached = self._shares(batch)
+        read = self.prompt * share if self.cache_read is None else self.cache_read * cached
+        write = self.prompt * share if self.cache_write is None else self.cache_write * cached
+        plain = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+        dollars = self.prompt * share * plain + self.completion * share * usage.completion_tokens
+        return (dollars + read * usage.cache_read_tokens + write * usage.cache_write_tokens) / 1e6
+
+    def most(self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False) -> float:
+        """The most that so many tokens can cost, in US dollars: whatever of the prompt goes through the cache."""
+        each = (Usage(1_000_000, 0), Usage(1_000_000, 0, 1_000_000), Usage(1_000_000, 0, 0, 1_000_000))
+        prompt = max(self.cost(one, batch=batch) for one in each)
+        return (prompt * prompt_tokens + self.completion * self._shares(batch)[0] * completion_tokens) / 1e6
+
+    @property
+    def cached(self) -> bool:
+        """Whether what goes through a prompt cache has a price of its own."""
+        return self.cache_read is not None or self.cache_write is not None
+
+    def _shares(self, batch: bool) -> tuple[float, float]:
+        """What of the prices is paid, and of those of the cache."""
+        if not batch:
+            return 1.0, 1.0
+        return self.batch, self.batch if self.batch_cache is None else self.batch_cache
 
 
 class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -162,8 +162,9 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
 
 def _price_problems(price: Price) -> Iterator[Problem]:
     """Prices that are none for a million tokens: under them a cap would not bind."""
-    for key, dollars in (("prompt", price.prompt), ("completion", price.completion)):
-        if 0 < dollars < _LEAST_PRICE:
+    for key in ("prompt", "completion", "cache_read", "cache_write"):
+        dollars = getattr(price, key)
+        if dollars is not None and 0 < dollars < _LEAST_PRICE:
             yield Problem(
                 f"price.{key}",
                 f"${dollars:g} for a million tokens is less than any model costs; is it meant for one token, or for "
@@ -187,8 +188,13 @@ def _price_needed(backend: BackendConfig) -> str:
         )
     model, near = found
     date = "" if near.date is None else f"date: {near.date}, "
+    cached = "".join(
+        f"{key}: {_dollars(dollars)}, "
+        for key in ("cache_read", "cache_write")
+        if (dollars := getattr(near, key)) is not None
+    )
     line = (
-        f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, "
+        f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, {cached}"
         f'batch: {near.batch:g}, {date}source: "{near.source}"}}'
     )
     what = f"{model}, the nearest name on the list"

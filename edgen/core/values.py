@@ -148,11 +148,14 @@ class Request(msgspec.Struct, frozen=True):
     choices: int = 1
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens as the service counted them."""
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens as the service counted them. Of the prompt's, some were read from the service's prompt cache, and some
+    written to it."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int
+    completion_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 FinishReason = Literal["stop", "length", "content_filter", "other"]

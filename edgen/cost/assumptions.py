@@ -163,7 +163,7 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
     for call in protocol_of(job).expected(job, 2):
         prompt = prompts.most[call.use] + (said if call.hears else 0.0)
         answers = rooms[call.role] * (2**job.asks - 1)
-        parts.append(rates.used(call.role, job.asks, job.asks * prompt, answers))
+        parts.append(rates.most(call.role, job.asks, job.asks * prompt, answers))
         if call.heard:
             said += rooms[call.role] * 2 ** (job.asks - 1) + _MARKERS_AT_MOST
     return add_up(parts)

@@ -2,8 +2,8 @@
 
 What one scenario uses comes from earlier runs of the same templates (`history`), with an interval for the sum
 of so many new ones (`prediction`); where there are none, prompts are rendered and counted, and answers assumed
-(`assumptions`). What the run has stored already is not paid again. Money is by the list, or the job's own price,
-without what a provider takes off for prompts it has seen before. Judges of pairs are no part of it.
+(`assumptions`). What the run has stored already is not paid again. Money is by the list, or the job's own price.
+What a prompt cache takes off and adds is as it was in earlier runs; where there are none, the interval holds both. Judges of pairs are no part of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edgen.core.errors import UsageError
 from edgen.cost.assumptions import Prompts, assume, count_prompts, most_of_one, thinking_models
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
-from edgen.cost.usage import Range, Rates, Used, Way, add_up, predict
+from edgen.cost.usage import Range, Rates, Used, Way, add_up, backends_asked, predict
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
@@ -92,7 +92,7 @@ def estimate(
     assumed = assume(job, prompts, rates)
     each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
     factor = max(map(_widening, runs), default=1.0)
-    uses = Range(each[0].low, each[1].expected, each[2].high).widened(factor)
+    uses = Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
     most = most_of_one(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
@@ -167,10 +167,17 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
     """What an estimate rests on, a sentence each."""
     how = f"{prompts.how}, within {prompts.error:.0%}"
     if not runs:
+        cached = [
+            backend for backend in backends_asked(job).values() if backend.price and backend.price.cached
+        ]
         said = [
             f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
             "answers: assumed, since no earlier run tells (one by this template and kind of model, whose job never changed); so the interval is wide",
         ]
+        if cached:
+            said.append(
+                "prompt cache: from all read (the low end) to all written (the high end), where prompts are long enough"
+            )
         if models := thinking_models(job):
             said.append(
                 f"{', '.join(models)} may think before it answers, and charge for that: high end times 4"

@@ -190,12 +190,7 @@ def _bundle(ours: Job, each: list[Used]) -> Used | None:
 def _priced(job: Job, calls: Iterable[CountedReply], rates: Rates) -> Used:
     """What these calls used, at the prices of those who answer them."""
     protocol = protocol_of(job)
-    sums: dict[str, tuple[int, int, int]] = {}
-    for call in calls:
-        role = protocol.role_of(job, call.step)
-        count, prompt, completion = sums.get(role, (0, 0, 0))
-        sums[role] = (count + 1, prompt + call.prompt_tokens, completion + call.completion_tokens)
-    return add_up(rates.used(role, *usage) for role, usage in sums.items())
+    return add_up(rates.paid(protocol.role_of(job, call.step), call.usage) for call in calls)
 
 
 def same_form(plan: Plan, theirs: Job) -> bool:

@@ -7,19 +7,29 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from edgen.config import BackendConfig, Job, Price, backend_name, roles_asked
+from edgen.config import BackendConfig, Job, backend_name, roles_asked
+from edgen.core.values import Usage
 from edgen.stats.quantiles import t95
 
 Way = Literal["online", "batch"]
 
+# Tokens of a prompt that are worth a thought: no service that is known keeps shorter ones than 1,024, by its guides; half of
+# that where it could cost more, since a count may be off.
+_CACHED_FROM, _WRITTEN_FROM = 1024, 512
+# A million of each kind: of prompts, answers, and prompts that are read from a cache and written to it.
+_MILLION = (Usage(10**6, 0), Usage(0, 10**6), Usage(10**6, 0, 10**6), Usage(10**6, 0, 0, 10**6))
+
 
 class Used(NamedTuple):
-    """Calls, prompt tokens, completion tokens, US dollars (those without a price count nothing)."""
+    """Calls, prompt tokens, completion tokens, US dollars (those without a price count nothing). Where it is not known
+    what of the prompts goes through a service's prompt cache: by how many US dollars that can be less, and more."""
 
     calls: float = 0.0
     prompt: float = 0.0
     completion: float = 0.0
     usd: float = 0.0
+    saved: float = 0.0
+    added: float = 0.0
 
     @property
     def tokens(self) -> float:
@@ -49,6 +59,15 @@ class Range(NamedTuple):
     def times(self, factor: float) -> Range:
         return Range(*(level.times(factor) for level in self))
 
+    def with_cache(self) -> Range:
+        """The low end with all that a prompt cache can save, the high end with all that it can add."""
+        low, expected, high = self
+        return Range(
+            low._replace(usd=max(low.usd - low.saved, 0.0)),
+            expected,
+            high._replace(usd=high.usd + high.added),
+        )
+
     def widened(self, factor: float) -> Range:
         return Range(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
@@ -66,17 +85,41 @@ class Rates:
     def __init__(self, job: Job, via: Way) -> None:
         prices = {role: backend.price for role, backend in backends_asked(job).items()}
         self.priced = all(price is not None for price in prices.values())
-        self._rates = {role: _per_token(price, via) for role, price in prices.items()}
-        self.free = self.priced and not any(map(any, self._rates.values()))  # a cap in dollars binds nothing
+        self._prices, self._batch = prices, via == "batch"
+        # A cap in dollars binds nothing.
+        self.free = self.priced and not any(self._most(role, 1e6, 1e6) for role in prices)
 
     def used(self, role: str, calls: float, prompt: float, completion: float) -> Used:
-        """So many calls of a role, with what they cost."""
-        per_prompt, per_completion = self._rates[role]
-        return Used(calls, prompt, completion, prompt * per_prompt + completion * per_completion)
+        """So many calls of a role, with what they cost without a prompt cache, and what that can change. What is shorter
+        than a cache keeps changes nothing."""
+        price = self._prices[role]
+        if price is None:
+            return Used(calls, prompt, completion)
+        per_prompt, per_completion, read, write = (
+            price.cost(kind, batch=self._batch) / 1e6 for kind in _MILLION
+        )
+        usd, each = prompt * per_prompt + completion * per_completion, prompt / calls if calls else 0.0
+        saved = prompt * max(per_prompt - read, 0.0) if each >= _CACHED_FROM else 0.0
+        added = prompt * max(write - per_prompt, 0.0) if each >= _WRITTEN_FROM else 0.0
+        return Used(calls, prompt, completion, usd, saved, added)
+
+    def paid(self, role: str, usage: Usage) -> Used:
+        """One call of a role, as it was counted."""
+        price = self._prices[role]
+        usd = 0.0 if price is None else price.cost(usage, batch=self._batch)
+        return Used(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
+
+    def most(self, role: str, calls: float, prompt: float, completion: float) -> Used:
+        """So many calls of a role, with the most that they can cost."""
+        return Used(calls, prompt, completion, self._most(role, prompt, completion))
 
     def dearest(self, prompt: int, completion: int) -> float:
         """The most that an answer can have cost, whichever role gave it."""
-        return max(self.used(role, 1, prompt, completion).usd for role in self._rates)
+        return max(self._most(role, prompt, completion) for role in self._prices)
+
+    def _most(self, role: str, prompt: float, completion: float) -> float:
+        price = self._prices[role]
+        return 0.0 if price is None else price.most(prompt, completion, batch=self._batch)
 
 
 def backends_asked(job: Job) -> dict[str, BackendConfig]:
@@ -110,10 +153,3 @@ def predict(seen: Sequence[Used], scenarios: float) -> Range:
     low = expected.less(half)
     fewest = min(used.calls for used in seen) * n
     return Range(low._replace(calls=max(low.calls, fewest)), expected, expected.plus(half))
-
-
-def _per_token(price: Price | None, via: Way) -> tuple[float, float]:
-    if price is None:
-        return 0.0, 0.0
-    share = price.batch if via == "batch" else 1.0
-    return price.prompt * share / 1e6, price.completion * share / 1e6

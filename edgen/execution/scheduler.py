@@ -47,8 +47,7 @@ class ProgressCounts(Counts):
         """Count an answer that was fetched, and what it is charged at."""
         self.made += 1
         if usage is not None:
-            self.prompt_tokens += usage.prompt_tokens
-            self.completion_tokens += usage.completion_tokens
+            self.add(usage)
         if cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost_usd
 

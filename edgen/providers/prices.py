@@ -19,16 +19,24 @@ from edgen.core.yaml_values import build, read_text, read_yaml
 
 
 class _Model(msgspec.Struct, frozen=True, kw_only=True):
+    """`cache_read` and `cache_write` are shares of the prompt's price."""
+
     names: tuple[str, ...]
     prompt: float
     completion: float
     date: str
     regional: float = 1.0
+    cache_read: float | None = None
+    cache_write: float | None = None
 
 
 class _Prices(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     batch: float
+    batch_cache: float | None = None
+    cache_read: float | None = None  # of the models that say nothing else
+    cache_write: float | None = None
+    cache_write_long: float | None = None  # where what is written is kept for longer
     models: tuple[_Model, ...]
 
 
@@ -69,14 +77,31 @@ class PriceList:
         close = difflib.get_close_matches(_plain(model), by_name, n=1, cutoff=0.6)
         return (close[0], self._price(by_name[close[0]], 1.0)) if close else None
 
+    def long_cache_write(self, price: Price) -> Price:
+        """A price of this list, where what is written to the prompt cache is kept for longer."""
+        share = self.prices.cache_write_long
+        return msgspec.structs.replace(price, cache_write=_share_of(price.prompt, share))
+
     def _price(self, listed: _Model, factor: float) -> Price:
+        prompt = listed.prompt * factor
         return Price(
-            prompt=round(listed.prompt * factor, 6),
+            prompt=round(prompt, 6),
             completion=round(listed.completion * factor, 6),
+            cache_read=_share_of(prompt, _first(listed.cache_read, self.prices.cache_read)),
+            cache_write=_share_of(prompt, _first(listed.cache_write, self.prices.cache_write)),
             batch=self.prices.batch,
+            batch_cache=self.prices.batch_cache,
             date=listed.date,
             source=self.prices.source,
         )
+
+
+def _first(own: float | None, others: float | None) -> float | None:
+    return others if own is None else own
+
+
+def _share_of(prompt: float, share: float | None) -> float | None:
+    return None if share is None else round(prompt * share, 6)
 
 
 def _plain(model: str) -> str:

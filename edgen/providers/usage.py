@@ -17,12 +17,23 @@ MOST_PROMPT = 10_000_000
 MOST_COMPLETION = 1_000_000
 
 
-def read_usage(prompt: object, completion: object, text: str) -> Usage | None:
-    """The usage of a reply with this text, None where the service's numbers are no count of it."""
+def read_usage(
+    prompt: object, completion: object, text: str, cache_read: object = None, cache_write: object = None
+) -> Usage | None:
+    """The usage of a reply with this text, None where the service's numbers are no count of it. What of the prompt's was
+    read from a cache or written to it counts where it can be a part of it; else the whole was neither."""
     prompt, completion = _whole(prompt, MOST_PROMPT), _whole(completion, MOST_COMPLETION)
     if prompt is None or completion is None or prompt == 0 or (completion == 0 and text):
         return None
-    return Usage(prompt, completion)
+    read, write = _whole(cache_read or 0, prompt), _whole(cache_write or 0, prompt)
+    if read is None or write is None or read + write > prompt:
+        read = write = 0
+    return Usage(prompt, completion, read, write)
+
+
+def read_member(value: object, name: str) -> object:
+    """What an object says under a name, None where it is no object or says nothing."""
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:

@@ -208,7 +208,7 @@ def _words(reply: Reply) -> str:
 
 
 def _usage(reply: Reply) -> dict[str, int]:
-    usage = reply.usage or Usage()
+    usage = reply.usage or Usage(0, 0)
     return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
 
 

@@ -308,7 +308,7 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str, int]:
-    counts = [reply.usage or Usage() for reply in replies]
+    counts = [reply.usage or Usage(0, 0) for reply in replies]
     if completion is None:
         completion = sum([usage.completion_tokens for usage in counts])
     return {

@@ -288,7 +288,7 @@ def _content(reply: Reply) -> dict[str, Any]:
 
 
 def _usage(reply: Reply) -> dict[str, Any]:
-    usage = reply.usage or Usage()
+    usage = reply.usage or Usage(0, 0)
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},

@@ -320,7 +320,7 @@ def test_the_parts_of_an_answer_add_up_to_the_whole(
     assert [one.reply.text for one in shares] == texts[: len(shares)]
     assert sum(one.charged_tokens for one in shares) == 20_000
     if usage is not None:
-        counted = [one.reply.usage or Usage() for one in shares]
+        counted = [one.reply.usage or Usage(0, 0) for one in shares]
         assert sum(one.prompt_tokens for one in counted) == usage.prompt_tokens
         assert sum(one.completion_tokens for one in counted) == usage.completion_tokens
     if cost is not None:

@@ -245,7 +245,7 @@ class TestNothingIsDropped:
         change(parts[1], "INSERT INTO outstanding VALUES (1, NULL, 3, 0, 0, 0, x'00', 100, 0.25)")
         # An answer to another form of the job.
         change(parts[1], "INSERT INTO replies SELECT scenario, task, step, 9, x'ff', finish_reason, refusal, model, simulated, "
-               "prompt_tokens, completion_tokens, answered_at, latency, tries, charged_tokens, cost_usd, 'other', 0 "
+               "prompt_tokens, completion_tokens, 0, 0, answered_at, latency, tries, charged_tokens, cost_usd, 'other', 0 "
                "FROM replies LIMIT 1")  # fmt: skip
         facts = [json.loads(command("status", part, "--json").out) for part in parts]
         command("merge", *parts, "-o", tmp_path / "run")

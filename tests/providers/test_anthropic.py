@@ -250,8 +250,8 @@ def test_thoughts_are_no_part_of_the_text() -> None:
         ({"output_tokens": 5}, None),
         ({"input_tokens": -1, "output_tokens": 5}, None),
         ({"input_tokens": 5, "output_tokens": 7, "service_tier": "standard"}, Usage(5, 7)),
-        ({"input_tokens": 5, "output_tokens": 7, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 20}, Usage(35, 7)),
-        ({"input_tokens": 0, "output_tokens": 7, "cache_read_input_tokens": 2_000_000}, Usage(2_000_000, 7)),
+        ({"input_tokens": 5, "output_tokens": 7, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 20}, Usage(35, 7, 20, 10)),
+        ({"input_tokens": 0, "output_tokens": 7, "cache_read_input_tokens": 2_000_000}, Usage(2_000_000, 7, 2_000_000)),
         ({"input_tokens": 5, "output_tokens": 7, "cache_read_input_tokens": "x"}, None),
     ],
 )  # fmt: skip

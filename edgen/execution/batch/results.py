@@ -17,11 +17,10 @@ import msgspec
 
 from edgen.config import Price
 from edgen.core.values import Reply
-from edgen.execution.client.model_client import MAYBE_CHARGED, cost_of
-from edgen.prompting.token_bound import text_token_floor
+from edgen.execution.client.model_client import MAYBE_CHARGED, cost_of, floored
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
-from edgen.store.ledger import Ledger, OutstandingCall
+from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
 _BREATH = 200  # lines that are read before others get their turn
 _PIECE = 1 << 16  # bytes of what is passed over
@@ -30,7 +29,7 @@ _GROUP = 256  # replies that are on their way to the disk at once
 ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
-class ResultCounts(msgspec.Struct):
+class ResultCounts(TokenCounts):
     """What one file came to: lines by what became of them. `tokens` and `usd` are what they are
     charged at; `stranger` is the first id that is about nothing this run asked."""
 
@@ -43,8 +42,6 @@ class ResultCounts(msgspec.Struct):
     unreadable: int = 0
     tokens: int = 0
     usd: float = 0.0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
     @property
     def lines(self) -> int:
@@ -135,11 +132,9 @@ def _store(
     # A service that does not count is taken at its worst.
     tokens, usd = row.tokens, row.usd
     if usage is not None:
-        completion = max(usage.completion_tokens, text_token_floor(reply.text))
-        tokens = usage.prompt_tokens + completion
-        usd = cost_of(price, usage.prompt_tokens, completion, batch=True)
-        reading.prompt_tokens += usage.prompt_tokens
-        reading.completion_tokens += usage.completion_tokens
+        paid = floored(usage, reply)
+        tokens, usd = paid.prompt_tokens + paid.completion_tokens, cost_of(price, paid, batch=True)
+        reading.add(usage)
     reading.answered += 1
     reading.tokens += tokens
     reading.usd += usd

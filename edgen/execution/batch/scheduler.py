@@ -196,8 +196,7 @@ class BatchScheduler(OnlineScheduler):
         """Count what one result file came to, in the run's counts and in its budget."""
         counts = self._work.counts
         counts.made += reading.answered
-        counts.prompt_tokens += reading.prompt_tokens
-        counts.completion_tokens += reading.completion_tokens
+        counts.add(reading)
         self._out = max(0, self._out - reading.answered)
         if self._settings.backends[batch.backend].price is not None:
             counts.cost_usd = (counts.cost_usd or 0.0) + reading.usd

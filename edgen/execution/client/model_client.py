@@ -20,7 +20,7 @@ import msgspec
 
 from edgen.config import BackendConfig, CallSettings, Limits, Price
 from edgen.core.errors import CallError, FailureKind, ProviderError
-from edgen.core.values import Reply, Request
+from edgen.core.values import Reply, Request, Usage
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
@@ -371,24 +371,41 @@ class ModelClient:
             prompt, room = self.most(request)
             least = text_token_floor if self._max_tokens else text_token_bound
             used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
-        else:
-            prompt = max(usage.prompt_tokens, prompt_token_floor(request.messages))
-            least_said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
-            used = prompt, max(usage.completion_tokens, least_said)
-        return sum(used), None if self._price is None else self.price_of(*used)
+            return sum(used), None if self._price is None else self.price_of(*used)
+        usage = floored(usage, reply, prompt_token_floor(request.messages))
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        return tokens, None if self._price is None else cost_of(self._price, usage)
 
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
-        """US dollars to the picodollar, by the price that the job gives; 0 without one."""
-        return cost_of(self._price, prompt_tokens, completion_tokens, batch=batch)
+        """The most that so many tokens can cost, in US dollars to the picodollar, by the price that the job gives; 0
+        without one."""
+        return (
+            0.0
+            if self._price is None
+            else _pico(self._price.most(prompt_tokens, completion_tokens, batch=batch))
+        )
 
 
-def cost_of(price: Price | None, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
-    """US dollars for tokens, 0 without a price; in whole picodollars, so that the budget and the ledger come to the
-    same sums."""
-    if price is None:
-        return 0.0
-    dollars = (price.prompt * prompt_tokens + price.completion * completion_tokens) / 1e6
-    return round(dollars * price.batch if batch else dollars, 12)
+def floored(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
+    """The usage of a reply, no less than the bytes of its texts and a prompt of so many tokens allow."""
+    said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
+    if usage.prompt_tokens >= prompt and usage.completion_tokens >= said:
+        return usage
+    return msgspec.structs.replace(
+        usage,
+        prompt_tokens=max(usage.prompt_tokens, prompt),
+        completion_tokens=max(usage.completion_tokens, said),
+    )
+
+
+def cost_of(price: Price | None, usage: Usage, *, batch: bool = False) -> float:
+    """US dollars for tokens as they were counted, 0 without a price; in whole picodollars, so that the budget and the
+    ledger come to the same sums."""
+    return 0.0 if price is None else _pico(price.cost(usage, batch=batch))
+
+
+def _pico(dollars: float) -> float:
+    return round(dollars, 12)
 
 
 def _may_be_charged(problem: BaseException) -> bool:

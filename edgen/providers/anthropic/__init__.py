@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from edgen.config.backends import Price
 from edgen.core.errors import Problem
 from edgen.providers.anthropic.config import AnthropicConfig
@@ -31,6 +33,11 @@ class AnthropicProvider(Provider):
             found.append(Problem("seed", "the Messages API takes no seed; remove it"))
         if config.temperature is not None and config.temperature > 1:
             found.append(Problem("temperature", "the Messages API takes 0 to 1"))
+        if config.prompt_cache and config.price is not None and config.price.cache_write is None:
+            write = (
+                "what is written to the prompt cache costs more than the prompt; say how much, in US dollars"
+            )
+            found.append(Problem("price.cache_write", write))
         return found
 
     def key_request(self, config: AnthropicConfig) -> KeyRequest:
@@ -45,7 +52,12 @@ class AnthropicProvider(Provider):
         return BatchServices(AnthropicBatches, read_line)
 
     def list_price(self, config: AnthropicConfig) -> Price | None:
-        return PRICES.price(config.model, config.base_url)
+        price = PRICES.price(config.model, config.base_url)
+        if price is None or config.prompt_cache == "5m":
+            return price
+        if config.prompt_cache is None:  # nothing is written that is not asked for
+            return msgspec.structs.replace(price, cache_read=None, cache_write=None)
+        return PRICES.long_cache_write(price)
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
         return PRICES.nearest(model)

@@ -12,7 +12,7 @@ from edgen.config.backends import BackendConfig, EnvName, Positive, Url
 class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="anthropic"):
     """Anthropic's Messages API over HTTP."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env", "prompt_cache"}
 
     base_url: Url = "https://api.anthropic.com"
     """Where the service is, without /v1/messages."""
@@ -26,5 +26,8 @@ class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """How much the model does for an answer (`output_config.effort`); null: the model's own default."""
     service_tier: Literal["auto", "standard_only"] | None = None
     """Whether priority capacity may be used; null: the service's own default."""
+    prompt_cache: Literal["5m", "1h"] | None = None
+    """How long the service keeps what prompts have in common: the system message and, in self-play, what was said so far;
+    null: it keeps nothing."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """Other fields of the request, as they are; they are kept in the run, so no key belongs here."""

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request, Usage
+from edgen.core.values import FinishReason, Message, Reply, Request, Usage
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
 from edgen.providers.http import HttpBackend, append_path
-from edgen.providers.usage import MOST_PROMPT, add_counts, read_usage
+from edgen.providers.usage import MOST_PROMPT, add_counts, read_member, read_usage
 
 
 class AnthropicBackend(HttpBackend):
@@ -32,6 +32,7 @@ class AnthropicBackend(HttpBackend):
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
         self._tails: dict[tuple[int, bytes | None], bytes] = {(1, None): _tail(config, 1)}
+        self._kept = None if config.prompt_cache is None else _cache_control(config.prompt_cache)
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -46,10 +47,20 @@ class AnthropicBackend(HttpBackend):
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         said = [message for message in request.messages if message.role != "system"]
         try:
-            before = b'{"messages":' + _encode(said)
-            return before + (b',"system":' + _encode(system) if system else b"") + tail
+            before = b'{"messages":' + _encode(self._kept_to_the_last(said))
+            return before + (b',"system":' + _encode(self._marked(system)) if system else b"") + tail
         except UnicodeEncodeError:
             raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+    def _kept_to_the_last(self, said: list[Message]) -> list[Any]:
+        """The messages; the last one of a dialogue is marked, since the next prompt begins with all of them."""
+        if self._kept is None or not any(message.role == "assistant" for message in said):
+            return said
+        return [*said[:-1], {"role": said[-1].role, "content": self._marked(said[-1].content)}]
+
+    def _marked(self, text: str) -> Any:
+        """A text that the service's prompt cache keeps, with all that stands before it, where the job wants that."""
+        return text if self._kept is None else [{"type": "text", "text": text, "cache_control": self._kept}]
 
     async def models(self) -> list[str] | None:
         """The names that the service offers, None where it keeps no list. Raises CallError."""
@@ -69,6 +80,11 @@ class AnthropicBackend(HttpBackend):
 # --- what is sent --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
+
+
+def _cache_control(ttl: str) -> dict[str, str]:
+    """The marker of a block; five minutes are what is meant without a word."""
+    return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
 def _headers(key: str | None) -> dict[str, str]:
@@ -115,7 +131,7 @@ _NOT_EXTRA = {
     "messages": "the prompt writes them",
     "system": "the prompt writes it",
     "stream": "answers are read whole",
-    "cache_control": "edgen reckons without the prices of the prompt cache",
+    "cache_control": "`prompt_cache` of the backend sets it",
 }
 
 
@@ -191,15 +207,21 @@ def _describe_refusal(details: _StopDetails | None) -> str:
     return scrub(": ".join(word for word in words if word)) or "refusal"
 
 
-_PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-
-
 def _read_counts(usage: Any, text: str) -> Usage | None:
-    """The prompt's tokens are those that were read anew, read from the prompt cache, and written to it."""
+    """The prompt's tokens are those that were read anew, read from the prompt cache, and written to it. What was written
+    is told as a sum, or apart by how long it is kept."""
     if not isinstance(usage, dict):
         return None
-    prompt = add_counts(*map(usage.get, _PROMPT_COUNTS), most=MOST_PROMPT)
-    return read_usage(prompt, usage.get("output_tokens"), text)
+    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    if written is None:
+        apart = (
+            read_member(usage.get("cache_creation"), f"ephemeral_{ttl}_input_tokens") for ttl in ("5m", "1h")
+        )
+        written = add_counts(*apart, most=MOST_PROMPT)
+        if written is None:
+            return None
+    prompt = add_counts(usage.get("input_tokens"), read, written, most=MOST_PROMPT)
+    return read_usage(prompt, usage.get("output_tokens"), text, read, written)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

@@ -277,7 +277,8 @@ def _read_counts(usage: Any, text: str) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     completion = add_counts(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
-    return read_usage(usage.get("promptTokenCount"), completion, text)
+    prompt, cached = usage.get("promptTokenCount"), usage.get("cachedContentTokenCount")
+    return read_usage(prompt, completion, text, cached)
 
 
 def _describe_block(reason: str | None, message: str | None) -> str:

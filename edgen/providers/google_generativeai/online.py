@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import Message, Reply, Request
+from edgen.core.values import Message, Reply, Request, Usage
 from edgen.providers.base import Key
 from edgen.providers.failures import (
     ErrorBody,
@@ -160,9 +160,15 @@ def read_reply(answer: Any) -> Reply:
         text=text,
         finish_reason=reason,
         refusal=refusal,
-        usage=read_usage(usage.prompt_token_count, _completion(usage), text) if usage else None,
+        usage=_read_counts(usage, text),
         model=scrub(answer._result.model_version) or None,
     )
+
+
+def _read_counts(usage: Any, text: str) -> Usage | None:
+    if not usage:
+        return None
+    return read_usage(usage.prompt_token_count, _completion(usage), text, usage.cached_content_token_count)
 
 
 def _completion(usage: Any) -> int:

@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.config.backends import OPTIONAL
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request
+from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
 from edgen.providers.http import base_address
@@ -27,7 +27,7 @@ from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
-from edgen.providers.usage import read_usage
+from edgen.providers.usage import read_member, read_usage
 
 
 class OpenAIBackend(ServiceBackend):
@@ -185,6 +185,15 @@ _FINISH: dict[str | None, FinishReason] = {
 _TOOLS = ("tool_calls", "function_call")
 
 
+def read_counts(usage: Any, names: tuple[str, str, str], text: str) -> Usage | None:
+    """The usage by what OpenAI's APIs call tokens of the prompt, of the completion, and what the prompt's were."""
+    if not isinstance(usage, dict):
+        return None
+    prompt, completion, details = map(usage.get, names)
+    cached = [read_member(details, name) for name in ("cached_tokens", "cache_write_tokens")]
+    return read_usage(prompt, completion, text, *cached)
+
+
 def read_reply(body: bytes) -> Reply | None:
     """The choices of a completion as a Reply; None if the body is no completion."""
     answer = decode(_COMPLETION, body)
@@ -195,9 +204,10 @@ def read_reply(body: bytes) -> Reply | None:
     if not choices:
         return None
     first, *others = choices
-    usage = answer.usage
-    if isinstance(usage, dict):
-        counted = read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), first.text)
+    counted = read_counts(
+        answer.usage, ("prompt_tokens", "completion_tokens", "prompt_tokens_details"), first.text
+    )
+    if counted is not None:
         first = msgspec.structs.replace(first, usage=counted)
     return msgspec.structs.replace(first, others=tuple(others)) if others else first
 

@@ -21,7 +21,6 @@ from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.providers.usage import read_usage
 
 
 class ResponsesBackend(ServiceBackend):
@@ -167,14 +166,11 @@ def read_reply(body: bytes) -> Reply | None:
         reason = _INCOMPLETE.get(
             answer.incomplete_details.reason if answer.incomplete_details else None, "other"
         )
-    usage = answer.usage
     return Reply(
         text=text,
         finish_reason=reason,
         refusal=refusal or None,
-        usage=read_usage(usage.get("input_tokens"), usage.get("output_tokens"), text)
-        if isinstance(usage, dict)
-        else None,
+        usage=chat.read_counts(answer.usage, ("input_tokens", "output_tokens", "input_tokens_details"), text),
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
         tokens=_tokens(parts),

@@ -38,6 +38,7 @@ from edgen.store.ledger.status import (
     RunStatus,
     Scope,
     Session,
+    TokenCounts,
     count_outcomes,
     read_fact,
     read_plan,
@@ -48,7 +49,7 @@ from edgen.store.ledger.writer import Statement, Writer
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
-_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
@@ -153,7 +154,7 @@ class Ledger:
     ) -> list[Statement]:  # fmt: skip
         """What stores a reply, with its tokens where they are kept."""
         usage = reply.usage
-        tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
+        tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
         facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
         said = (*msgspec.structs.astuple(address), key, *facts)
         spent = (time.time(), latency, tries, charged_tokens, cost_usd)
@@ -276,6 +277,6 @@ class Ledger:
 
 __all__ = [
     "OPEN", "Batch", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
-    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Session", "SourceLedger", "batches_at",
-    "charged_at", "out_at", "run_status", "summary_at",
+    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Session", "SourceLedger",
+    "TokenCounts", "batches_at", "charged_at", "out_at", "run_status", "summary_at",
 ]  # fmt: skip

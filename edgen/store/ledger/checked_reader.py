@@ -125,7 +125,10 @@ class CheckedReader:
         """The reply in a row. Raises DamagedError unless its checksum fits."""
         if not row.is_sound:
             raise self._damaged_reply(row)
-        usage = None if row.prompt_tokens is None else Usage(row.prompt_tokens, row.completion_tokens or 0)
+        usage = None
+        if row.prompt_tokens is not None:
+            cached = (row.cache_read_tokens or 0, row.cache_write_tokens or 0)
+            usage = Usage(row.prompt_tokens, row.completion_tokens or 0, *cached)
         return Reply(row.text, row.finish_reason, row.refusal, usage, row.model, bool(row.simulated))
 
     def require_sound(self, outcome: OutcomeRow) -> None:

@@ -271,7 +271,10 @@ class MergedLedger:
             status = msgspec.structs.replace(read_status(book), session_state="complete")
             now, state = time.time(), status.state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
-            run(_INTO_SESSIONS, (now, now, *here, 0, 0, 0, 0, 0, None, state, message(status), *self._lost))
+            run(
+                _INTO_SESSIONS,
+                (now, now, *here, 0, 0, 0, 0, 0, 0, 0, None, state, message(status), *self._lost),
+            )
             return read_status(book)
 
     def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:

@@ -60,6 +60,9 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False, still:
     except sqlite3.Error as problem:
         connection.close()
         raise find_raised_error(connection, path, problem) from None
+    except UnicodeDecodeError:  # SQLite's own words about a table whose name is no text any more
+        connection.close()
+        raise describe_sqlite_error(path, sqlite3.DatabaseError("malformed database schema")) from None
     except BaseException:
         connection.close()
         raise

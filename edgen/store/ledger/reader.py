@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Reply, Status, TaskId
+from edgen.core.values import Reply, Status, TaskId, Usage
 from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
 from edgen.store.ledger.opening import connect
 from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
@@ -64,8 +64,7 @@ class CountedReply(NamedTuple):
 
     step: int
     attempt: int
-    prompt_tokens: int
-    completion_tokens: int
+    usage: Usage
 
 
 class LedgerSummary(msgspec.Struct, frozen=True):
@@ -244,17 +243,18 @@ class LedgerReader(Outcomes):
         """(scenario, task, its calls) of every task of the plan whose answers were all counted, and asked in one form
         of the job, in order."""
         rows = self._book.stream(
-            "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens FROM replies "
+            "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens, "
+            "IFNULL(cache_read_tokens, 0), IFNULL(cache_write_tokens, 0) FROM replies "
             "WHERE scenario >= :first AND scenario < :end AND (:replicates = 0 OR task < :replicates) "
             "ORDER BY scenario, task, step, attempt",
-            tuple[Natural, Task, Natural, Natural, Natural | None, Natural | None],
+            tuple[Natural, Task, Natural, Natural, Natural | None, Natural | None, Natural, Natural],
             self._scope.values,
         )
         for (scenario, task), answers in itertools.groupby(rows, key=lambda row: row[:2]):
             calls = [row[2:] for row in answers]
             counted = [
-                CountedReply(step, attempt, prompt, completion)
-                for step, attempt, prompt, completion in calls
+                CountedReply(step, attempt, Usage(prompt, completion, *cached))
+                for step, attempt, prompt, completion, *cached in calls
                 if prompt is not None and completion is not None
             ]
             if len(calls) == len(counted) == len({call[:2] for call in calls}):

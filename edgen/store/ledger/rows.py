@@ -43,6 +43,8 @@ class ReplyRow(NamedTuple):
     simulated: Natural
     prompt_tokens: Natural | None
     completion_tokens: Natural | None
+    cache_read_tokens: Natural | None
+    cache_write_tokens: Natural | None
     text: str
     checksum: Natural
 

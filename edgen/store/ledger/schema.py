@@ -16,7 +16,7 @@ import functools
 import sqlite3
 
 APPLICATION_ID = 0x65646765  # "edge"
-VERSION = 4
+VERSION = 5
 SCENARIOS = 1 << 42  # more than any job can ask for
 PICO = 1e12  # picodollars in a US dollar
 
@@ -26,6 +26,7 @@ CREATE TABLE replies (
     key BLOB NOT NULL,              -- sha256 over all that shaped the answer
     finish_reason TEXT NOT NULL, refusal TEXT, model TEXT, simulated INTEGER NOT NULL,
     prompt_tokens INTEGER, completion_tokens INTEGER,
+    cache_read_tokens INTEGER, cache_write_tokens INTEGER,  -- of the prompt's
     answered_at REAL NOT NULL,      -- seconds since the epoch
     latency REAL NOT NULL,          -- seconds, of the attempt that succeeded
     tries INTEGER NOT NULL,         -- network attempts
@@ -53,6 +54,7 @@ CREATE TABLE sessions (
     started_at REAL NOT NULL, ended_at REAL, pid INTEGER NOT NULL, host TEXT NOT NULL, edgen TEXT NOT NULL,
     made INTEGER NOT NULL DEFAULT 0, replayed INTEGER NOT NULL DEFAULT 0, retried INTEGER NOT NULL DEFAULT 0,
     prompt_tokens INTEGER NOT NULL DEFAULT 0, completion_tokens INTEGER NOT NULL DEFAULT 0,
+    cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0,
     cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT,
     lost_tokens INTEGER NOT NULL DEFAULT 0, lost_usd REAL NOT NULL DEFAULT 0  -- calls charged, no answer kept
 );
@@ -61,6 +63,8 @@ CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2*
         made = made + 1,
         prompt_tokens = MIN(prompt_tokens + IFNULL(NEW.prompt_tokens, 0), 4611686018427387904),
         completion_tokens = MIN(completion_tokens + IFNULL(NEW.completion_tokens, 0), 4611686018427387904),
+        cache_read_tokens = MIN(cache_read_tokens + IFNULL(NEW.cache_read_tokens, 0), 4611686018427387904),
+        cache_write_tokens = MIN(cache_write_tokens + IFNULL(NEW.cache_write_tokens, 0), 4611686018427387904),
         cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
     WHERE id = (SELECT MAX(id) FROM sessions);
 END;

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Status
+from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import damaged_error
 from edgen.store.ledger.rows import Amount, Moment, Natural
@@ -43,14 +43,31 @@ IN_SCOPE = (
 )
 
 
-class Counts(msgspec.Struct):
+class TokenCounts(msgspec.Struct):
+    """Sums of usages, kind by kind."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def add(self, used: Usage | TokenCounts) -> None:
+        """Count what an answer used, or several."""
+        self.prompt_tokens += used.prompt_tokens
+        self.completion_tokens += used.completion_tokens
+        self.cache_read_tokens += used.cache_read_tokens
+        self.cache_write_tokens += used.cache_write_tokens
+
+
+_TOKENS = TokenCounts.__struct_fields__  # as the columns are called, too
+
+
+class Counts(TokenCounts, kw_only=True):
     """What one session did. `retried` counts network attempts beyond a call's first."""
 
     made: int = 0
     replayed: int = 0
     retried: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     cost_usd: float | None = None
 
 
@@ -67,6 +84,8 @@ class Session(NamedTuple):
     retried: Natural
     prompt_tokens: Natural
     completion_tokens: Natural
+    cache_read_tokens: Natural
+    cache_write_tokens: Natural
     cost_usd: Amount | None
     state: str
     message: str | None
@@ -158,17 +177,16 @@ def read_status(book: CheckedReader) -> RunStatus:
         for status, reason, count in count_outcomes(book, plan.scope):
             sums[status][reason or "unknown"] += count
         totals = book.one(
-            f"SELECT {total('made')}, {total('retried')}, {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
-            "SUM(cost_usd) FROM sessions",
-            tuple[Natural, Natural, Natural, Natural, Amount | None],
+            f"SELECT {total('made')}, {total('retried')}, SUM(cost_usd), {', '.join(map(total, _TOKENS))} FROM sessions",  # noqa: S608
+            tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
         last = book.row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
             "FROM sessions ORDER BY id DESC LIMIT 1",
             tuple[Natural, str, str | None, str],
         ) or (0, "stopped", None, "")
-    made, retried, prompt_tokens, completion_tokens, cost_usd = totals
-    counts = Counts(made, last[0], retried, prompt_tokens, completion_tokens, cost_usd)
+    made, retried, cost_usd, *tokens = totals
+    counts = Counts(*tokens, made=made, replayed=last[0], retried=retried, cost_usd=cost_usd)
     rejected, failed = dict(sums[Status.REJECTED]), dict(sums[Status.FAILED])
     return RunStatus(plan, sums[Status.ACCEPTED].total(), rejected, failed, counts, *last[1:])
 
