@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from edgen.core.errors import UsageError
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
 from edgen.env.libraries import not_installed
+from edgen.env.reward import Reward
 from edgen.planning.load import load_plan
 
 try:
@@ -76,7 +77,7 @@ class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
         self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
     ) -> Any:
         """Ask the policy; verifiers records what it says."""
-        messages = [{"role": message.role, "content": message.content} for message in data.prompt]
+        messages = [{"role": message.role, "content": message.content or ""} for message in data.prompt]
         async with httpx.AsyncClient(timeout=None, trust_env=False) as client:  # noqa: S113 - verifiers bounds the turn
             answer = await client.post(
                 f"{endpoint}/chat/completions",
@@ -94,13 +95,19 @@ class ConversationEnvConfig(vf.EnvConfig):
 
 class ConversationEnv(vf.Env[ConversationEnvConfig]):
     """The policy talks to the job's backends. An episode's reward is `conversation`, with the metric `turns` and, where
-    the job asks a closing question, `probability`."""
+    the job asks a closing question, `probability`. A subclass may set `reward` and `broken`, which are as for
+    `EducationEnv`."""
+
+    reward: ClassVar[Reward | None] = None
+    broken: ClassVar[float | None] = 0.0
 
     async def start(self) -> None:
         """Open what all episodes share: budget, limits and connections."""
         config = self.config.taskset
         self._stack = AsyncExitStack()
-        env = EducationEnv.from_job(config.job, *config.overrides, plays=config.plays)
+        env = EducationEnv.from_job(
+            config.job, *config.overrides, plays=config.plays, reward=self.reward, broken=self.broken
+        )
         self._conversations = await self._stack.enter_async_context(env)
 
     async def stop(self) -> None:

@@ -20,9 +20,10 @@ from trl.chat_template_utils import qwen3_chat_template
 from edgen.env import SyncEducationEnv
 from edgen.simulator.server import Options, serving
 from tests import ROOT
+from tests.env.jobs import job
 from tests.rl import tiny
 from tests.rl.pipeline import Tokenizers
-from tests.rl.test_adapters import Served
+from tests.rl.test_adapters import Served, simulated_eval
 from tests.rl.train import settings
 
 PAGE = (ROOT / "docs" / "environment.md").read_text()
@@ -82,6 +83,19 @@ def test_openenvs_server_and_client() -> None:
         exec(client, names)
     assert names["result"].done
     assert names["result"].reward is not None
+
+
+def test_a_module_may_have_a_reward_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kind_lessons.py").write_text(blocks("verifiers")[1])
+    monkeypatch.syspath_prepend(tmp_path)
+
+    async def evaluate() -> Any:
+        config = {"job": job(tmp_path, conversations=1)}
+        return await simulated_eval("kind_lessons", tmp_path, config, policy={"max_turns": 1})
+
+    (episode,) = asyncio.run(evaluate())
+    (trace,) = episode.traces
+    assert trace.rewards["conversation"].score == pytest.approx(trace.metrics["kind"])
 
 
 async def test_vf_eval_takes_the_module_of_the_page(tmp_path: Path) -> None:
