@@ -25,7 +25,7 @@ def test_what_the_page_shows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(block("env.reset(0)"), names)
     assert (names["done"], names["reward"]) == (False, None)
     assert names["messages"][-1]["role"] == "user"
-    exec(block("RubricReward("), names)
+    exec(block("weight=2"), names)
     exec(block("class Brevity"), names)
     for reward in (names["rubric"], names["Brevity"]()):
         with SyncEducationEnv.from_job("jobs/selfplay.yaml", reward=reward) as env:
