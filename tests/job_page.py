@@ -110,7 +110,7 @@ backends:
     Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API. `max_tokens` is 8192 unless it is set: the service demands a number.", """\
 backends:
   default: {type: anthropic, model: my-model, base_url: "https://api.anthropic.com", api_key_env: ANTHROPIC_API_KEY, max_tokens: 8192,
-            top_k: 40, reasoning_effort: low, service_tier: auto, extra_body: {metadata: {user_id: nightly}}}
+            top_k: 40, reasoning_effort: low, service_tier: auto, prompt_cache: 5m, extra_body: {metadata: {user_id: nightly}}}
 """),
     Section(GeminiConfig, "backends: gemini", "The Gemini API.", """\
 backends:
@@ -137,7 +137,7 @@ backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
 """),
     Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
-price: {prompt: 0.15, completion: 0.60, batch: 0.5, date: 2027-01-31, source: "the provider's list"}
+price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
 """, ("backends", "default")),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}

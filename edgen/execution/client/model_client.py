@@ -18,11 +18,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import BackendConfig, CallSettings, Limits, Price
+from edgen.config import BackendConfig, CallSettings, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
-from edgen.core.values import Reply, Request, Usage
+from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
+from edgen.execution.client.charge import cost_of, floored, to_picodollars
 from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -382,30 +383,8 @@ class ModelClient:
         return (
             0.0
             if self._price is None
-            else _pico(self._price.most(prompt_tokens, completion_tokens, batch=batch))
+            else to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))
         )
-
-
-def floored(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
-    """The usage of a reply, no less than the bytes of its texts and a prompt of so many tokens allow."""
-    said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
-    if usage.prompt_tokens >= prompt and usage.completion_tokens >= said:
-        return usage
-    return msgspec.structs.replace(
-        usage,
-        prompt_tokens=max(usage.prompt_tokens, prompt),
-        completion_tokens=max(usage.completion_tokens, said),
-    )
-
-
-def cost_of(price: Price | None, usage: Usage, *, batch: bool = False) -> float:
-    """US dollars for tokens as they were counted, 0 without a price; in whole picodollars, so that the budget and the
-    ledger come to the same sums."""
-    return 0.0 if price is None else _pico(price.cost(usage, batch=batch))
-
-
-def _pico(dollars: float) -> float:
-    return round(dollars, 12)
 
 
 def _may_be_charged(problem: BaseException) -> bool:
