@@ -29,6 +29,7 @@ from edgen.store.run_reader import RunReader
 
 PLANTED, SCENARIOS = 5, 300
 _BACKENDS = f"backends={{default: {{type: simulator, planted: {PLANTED}}}}}"
+CLEAREST = "clearest half"  # those of the larger margins
 # By how many turns follow where two conversations part, in the one where fewer do.
 CASES: dict[str, Callable[[int], bool]] = {
     ALL: lambda left: True,  # noqa: ARG005
@@ -65,8 +66,9 @@ WAYS = (
 
 
 class _Label(NamedTuple):
-    """A label: turns that follow, scenario, whether it is right, whether no turn is the better one."""
+    """A label: its margin, turns that follow, scenario, whether it is right, whether no turn is the better one."""
 
+    margin: float
     left: int
     scenario: int
     right: bool
@@ -85,7 +87,11 @@ def measure(folder: Path, scenarios: int = SCENARIOS, ways: Sequence[Way] = WAYS
         judged = 2 * made.get("judged", 0)
         labels = [*_labels(run)]
         calls = (played[way.k or 0] + judged) / len(labels)
-        cases = tuple(_count(where, labels) for where in CASES)
+        clearest = sorted(labels, key=lambda label: -label.margin)[: len(labels) // 2]
+        cases = (
+            *(_count(where, [one for one in labels if fits(one.left)]) for where, fits in CASES.items()),
+            _count(CLEAREST, clearest),
+        )
         figures.append(Figure(credit=way.credit, by=way.by, k=way.k, calls=round(calls, 1), cases=cases))
     with RunReader(run) as reader:
         conversations = reader.accepted
@@ -108,11 +114,11 @@ def _labels(run: Path) -> Iterator[_Label]:
                 continue
             a, b = (worth(PLANTED, side.turns[prefix].text) for side in (compared.a, compared.b))
             right = a > b if pair.label.chosen == "a" else b > a
-            yield _Label(turns_left(compared.a, compared.b, prefix), pair.scenario, right, a == b)
+            left = turns_left(compared.a, compared.b, prefix)
+            yield _Label(pair.label.margin, left, pair.scenario, right, a == b)
 
 
-def _count(where: str, labels: list[_Label]) -> Case:
-    there = [label for label in labels if CASES[where](label.left)]
+def _count(where: str, there: list[_Label]) -> Case:
     found = share([float(label.right) for label in there], [label.scenario for label in there])
     assert found is not None, f"no label is of the case {where}"
     right, low, high = (round(one or 0.0, 4) for one in (found.value, found.low, found.high))
