@@ -86,6 +86,22 @@ TurnsLeftOption = Annotated[
         help="Formats of pairs only: leave out pairs that part where fewer than N turns follow, in either of the two.",
     ),
 ]
+TokenizerOption = Annotated[
+    Path | None,
+    Option(
+        metavar="DIR",
+        help="refuel only: the folder of a model's tokenizer, by which rows get tokens and masks (needs transformers).",
+    ),
+]
+TokensOption = Annotated[
+    int | None,
+    Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        help="With --tokenizer: rows are padded to N tokens, longer ones left out.  [default: 2048]",
+    ),
+]
 
 
 def command(
@@ -102,6 +118,8 @@ def command(
     csv_safe: CsvOption = None,
     masks: MasksOption = None,
     min_turns_left: TurnsLeftOption = None,
+    tokenizer: TokenizerOption = None,
+    max_tokens: TokensOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -127,6 +145,8 @@ def command(
         csv_safe=csv_safe,
         masks=masks,
         min_turns_left=min_turns_left,
+        tokenizer=tokenizer,
+        max_tokens=max_tokens,
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

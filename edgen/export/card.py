@@ -296,6 +296,8 @@ def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, form
         yield f"- {_cell(key)}: {_code(value)}"
     if format_.chat:
         yield f"- opening template: {_code(chat.prompt.name)}, sha256 {_code(chat.prompt.sha256)}"
+    if chat.tokens is not None:
+        yield from (f"- tokenizer: {_cell(key)}: {_code(value)}" for key, value in _flat(chat.tokens.facts))
 
 
 def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:

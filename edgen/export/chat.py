@@ -21,6 +21,7 @@ from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import ExportOptions, Opening
+from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.space import Space
@@ -32,7 +33,8 @@ Message = dict[str, str]
 def make_chat(options: ExportOptions, space: Space) -> Chat:
     """The chat that the options ask for. The assistant is the first role of the space where nobody chose one.
 
-    Raises UsageError for a role that the space has not, TemplateError for a template that cannot be used.
+    Raises UsageError for a role that the space has not and for a tokenizer that cannot be used, TemplateError for such a
+    template.
     """
     roles = {role.name.lower(): role.name for role in space.roles}
     assistant = space.roles[0].name if options.train is None else roles.get(options.train.lower())
@@ -47,7 +49,7 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
             f"--opening {options.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
         )
     end_marker = options.end_marker or ("keep" if for_turns else "drop")
-    return Chat(
+    chat = Chat(
         assistant,
         options.opening or "user",
         prompt,
@@ -56,6 +58,8 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
         masks=options.masks is not False,
         min_turns_left=options.min_turns_left,
     )
+    chat.tokens = load_tokenizer(options)
+    return chat
 
 
 def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
@@ -91,6 +95,7 @@ class Chat:
     keeps_end: bool = False
     masks: bool = True
     min_turns_left: int | None = None
+    tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # where a tokenizer was given
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property

@@ -7,7 +7,7 @@ from here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from edgen.core.errors import UsageError
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow"]
-Choice = Literal["files", "csv_safe", "masks"]
+Choice = Literal["files", "csv_safe", "masks", "tokenizer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
@@ -48,6 +48,7 @@ class Format:
     `rows` reads the run and `files` opens what the rows are written to. `tables`: the columns of the one table with
     their meanings, several tables, or the one table that a space gives. `use` shows in a few lines how to load the
     files and train, `notes` says what a user has to know.
+    `token_columns`: those that rows have besides where the user gives a tokenizer.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
     `scenario`: each row has the scenario's values as columns beside its own; its `Row` names the scenario. They are texts.
@@ -75,17 +76,20 @@ class Format:
     scenario: bool = False
     prompts_only: bool = False
     tried: tuple[Tried, ...] = ()
+    token_columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:
         """What is counted when something is left out."""
         return "pairs" if "pairs" in self.needs else "conversations"
 
-    def tables_of(self, space: Space) -> tuple[DataTable, ...]:
+    def tables_of(self, space: Space, options: ExportOptions | None = None) -> tuple[DataTable, ...]:
         """The tables of an export of a run about this space."""
         if callable(self.tables):
             return (self.tables(space),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
+        if options is not None and options.tokenizer is not None:
+            tables = tuple(DataTable({**table.columns, **self.token_columns}, table.name) for table in tables)
         if not self.scenario:
             return tables
         beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
@@ -114,6 +118,8 @@ class Format:
             raise UsageError(f"{self.name} has one way to be stored; leave --files out.")
         if "csv_safe" in chosen and "csv_safe" not in self.options:
             raise UsageError(f"{self.name} has no cells; leave --csv-safe and --no-csv-safe out.")
+        if chosen & {"tokenizer", "max_tokens"} and "tokenizer" not in self.options:
+            raise UsageError(f"{self.name} holds no tokens; leave --tokenizer and --max-tokens out.")
         if "masks" in chosen and "masks" not in self.options:
             raise UsageError(f"{self.name} has no mask a message; leave --masks and --no-masks out.")
         if "min_turns_left" in chosen and "pairs" not in self.needs:

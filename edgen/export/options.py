@@ -26,7 +26,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     `license` and `language`, a BCP 47 code, are stated on the card. `files` is how a data
     set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
     `masks`: each message says in `train` whether it is trained. `min_turns_left`: pairs are left out that part where
-    fewer turns follow, in either conversation.
+    fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
+    `max_tokens` the length that they are padded to.
     """
 
     train: str | None = None
@@ -39,6 +40,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     csv_safe: bool | None = None
     masks: bool | None = None
     min_turns_left: int | None = None
+    tokenizer: str | Path | None = None
+    max_tokens: int | None = None
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -59,6 +62,11 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
         least = self.min_turns_left
         if least is not None and (not isinstance(least, int) or isinstance(least, bool) or least < 0):
             raise UsageError(f"min_turns_left: expected how many turns, 0 or more, not {least!r}.")
+        most = self.max_tokens
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise UsageError(f"max_tokens: expected how many tokens, 1 or more, not {most!r}.")
+        if most is not None and self.tokenizer is None:
+            raise UsageError("--max-tokens counts with --tokenizer alone; name the tokenizer's folder, too.")
         for name in ("train", "license", "language"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):

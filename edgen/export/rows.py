@@ -33,6 +33,8 @@ REASONS: Mapping[str, str] = {
     "system_message": "the first message is a system message, which this format cannot express",
     "actions": "an utterance takes actions that this format cannot express",
     "long_context": "more was said before than this format holds",
+    "too_long": "the messages up to the turn at which the conversations part are more tokens than --max-tokens",
+    "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
     "invalid": "the record breaks the schema of the released data",
 }

@@ -96,7 +96,7 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
         raise UsageError(refusal)
     chat = make_chat(options, run.space)
     with _disk_errors_as_sentences(target), _staged(target) as stage:
-        staging = Staging(stage, run, format_.tables_of(run.space), options)
+        staging = Staging(stage, run, format_.tables_of(run.space, options), options)
         with contextlib.closing(format_.files(staging)) as files:
             contents = _write_rows(run, format_, chat, files)
         _sync_files(stage)

@@ -26,6 +26,8 @@ collect_ignore_glob += [
     for name in ("axolotl", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
     if importlib.util.find_spec(name) is None
 ]
+if importlib.util.find_spec("tokenize_mask") is None:  # REFUEL's script
+    collect_ignore_glob.append("apart/test_refuel.py")
 
 if TRAINERS:  # read when the libraries are imported, so before any test module is
     HF_HOME = tempfile.mkdtemp(prefix="edgen-rl-")

@@ -7,11 +7,22 @@ messages are shared and the next one, by the assistant, differs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from edgen.core.pair import RolloutSignal
 from edgen.export.chat import without_trailing_user
 from edgen.export.evidence import signal_behind
-from edgen.export.format import Format, Item, LeftOut, Row, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
+from edgen.export.tokens import MOST, PAD, ChatTokenizer
+
+TOKENS = {
+    "chosen_token": "tokens of the first 2h + 2 messages of the chosen conversation, padded",
+    "reject_token": "those of the rejected one",
+    "chosen_mask": "1 on the tokens of the last of these messages, else 0",
+    "reject_mask": "the same for the rejected one",
+}
 
 
 def rewards(found: Preferred) -> tuple[float, float]:
@@ -24,6 +35,23 @@ def rewards(found: Preferred) -> tuple[float, float]:
     if own is not None and own.a is not None and own.b is not None:
         return (own.a, own.b) if found.label.chosen == "a" else (own.b, own.a)
     return found.label.p, 1 - found.label.p
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a pair, with its tokens where a tokenizer was given."""
+    for found in rows_of_pairs(read_turn, _row)(run, chat):
+        yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
+
+
+def _with_tokens(row: Row, tokens: ChatTokenizer) -> Item:
+    """The row with the tokens of both sides up to the reply at which they part, and masks of it."""
+    columns = {}
+    for side in ("chosen", "reject"):
+        found = tokens.mask_reply(row.value[side][: 2 * row.value["h"] + 2])
+        if isinstance(found, LeftOut):
+            return found
+        columns[f"{side}_token"], columns[f"{side}_mask"] = found
+    return replace(row, value=row.value | {name: columns[name] for name in TOKENS})
 
 
 def _row(pair: TurnPair) -> Item:
@@ -46,7 +74,7 @@ FORMAT = Format(
     name="refuel",
     needs=("pairs",),
     summary="Whole conversations that share a prefix, with rewards, as REFUEL takes them.",
-    rows=rows_of_pairs(read_turn, _row),
+    rows=rows,
     tables={
         "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
         "reject": "messages of the rejected one",
@@ -58,17 +86,22 @@ FORMAT = Format(
     use="""\
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]
-prefix, turn = row["chosen"][: 2 * row["h"] + 1], row["chosen"][2 * row["h"] + 1]""",
+prefix, turn = row["chosen"][: 2 * row["h"] + 1], row["chosen"][2 * row["h"] + 1]
+# exported with --tokenizer MODEL, for REFUEL's trainer:
+accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --task.total_length 2048 --base_model MODEL ...""",
     level="conversation",
     notes=(
         (
-            "REFUEL's refuel.py reads token columns. They depend on your tokenizer: tokenise the first "
-            "2h + 2 messages of `chosen` and `reject` into chosen_token and reject_token, with masks over the last of "
-            "them alone, as its tokenize_mask.py does with sampled_h_from_sampled_len = h."
+            "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, the folder of the "
+            f"model's tokenizer, adds them. Rows are padded with {PAD} at the right to --max-tokens ({MOST} unless told "
+            "otherwise), the trainer's task.total_length; what is longer is left out, as its tokenize_mask.py does."
         ),
+        "Both splits need rows: refuel.py reads train and test.",
         "A last message by the user is cut: REFUEL counts in rounds.",
         "It needs --opening user: with a system message the count of messages would be off by one.",
     ),
+    options=("tokenizer",),
+    token_columns=TOKENS,
     tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset took the folder."),),
     tags=("refuel", "preference"),
 )

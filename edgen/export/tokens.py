@@ -1,0 +1,98 @@
+"""Replies as tokens, for formats whose trainers read tokens and masks: by the tokenizer that a user gives.
+
+As `setting_one/tokenize_mask.py` of github.com/ZhaolinGao/REFUEL does it: the messages up to a reply through the chat
+template, padded at the right; a mask that is 1 on the reply alone, from behind the prompt for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from pathlib import Path
+from typing import Any
+
+from edgen.core.errors import UsageError
+from edgen.export.options import ExportOptions
+from edgen.export.rows import LeftOut
+
+MOST = 2048  # tokens of a row where nobody says otherwise, as REFUEL's task.total_length
+PAD = "[PAD]"  # what REFUEL's trainer adds to any tokenizer to pad with
+
+
+class ChatTokenizer:
+    """A tokenizer with its chat template, and the length that every row is padded to. `facts` are for a card."""
+
+    def __init__(self, tokenizer: Any, most: int, facts: dict[str, Any]) -> None:
+        self._tokenizer = tokenizer
+        self._pad: int = tokenizer.convert_tokens_to_ids(PAD)
+        self._name: str = facts["name"]
+        self.most = most
+        self.facts = {**facts, "padded_to": most, "pad_id": self._pad}
+
+    def mask_reply(self, messages: list[dict[str, str]]) -> tuple[list[int], list[int]] | LeftOut:
+        """Tokens of the messages and the mask of the last one, both of the length `most`; why not, where they are more,
+        or where what stands before the reply is tokenised otherwise once the reply follows."""
+        before, whole = self._encode(messages[:-1], prompt=True), self._encode(messages, prompt=False)
+        if len(whole) > self.most:
+            return LeftOut("too_long")
+        if whole[: len(before)] != before or len(whole) == len(before):
+            return LeftOut("tokens_differ")
+        padding = self.most - len(whole)
+        mask = [0] * len(before) + [1] * (len(whole) - len(before)) + [0] * padding
+        return whole + [self._pad] * padding, mask
+
+    def _encode(self, messages: list[dict[str, str]], *, prompt: bool) -> list[int]:
+        """Raises UsageError where the chat template refuses the messages."""
+        try:
+            tokens = self._tokenizer.apply_chat_template(
+                messages, add_generation_prompt=prompt, tokenize=True, return_dict=False
+            )
+        except Exception as problem:  # noqa: BLE001 - a template may raise anything
+            said = str(problem) or type(problem).__name__
+            raise UsageError(
+                f"--tokenizer {self._name}: its chat template takes no such conversation ({said})."
+            ) from None
+        return [*map(int, tokens)]
+
+
+def load_tokenizer(options: ExportOptions) -> ChatTokenizer | None:
+    """The tokenizer that the options name; None where they name none.
+
+    Only files of the folder are read, and no code of it is run. Raises UsageError where transformers is not installed, or
+    the folder holds no tokenizer with a chat template.
+    """
+    if options.tokenizer is None:
+        return None
+    folder = Path(options.tokenizer)
+    if not folder.is_dir():
+        raise UsageError(
+            f"--tokenizer {folder}: there is no such folder; name one that a model's tokenizer was saved to."
+        )
+    tokenizer = _load(folder)
+    if not getattr(tokenizer, "chat_template", None):
+        raise UsageError(
+            f"--tokenizer {folder}: the tokenizer has no chat template, so messages cannot be tokenised."
+        )
+    tokenizer.add_special_tokens({"pad_token": PAD})
+    file = folder / "tokenizer.json"
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    facts = {"name": folder.resolve().name, "sha256": digest}
+    return ChatTokenizer(tokenizer, options.max_tokens or MOST, facts)
+
+
+def _load(folder: Path) -> Any:
+    try:
+        transformers = importlib.import_module("transformers")
+    except ImportError as missing:
+        raise UsageError(
+            f"--tokenizer needs transformers, which cannot be used here: {missing}. Install it: pip install transformers"
+        ) from None
+    try:
+        return transformers.AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=False, padding_side="right"
+        )
+    except Exception as problem:  # noqa: BLE001 - what it raises depends on the files
+        said = str(problem).splitlines() or [type(problem).__name__]
+        raise UsageError(
+            f"--tokenizer {folder}: transformers cannot load a tokenizer from it ({said[0]})."
+        ) from None
