@@ -21,7 +21,7 @@ from edgen.core import resources
 from edgen.export.formats.csv import disarm
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command, get_command
-from tests.export.runs import FORMATS
+from tests.export.runs import FORMATS, OF_EDUCATION
 
 pytestmark = pytest.mark.integration
 
@@ -82,7 +82,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OF_EDUCATION)
 def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, command: Command) -> None:
     ended = command("export", paired, "--to", name, "-o", tmp_path / "out", "--json")
     assert ended.code == 0, ended.err

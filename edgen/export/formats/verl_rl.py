@@ -78,7 +78,7 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
             "verl",
             "0.9.1",
             "2026-11-22",
-            "its main_ppo composed the command's configuration and validate_config took it; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
+            "its main_ppo composed the command's configuration, and validate_config took it once the micro batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
         ),
     ),
     tags=("verl", "grpo", "prompts"),
