@@ -19,8 +19,8 @@ EXAMPLES = resources.folder("validators") / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.json"))
 INVALID = sorted((EXAMPLES / "invalid").glob("*.json"))
 SCHEMA = json.loads((resources.folder("validators") / "conversation.schema.json").read_bytes())
-# Kinds that are about more than one record, or about bytes that are no record.
-BEYOND_ONE_RECORD = {"unreadable", "duplicate_id", "vocabulary", "manifest", "stray"}
+# Kinds that are about more than one record, about bytes that are no record, or a family's own.
+BEYOND_ONE_RECORD = {"unreadable", "duplicate_id", "vocabulary", "manifest", "stray", "layout"}
 ASSERTIONS = {
     "type", "required", "additionalProperties", "enum", "contains", "minItems", "uniqueItems",
     "minLength", "maxLength", "pattern", "minimum", "maximum",

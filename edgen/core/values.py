@@ -55,6 +55,9 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     data: dict[str, Any] = {}
     alternatives: tuple[Turn, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.role, self.text, self.labels, self.alternatives))  # `data` is a mapping
+
 
 class Conversation(msgspec.Struct, frozen=True):
     """A conversation as read: at least two turns, both roles present.

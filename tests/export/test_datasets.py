@@ -18,7 +18,7 @@ from edgen.core.errors import RunError
 from edgen.export.caveats import SETTLED, caveats
 from edgen.export.rows import Row
 from tests.export.folders import BAD, GOOD, RUN, head, write
-from tests.export.runs import FORMATS, SPACE, MemoryRun, chat, job, lesson, turns
+from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, MemoryRun, chat, job, lesson, turns
 
 ODD = turns(
     'T He said: "one, two"\r\nand\n\n left.',
@@ -290,7 +290,7 @@ class TestCaveats:
 
 
 class TestCards:
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", OF_EDUCATION)
     def test_a_licence_is_what_was_stated_or_nothing(self, name: str, tmp_path: Path) -> None:
         write(name, RUN, tmp_path / "plain")
         assert not head(tmp_path / "plain").keys() & {"license", "language"}
@@ -359,7 +359,7 @@ def test_a_reading_that_breaks_leaves_nothing(name: str, storage: str, tmp_path:
 
 
 def test_the_yaml_of_every_card_is_one_document(tmp_path: Path) -> None:
-    for name in FORMATS:
+    for name in OF_EDUCATION:
         write(name, RUN, tmp_path / name)
         text = (tmp_path / name / "README.md").read_text()
         assert text.count("\n---\n") == 1

@@ -155,7 +155,7 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
     if format_.family is not None:
         with pytest.raises(UsageError) as caught:
             export(RUN, format_, tmp_path / "out")
-        assert "of the family education" in str(caught.value)
+        assert f"of the family {format_.family}, and these are of the family dialogue" in str(caught.value)
         assert "roles Tutor, Learner, Parent" in str(caught.value)
         assert list(tmp_path.iterdir()) == []
         return

@@ -19,7 +19,7 @@ from edgen.preferences.labels import UNLABELLED
 from edgen.validation.checker import Checker
 from edgen.validation.reading import find_inputs, read_records
 from tests.export.folders import BAD, GOOD, RUN, head, write
-from tests.export.runs import FORMATS, SPACE, MemoryRun, compared, lesson, turns
+from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, MemoryRun, compared, lesson, turns
 
 
 def _read(path: Path) -> list[Any]:
@@ -36,7 +36,7 @@ def _read(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-TABLES = [name for name in FORMATS if name != "convokit"]  # a corpus has no files of a split
+TABLES = [name for name in OF_EDUCATION if name != "convokit"]  # a corpus has no files of a split
 
 
 class TestFolder:
@@ -87,7 +87,7 @@ class TestFolder:
         assert (tmp_path / "link").is_symlink()
 
     def test_the_same_run_gives_the_same_bytes(self, tmp_path: Path) -> None:
-        for name in FORMATS:
+        for name in OF_EDUCATION:
             write(name, RUN, tmp_path / "one" / name)
             write(name, RUN, tmp_path / "two" / name)
         one, two = (
@@ -127,7 +127,7 @@ class TestFolder:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", OF_EDUCATION)
     def test_a_folder_that_holds_something(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "kept.txt").write_text("mine")
         with pytest.raises(UsageError, match="not empty, and nothing is overwritten"):
@@ -148,7 +148,7 @@ class TestRefused:
         with pytest.raises(UsageError, match=r"a: it cannot be"):
             write("trl-sft", RUN, tmp_path / "a")
 
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", OF_EDUCATION)
     def test_a_run_without_anything(self, name: str, tmp_path: Path) -> None:
         with pytest.raises(ShortError, match=f"nothing to export as {name}"):
             write(name, MemoryRun(), tmp_path / "deep" / "out")

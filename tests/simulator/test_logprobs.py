@@ -209,7 +209,7 @@ async def test_soft_preferences_are_calibrated(address: str) -> None:
     states the larger probability as the preference says."""
     judged: list[tuple[float, float]] = []
     async with client(address) as api:
-        for i, known in enumerate(lessons.scenarios(2, seed=31)):
+        for i, known in enumerate(lessons.scenarios(140, seed=31)):
             played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]
             stated = [float(lessons.judged(known["topic"], said, 3 * i + k)) for k, said in enumerate(played)]
             for one, other in combinations(range(3), 2):
