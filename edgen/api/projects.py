@@ -37,7 +37,7 @@ def make_project(folder: Path, protocol: str = "oneshot") -> Project:
     files = {
         "job.yaml": _make_job(folder, starter),
         **{name: _read_shipped("prompts", template) for name, template in templates.items()},
-        "space.yaml": _name_schema("space") + _read_shipped("preference_space", "education_dialogue"),
+        "space.yaml": _name_schema("space") + _read_shipped("preference_space", _space_of(starter)),
         # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
         **{f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")},
     }
@@ -59,6 +59,13 @@ def _read_shipped(folder: resources.Folder, name: str) -> str:
     """A shipped file without a first line that names the schema from where it is."""
     text = resources.find(folder, name).read_text(encoding="utf-8")
     return re.sub(r"\A# yaml-language-server:.*\n", "", text)
+
+
+def _space_of(starter: Starter) -> str:
+    """The name of the shipped space that a shipped job names."""
+    found = re.search(r"^space: (\S+)", _read_shipped("jobs", starter.job), re.MULTILINE)
+    assert found is not None, "a shipped job names its space"
+    return found[1]
 
 
 def _make_job(folder: Path, starter: Starter) -> str:

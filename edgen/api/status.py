@@ -1,11 +1,10 @@
-"""How a run stands, or each run in a folder: the values that `edgen status --json` prints. A key that does not apply is
+"""How a run stands: the values that `edgen status --json` prints. A key that does not apply is
 left out."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.core.errors import RunError
 from edgen.store.ledger import OPEN, Batch, Counts, TokenCounts, out_at, summary_at
 from edgen.store.run_folder import RunFolder
 
@@ -324,88 +323,3 @@ def last_messages(status: Status) -> list[str]:
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()
     return own + [f"{name}: {text}" for name, arm in arms for text in last_messages(arm)]
-
-
-class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; `problem` in place of its `status` where it cannot be read. `age_seconds`: since it was worked on."""
-
-    run: str
-    name: str
-    status: Status | None = None
-    problem: str | None = None
-    age_seconds: float
-    bytes: int
-
-    def as_json(self) -> dict[str, Any]:
-        """As `edgen runs --json` prints it."""
-        facts: dict[str, Any] = {"run": self.run, "name": self.name}
-        if self.status is None:
-            facts |= {"state": "unreadable", "problem": self.problem}
-        else:
-            facts |= {k: v for k, v in msgspec.to_builtins(self.status).items() if k not in _NOT_LISTED}
-            facts |= {"last": " ".join(lasts)} if (lasts := last_messages(self.status)) else {}
-        return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
-
-
-_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "last"})
-
-
-def list_runs(folder: Path) -> list[RunFacts]:
-    """Every run in a folder, or the run that it is. One that cannot be read is there, with what is wrong with it.
-
-    Raises UsageError for what is no folder.
-    """
-    if not folder.is_dir():
-        wrong = "this is no folder" if folder.exists() else "there is no such folder"
-        raise UsageError(f"{folder}: {wrong}; name one that holds runs, as in `edgen runs outputs`.")
-    try:
-        places = [folder] if _is_run(RunFolder(folder)) else [*folder.iterdir()]
-    except OSError as problem:
-        raise UsageError(f"{folder}: it cannot be read ({problem.strerror}).") from None
-    runs = [_describe_run(rundir) for rundir in map(RunFolder, places) if _is_run(rundir)]
-    return sorted(runs, key=lambda run: run.age_seconds)
-
-
-def _is_run(rundir: RunFolder) -> bool:
-    """Whether a run was begun there; a job of somebody's own in a folder of its own is none."""
-    try:
-        return rundir.ledger.exists() or (rundir.job.exists() and rundir.lock.exists())
-    except OSError:
-        return False
-
-
-def _describe_run(rundir: RunFolder) -> RunFacts:
-    path = rundir.path
-    size, last = _weigh(rundir)  # before its ledger is opened
-    facts = RunFacts(
-        run=str(path),
-        name=path.resolve().name,
-        age_seconds=round(max(0.0, time.time() - last), 3),
-        bytes=size,
-    )
-    try:
-        rundir.refuse_links()
-        status = status_of(rundir, held=rundir.is_locked())
-    except EdgenError as error:
-        return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
-    except OSError as error:
-        return msgspec.structs.replace(facts, problem=f"{path}: {error.strerror}.")
-    return msgspec.structs.replace(facts, status=status)
-
-
-def _weigh(rundir: RunFolder) -> tuple[int, float]:
-    """The bytes in a run's folder, and when something of its ledgers was last written, in seconds since the
-    epoch; anything in it, where there is none."""
-    size, last, last_answer = 0, 0.0, 0.0
-    for parent, _, names in os.walk(rundir.path):
-        for name in names:
-            try:
-                facts = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - a Path for each file is slow
-            except OSError:  # gone meanwhile
-                continue
-            size += facts.st_size
-            last = max(last, facts.st_mtime)
-            # Whoever reads a ledger leaves an empty log beside it.
-            if name.endswith(".db") or (name.endswith(".db-wal") and facts.st_size):
-                last_answer = max(last_answer, facts.st_mtime)
-    return size, last_answer or last

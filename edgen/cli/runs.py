@@ -14,7 +14,7 @@ from edgen.core.durations import span
 from edgen.core.figures import format_money, format_short
 
 if TYPE_CHECKING:
-    from edgen.api.status import RunFacts
+    from edgen.api.runs import RunFacts
 
 
 def command(
@@ -29,7 +29,7 @@ def command(
 
     Example: edgen runs
     """
-    from edgen.api.status import list_runs
+    from edgen.api.runs import list_runs
 
     runs = list_runs(folder)
     print_value({"folder": str(folder), "runs": [run.as_json() for run in runs]}, _render(runs), json=json)

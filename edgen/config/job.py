@@ -149,13 +149,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
     """Of `pairwise`: 2 for every pair of values, 3 for every triple."""
     protocol: Text = "oneshot"
-    """`oneshot`: one prompt plays both sides. `selfplay`: two agents talk turn by turn."""
+    """`oneshot`: one prompt plays both sides. `selfplay`: agents talk turn by turn. `tutoring`: a student goes through exercises, several tutors respond to each turn."""
     family: Text | None = None
     """What kind of conversations these are, which says how records look; null: the first that fits the space."""
     prompt: Text | None = None
     """The template of `oneshot`: the name of a shipped one, or the path of a file."""
     prompts: dict[str, Text] = {}
-    """The templates of `selfplay` and of the judge, by what they are for."""
+    """The templates of the other protocols and of the judge, by what they are for."""
     branch: Branch | None = None
     """Replicates beyond the first leave replicate 0 at a turn and go on by themselves (`selfplay`)."""
     role_words: dict[str, list[RoleWord]] = {}
