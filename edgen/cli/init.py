@@ -16,7 +16,8 @@ def command(
     protocol: Annotated[
         str,
         Option(
-            help="oneshot: one prompt plays both sides. selfplay: two agents, and pairs of what they say."
+            help="oneshot: one prompt plays both sides. selfplay: two agents, and pairs of what they say. "
+            "tutoring: exercises with right answers, three tutors a turn."
         ),
     ] = "oneshot",
 ) -> None:
