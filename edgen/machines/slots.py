@@ -1,0 +1,50 @@
+"""Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` what an entry of that
+dimension says of itself. They are CRWIZ's braces; a brace with anything else behind it is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_SLOT = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)\}", re.ASCII)
+
+
+def slots_in(text: str) -> tuple[str, ...]:
+    """The names of the slots of a text, each once, in their order."""
+    return tuple(dict.fromkeys(_SLOT.findall(text)))
+
+
+def fill(text: str, values: Mapping[str, Any]) -> str:
+    """The text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`) and the world's on
+    top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
+    return _SLOT.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], text)
+
+
+def as_text(value: Any) -> str:
+    """A value as people read it: whole numbers without a point, truth values as yes and no, lists with an `and`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, list | tuple):
+        *before, last = [as_text(one) for one in value] or [""]
+        return f"{', '.join(before)} and {last}" if before else last
+    return str(value)
+
+
+def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words of a lock, slots filled. One that is a slot alone whose value is a list stands for each of its elements."""
+    found: list[str] = []
+    for word in words:
+        whole = _SLOT.fullmatch(word.strip())
+        value = values.get(whole[1]) if whole else None
+        found += map(as_text, value) if isinstance(value, list | tuple) else [fill(word, values)]
+    return tuple(phrase for phrase in found if phrase.strip())
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether a text holds a phrase as whole words, whatever the case and the blanks between."""
+    words = r"\s+".join(map(re.escape, phrase.casefold().split()))
+    return bool(words) and re.search(rf"(?<!\w){words}(?!\w)", text.casefold()) is not None
