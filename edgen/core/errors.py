@@ -3,7 +3,7 @@
 * EdgenError                 a sentence for a person: what is wrong, where, what to do
   x InputError          (2)  something the user wrote or named
     + UsageError             a command line that does not fit
-    + JobError · SpaceError · TemplateError · DataError    a file, with all its problems
+    + JobError · SpaceError · MachineError · TemplateError · DataError    a file, with all its problems
     + RunError               a run folder or ledger that cannot be used
       - DamagedError         a ledger in which something is not as edgen writes it
   x ShortError          (3)  finished, but less than asked for
@@ -89,6 +89,12 @@ class SpaceError(FileError):
     """A preference space file that cannot be used."""
 
     what = "space"
+
+
+class MachineError(FileError):
+    """A folder of a state machine that cannot be used."""
+
+    what = "machine"
 
 
 class TemplateError(FileError):

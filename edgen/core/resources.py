@@ -9,7 +9,7 @@ import contextlib
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["prompts", "preference_space", "validators", "jobs"]
+Folder = Literal["prompts", "preference_space", "validators", "jobs", "machines"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIX: dict[Folder, str] = {
@@ -17,6 +17,7 @@ _SUFFIX: dict[Folder, str] = {
     "preference_space": ".yaml",
     "validators": ".schema.json",
     "jobs": ".yaml",
+    "machines": "",  # a folder each
 }
 
 
@@ -29,14 +30,21 @@ def folder(name: Folder) -> Path:
 def shipped(name: Folder) -> list[str]:
     """The names that a job may use for files of this folder, sorted."""
     suffix = _SUFFIX[name]
-    return sorted(p.name.removesuffix(suffix) for p in folder(name).glob(f"*{suffix}"))
+    return sorted(
+        p.name.removesuffix(suffix) for p in folder(name).glob(f"*{suffix}") if suffix or p.is_dir()
+    )
 
 
 def find(name: Folder, reference: str, base: Path | None = None) -> Path:
     """The file that `reference` means: shipped if it is a bare name, else relative to `base`. A reference is a path if
     it has a separator or the folder's suffix. The file need not exist."""
     suffix = _SUFFIX[name]
-    if "/" in reference or "\\" in reference or reference.endswith(suffix):
+    if (
+        "/" in reference
+        or "\\" in reference
+        or (suffix and reference.endswith(suffix))
+        or reference in ("", ".", "..")
+    ):
         path = Path(reference)
         with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
             path = path.expanduser()

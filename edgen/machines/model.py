@@ -223,6 +223,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state in which it begins; it is not said."""
     world: dict[str, Variable] = {}
     """The variables of the world by name."""
+    needs: tuple[str, ...] = ()
+    """What its texts take from the space besides: dimensions, and fields of their entries (`topic.answer`)."""
     subtasks: tuple[str, ...] = ()
     """The sub-tasks in their order; the first is the current one at the start. Empty: there are none."""
     ends: tuple[End, ...] = ()
@@ -233,6 +235,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     players: Players = Players()
     questionnaire: str | None = "crwiz"
     """What both are asked afterwards, by name or file; None: nothing."""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """All that the space has to have: `needs`, and the variables that have no value of their own."""
+        drawn = [name for name, variable in self.world.items() if variable.initial is None]
+        return tuple(dict.fromkeys([*self.needs, *drawn]))
 
     @property
     def replies(self) -> dict[str, str]:

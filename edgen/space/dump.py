@@ -12,20 +12,18 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.yaml_dump import as_key, as_number, as_text, flow
 from edgen.space.education import LISTS, TOPIC_FIELDS, has_list_content, is_five_lists
 from edgen.space.model import Dimension, Entry, Space
-
-# What YAML 1.1 takes for a truth value or nothing, in any case.
-_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def dump_space(space: Space) -> str:
     """The text of a space file. Every text is quoted and what is not printable is escaped, so it is safe to print."""
-    lines = [f"name: {_quoted(space.name)}"]
+    lines = [f"name: {as_text(space.name)}"]
     if space.description is not None:
-        lines.append(f"description: {_quoted(space.description)}")
+        lines.append(f"description: {as_text(space.description)}")
     if space.source is not None:
-        lines.append(f"source: {_quoted(space.source)}")
+        lines.append(f"source: {as_text(space.source)}")
     if space.duplicates != "refuse":
         lines.append(f"duplicates: {space.duplicates}")
     lists = is_five_lists(space)
@@ -39,17 +37,17 @@ def dump_space(space: Space) -> str:
     if not lists:
         lines += ["", "roles:"]
         lines += [
-            f"  {_key(role.name)}: {{sees: [{', '.join(map(_key, role.sees))}]}}" for role in space.roles
+            f"  {as_key(role.name)}: {{sees: [{', '.join(map(as_key, role.sees))}]}}" for role in space.roles
         ]
     if space.exclude:
-        lines += ["", "exclude:", *(f"  - {_flow(combination)}" for combination in space.exclude)]
+        lines += ["", "exclude:", *(f"  - {flow(combination)}" for combination in space.exclude)]
     if space.exercises is not None:
         lines += ["", "exercises:"]
         for key, value in msgspec.to_builtins(space.exercises).items():
             lines += (
                 [f"  {key}:", *_block(value, "    ")]
                 if isinstance(value, dict)
-                else [f"  {key}: {_flow(value)}"]
+                else [f"  {key}: {flow(value)}"]
             )
     return "\n".join(lines) + "\n"
 
@@ -57,62 +55,27 @@ def dump_space(space: Space) -> str:
 def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
     """A mapping of names, a line for each thing that stands under a name."""
     for name, one in named.items():
-        yield f"{indent}{_key(name)}:"
+        yield f"{indent}{as_key(name)}:"
         if isinstance(one, dict):
-            yield from (f"{indent}  {_key(key)}: {_flow(value)}" for key, value in one.items())
+            yield from (f"{indent}  {as_key(key)}: {flow(value)}" for key, value in one.items())
         else:
-            yield from (f"{indent}  - {_flow(value)}" for value in one)
+            yield from (f"{indent}  - {flow(value)}" for value in one)
 
 
 def _heading(dimension: Dimension) -> list[str]:
-    head = [f"  {_key(dimension.name)}:"]
+    head = [f"  {as_key(dimension.name)}:"]
     return (
-        head if dimension.label is None else [*head, f"    label: {_quoted(dimension.label)}", "    values:"]
+        head if dimension.label is None else [*head, f"    label: {as_text(dimension.label)}", "    values:"]
     )
 
 
 def _dumped(entry: Entry, weighted: bool) -> str:
-    value = _quoted(entry.value)
-    extra = [f"weight: {_number(entry.weight)}"] if weighted else []
-    extra += [f"when: {_flow(entry.when)}"] if entry.when else []
+    value = as_text(entry.value)
+    extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
+    extra += [f"when: {flow(entry.when)}"] if entry.when else []
     names = sorted(entry.fields, key=lambda name: TOPIC_FIELDS.index(name) if name in TOPIC_FIELDS else -1)
-    extra += [f"{name}: {_flow(entry.fields[name])}" for name in names]
+    extra += [f"{name}: {flow(entry.fields[name])}" for name in names]
     return f"{{value: {value}, {', '.join(extra)}}}" if extra else value
-
-
-def _flow(value: Any) -> str:
-    """A plain value on one line."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_key(key)}: {_flow(one)}' for key, one in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_flow, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return _float(value)
-    return _quoted(value) if isinstance(value, str) else str(value)
-
-
-def _key(key: str) -> str:
-    return key if key.isascii() and key.isidentifier() and key.lower() not in _WORDS else _quoted(key)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else _float(value)
-
-
-def _float(value: float) -> str:
-    text = repr(value)
-    # YAML 1.1 takes 1e-07 for a text; it wants the point.
-    return text if "." in text else text.replace("e", ".0e")
-
-
-def _quoted(text: str) -> str:
-    """A YAML double-quoted scalar on one line. JSON's escapes are YAML's but for those beyond 16 bits."""
-    quoted = json.dumps(text, ensure_ascii=False)
-    if quoted.isprintable():
-        return quoted
-    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
 
 
 def content_sha256(space: Space) -> str:
