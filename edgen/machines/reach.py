@@ -1,0 +1,197 @@
+"""Where a machine can get to: which states, in which sub-tasks, by which transitions; and from where an end can be reached.
+
+It errs on one side: conditions on the world count as holding if each could hold by itself with what effects of reachable
+states can make of the variable. So what is said to be out of reach is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from edgen.machines.model import Condition, Machine, State, Value, Variable
+
+Place = tuple[str, str | None]  # a state, and the sub-task that is the current one in it
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a variable can have: for a number all between two bounds, else some values; None: any."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    values: frozenset[Value] | None = None
+
+    def can(self, condition: Condition, variable: Variable) -> bool:
+        """Whether a condition can hold of some of them."""
+        if variable.kind == "number":
+            bounds = Condition(at_least=condition.at_least, below=condition.below)
+            if condition.one_of:
+                return any(
+                    isinstance(one, float) and self.low <= one <= self.high and bounds.holds(one)
+                    for one in condition.one_of
+                )
+            low, high = condition.at_least, condition.below
+            return (low is None or low <= self.high) and (high is None or self.low < high)
+        if condition.at_least is not None or condition.below is not None:
+            return False
+        return self.values is None or any(condition.holds(one) for one in self.values)
+
+
+@dataclass
+class Reach:
+    """What can be reached. `places`: states with sub-tasks; `used`: transitions that can be taken, those of a lock's
+    `otherwise` with them; `stuck`: places in which nothing is ever offered; `endless`: places from which no end can be
+    reached."""
+
+    machine: Machine
+    ranges: dict[str, Range]
+    places: set[Place] = field(default_factory=set)
+    used: set[tuple[str, str]] = field(default_factory=set)
+    stuck: set[Place] = field(default_factory=set)
+    endless: set[Place] = field(default_factory=set)
+    _next: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
+
+    @property
+    def states(self) -> set[str]:
+        return {state for state, _ in self.places}
+
+    @property
+    def subtasks(self) -> set[str | None]:
+        return {subtask for _, subtask in self.places}
+
+    def can(self, when: Mapping[str, Condition]) -> bool:
+        """Whether conditions can hold, each by itself; those on unknown variables cannot."""
+        world = self.machine.world
+        return all(
+            name in world and self.ranges[name].can(condition, world[name])
+            for name, condition in when.items()
+        )
+
+    def explore(self) -> None:
+        """Go to all that can be reached."""
+        machine = self.machine
+        if machine.initial not in machine.states:
+            return
+        waiting: list[Place] = [(machine.initial, machine.subtasks[0] if machine.subtasks else None)]
+        self.places.update(waiting)
+        while waiting:
+            while waiting:
+                waiting += self._step(waiting.pop())
+            waiting = list(self._back())
+
+    def _step(self, place: Place) -> list[Place]:
+        """The new places that one leads to."""
+        state = self.machine.states[place[0]]
+        if _is_final(state):
+            return []
+        open_ = [name for name in _targets(state) if self._may_be_said(name, place[1])]
+        if not open_:
+            self.stuck.add(place)
+        self.used.update((place[0], name) for name in open_)
+        return [one for name in open_ for one in self._go(place, name)]
+
+    def _go(self, place: Place, name: str) -> Iterator[Place]:
+        after = (name, self.machine.states[name].advances or place[1])
+        self._next[place].add(after)
+        if after not in self.places:
+            self.places.add(after)
+            yield after
+
+    def _back(self) -> Iterator[Place]:
+        """New places by what earlier states lead to, from where nothing is offered."""
+        if not self.stuck:
+            return
+        states = self.machine.states
+        earlier = sorted({name for state in self.states for name in states[state].transitions})
+        for place in sorted(self.stuck, key=repr):
+            for name in earlier:
+                if self._may_be_said(name, place[1]):
+                    yield from self._go(place, name)
+
+    def _may_be_said(self, name: str, subtask: str | None) -> bool:
+        state = self.machine.states.get(name)
+        return (
+            state is not None
+            and bool(state.formulations)
+            and state.subtask in (None, subtask)
+            and self.can(state.when)
+        )
+
+    def find_endless(self) -> None:
+        """Go back from all ends; what is not met is endless."""
+        if any(self.can(end.when) for end in self.machine.ends):
+            return
+        before: dict[Place, list[Place]] = defaultdict(list)
+        for place, after in self._next.items():
+            for one in after:
+                before[one].append(place)
+        waiting = [place for place in self.places if self._can_end(self.machine.states[place[0]])]
+        met = set(waiting)
+        while waiting:
+            new = [one for one in before[waiting.pop()] if one not in met]
+            met.update(new)
+            waiting += new
+        self.endless = self.places - met
+
+    def _can_end(self, state: State) -> bool:
+        return state.end is not None and self.can(state.end.when)
+
+
+def explore(machine: Machine) -> Reach:
+    """What a machine can reach. Effects of states out of reach change nothing: it is repeated until that settles."""
+    known: set[str] = set()
+    while True:
+        reach = Reach(machine, _ranges(machine, (machine.states[name] for name in sorted(known))))
+        reach.explore()
+        if reach.states <= known:
+            reach.find_endless()
+            return reach
+        known |= reach.states
+
+
+def _is_final(state: State) -> bool:
+    return state.end is not None and not state.end.when
+
+
+def _targets(state: State) -> tuple[str, ...]:
+    """What a state may lead to: its transitions, and where its lock sends an answer that does not open it."""
+    return tuple(dict.fromkeys((*state.transitions, *(state.lock.otherwise if state.lock else ()))))
+
+
+def _ranges(machine: Machine, states: Iterable[State]) -> dict[str, Range]:
+    """What variables can be, with the effects of these states."""
+    new: dict[str, set[Value]] = defaultdict(set)
+    signs: dict[str, set[bool]] = defaultdict(set)
+    for state in states:
+        for effect in state.effects:
+            for name, value in effect.set.items():
+                new[name].add(value)
+            for name, number in effect.add.items():
+                signs[name].add(number > 0)
+    return {
+        name: _range(one, new[name], signs[name], name in machine.needs)
+        for name, one in machine.world.items()
+    }
+
+
+def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> Range:
+    drawn = drawn or variable.initial is None
+    if variable.kind != "number":
+        if variable.kind == "boolean" and drawn:
+            return Range(values=frozenset((True, False)))
+        if drawn:
+            return Range(values=frozenset(variable.values) if variable.values else None)
+        return Range(values=frozenset({*new, *([] if variable.initial is None else [variable.initial])}))
+    low = -math.inf if variable.least is None else variable.least
+    high = math.inf if variable.most is None else variable.most
+    if drawn:
+        return Range(low, high)
+    numbers = [
+        one for one in (*new, variable.initial) if isinstance(one, float) and not isinstance(one, bool)
+    ]
+    return Range(
+        low if False in signs else max(low, min(numbers)), high if True in signs else min(high, max(numbers))
+    )
