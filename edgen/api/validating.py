@@ -74,7 +74,7 @@ def validate(
     inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
     data = [(found, _read_vocabulary(found, note)) for found in inputs]
-    checker = Checker(_schema_of, _more_findings)
+    checker = Checker(_schema_of, _more_findings, _begins_anew)
     reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker)]
     return Validation(
         sum(report.records for report in reports),
@@ -123,6 +123,11 @@ def _schema_of(record: Any) -> str:
 def _more_findings(record: Any) -> Iterator[tuple[str, str]]:
     """What that family finds wrong beyond the schema."""
     return family_of_record(record).more_findings(record)
+
+
+def _begins_anew(record: Any, turn: Any) -> bool:
+    """Whether in that family a turn may stand behind one of the same role."""
+    return family_of_record(record).begins_anew(turn)
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:

@@ -154,6 +154,11 @@ class Family:
         """What is wrong with a decoded record that its schema cannot say: (path, problem), each an error."""
         yield from ()
 
+    def begins_anew(self, turn: Any) -> bool:
+        """Whether a turn, as a decoded record has it, begins something new, so that it may stand behind one of the same
+        role."""
+        return False
+
     def read_file(self, record: Any) -> FiledRecord:
         """The conversation in a decoded record of a file, whoever wrote it. Raises ValueError with a clause that says
         why it is none."""

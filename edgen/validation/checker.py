@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,11 +14,16 @@ from edgen.validation.schema import EDUCATION, conforms, schema_findings
 
 
 def problems(
-    record: Any, number: int | None = None, vocabulary: Vocabulary | None = None, schema: str = EDUCATION
+    record: Any,
+    number: int | None = None,
+    vocabulary: Vocabulary | None = None,
+    schema: str = EDUCATION,
+    begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
-    """All that is wrong with one decoded record, by itself. Empty: nothing, not even a warning."""
+    """All that is wrong with one decoded record, by itself. Empty: nothing, not even a warning. `begins_anew` as in
+    `rule_findings`."""
     broken = [] if conforms(record, schema) else schema_findings(record, number, schema)
-    return broken + rule_findings(record, number, vocabulary)
+    return broken + rule_findings(record, number, vocabulary, begins_anew)
 
 
 class FileReport(msgspec.Struct, frozen=True):
@@ -54,9 +60,11 @@ class Checker:
         self,
         schema_of: Callable[[Any], str] = lambda _: EDUCATION,
         more: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: (),
+        begins_anew: Callable[[Any, Any], bool] = lambda _record, _turn: False,
     ) -> None:
-        """`schema_of` names the schema that a decoded record has to satisfy, `more` what else is wrong with it."""
-        self._schema_of, self._more = schema_of, more
+        """`schema_of` names the schema that a decoded record has to satisfy, `more` what else is wrong with it, and
+        `begins_anew` tells which of its turns may stand behind one of the same role."""
+        self._schema_of, self._more, self._begins_anew = schema_of, more, begins_anew
         self._ids = Ids()
 
     def file(
@@ -79,7 +87,8 @@ class Checker:
             record = decode(raw)
         except ValueError as problem:
             return [Finding.of(number, "$", str(problem), "unreadable")]
-        found = problems(record, number, vocabulary, self._schema_of(record))
+        anew = partial(self._begins_anew, record)
+        found = problems(record, number, vocabulary, self._schema_of(record), anew)
         found += [Finding.of(number, path_, problem, "layout") for path_, problem in self._more(record)]
         if repeated := self._ids.repeated(record, path, number):
             found.append(Finding.of(number, "$.id", repeated, "duplicate_id"))

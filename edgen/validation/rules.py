@@ -6,7 +6,7 @@ schema's to report, and the rules look only at what is well formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from edgen.core.values import ROLES
@@ -16,8 +16,14 @@ from edgen.validation.speech import TurnText, read_turn
 Found = tuple[str, str, str]  # kind, path, problem
 
 
-def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None) -> list[Finding]:
-    """All that the rules find in one decoded record, in reading order."""
+def rule_findings(
+    record: Any,
+    number: int | None,
+    vocabulary: Vocabulary | None,
+    begins_anew: Callable[[Any], bool] = lambda _: False,
+) -> list[Finding]:
+    """All that the rules find in one decoded record, in reading order. `begins_anew` tells which turns may stand behind
+    one of the same role."""
     if not isinstance(record, dict):
         return []
     found: list[Found] = []
@@ -25,7 +31,7 @@ def rule_findings(record: Any, number: int | None, vocabulary: Vocabulary | None
         found += _vocabulary(record, vocabulary)
     turns = record.get("conversation")
     if isinstance(turns, list):
-        found += _conversation(turns, record)
+        found += _conversation(turns, record, begins_anew)
     found += _identity(record)
     return [Finding.of(number, path, problem, kind) for kind, path, problem in found]
 
@@ -49,7 +55,9 @@ def _roles(record: dict[str, Any]) -> Sequence[str]:
     return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else ROLES
 
 
-def _conversation(turns: list[Any], record: dict[str, Any]) -> Iterator[Found]:
+def _conversation(
+    turns: list[Any], record: dict[str, Any], begins_anew: Callable[[Any], bool]
+) -> Iterator[Found]:
     roles = _roles(record)
     read: list[tuple[str, TurnText]] = []
     previous = None
@@ -57,7 +65,7 @@ def _conversation(turns: list[Any], record: dict[str, Any]) -> Iterator[Found]:
         role, text = (turn.get("role"), turn.get("text")) if isinstance(turn, dict) else (None, None)
         if roles is not ROLES and isinstance(role, str) and role not in roles:
             yield "schema", f"$.conversation[{i}].role", f"{quote(role)} is none of the roles of this record"
-        if role is not None and role == previous:
+        if role is not None and role == previous and not begins_anew(turn):
             yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
         previous = role if role in roles else None
         # "" is the schema's to report

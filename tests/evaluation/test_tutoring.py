@@ -229,6 +229,17 @@ def test_sessions_are_measured(sessions: edgen.Run) -> None:
     assert 0 < exercises["revealed"]["value"] < 1
 
 
+def test_a_tutor_who_puts_the_next_exercise_is_no_warning(sessions: edgen.Run, tmp_path: Path) -> None:
+    path = next((sessions.folder / "shards").glob("conversations_train*"))
+    found = validate([path])
+    assert found.records > 2
+    assert [one.kind for file in found.files for one in file.problems] == []
+    other = tmp_path / "other.json"
+    other.write_text(path.read_text("utf-8").replace('"exercise":', '"other":'), "utf-8")
+    kinds = {one.kind for file in validate([other]).files for one in file.problems}
+    assert kinds == {"alternation"}, "where nothing begins, it still is"
+
+
 def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_path: Path) -> None:
     shards = sorted((sessions.folder / "shards").glob("conversations*.json"))
     records = [record for path in shards for record in json.loads(path.read_bytes())]

@@ -13,6 +13,7 @@ import pytest
 
 import edgen
 from edgen.config import parse_job
+from edgen.core import resources
 from edgen.core.errors import EdgenError, JobError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.planning.allowed_files import Reach
@@ -124,6 +125,41 @@ def test_several_backends_respond_each_once() -> None:
     turns = [turn for turn in session_of(result).turns if turn.alternatives]
     assert len(turns) == 3
     assert all({turn.data["by"], turn.alternatives[0].data["by"]} == {"a", "b"} for turn in turns)
+
+
+def test_each_tutor_has_a_template_of_its_own(tmp_path: Path) -> None:
+    """A whole session: what tutors are asked differs, the third has the template of `tutor`, and nobody tells the
+    student the answer, in its brief or in what it heard."""
+    shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
+    for name in ("kind", "strict", "plain"):
+        text = shipped.replace("You are a tutor.", f"You are a {name} tutor.")
+        (tmp_path / f"{name}.j2").write_text(text, "utf-8")
+    job = {
+        **JOB,
+        "backends": {name: {"type": "simulator"} for name in ("default", "a", "b", "c")},
+        "tutoring": {"tutors": ["a", "b", "c"], "turns_per_exercise": 4, "student_turns": 12},
+        "prompts": {"a": "./kind.j2", "b": "./strict.j2", "tutor": "./plain.j2"},
+    }
+    plan = plan_of(parse_job(job, "job.yaml"), Reach.of(tmp_path / "job.yaml"))
+    assert list(plan.opening(plan.scenario(0))) == ["student", "a", "b", "c"]
+    result, asked = play(plan, always(said("Is it gatto?", "Guess"), said("Look again.", "Hint")))
+    conversation = session_of(result)
+    assert [one.role for one in asked] == ["student", "a", "b", "c"] * 12
+    for place, name in enumerate(("kind", "strict", "plain")):
+        told = [one.messages[0].content for one in asked[1 + place :: 4]]
+        assert all(f"You are a {name} tutor." in brief and "The right answer: " in brief for brief in told)
+    answers = {answer for one in (conversation.outcome or {})["exercises"] for answer in one["answers"]}
+    heard = [message.content for one in asked[::4] for message in one.messages]
+    assert len(answers) > 2
+    assert not any(answer in text for answer in answers for text in heard)
+
+
+def test_a_tutor_who_shares_the_students_backend_has_the_tutors_template() -> None:
+    backends = {name: {"type": "simulator"} for name in ("default", "student")}
+    plan = plan_for(backends=backends, tutoring={"tutors": ["student", "default"], "student_turns": 2})
+    assert list(plan.prompts) == ["student", "tutor", "default"]
+    _, asked = play(plan)
+    assert ["The right answer" in one.messages[0].content for one in asked] == [False, True, True] * 2
 
 
 def test_the_history_is_what_went_on() -> None:
@@ -323,6 +359,8 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(tmp_path: Path
         ({"tutoring": {"actions": {"tutor": {"Say": "says"}}}}, "$.tutoring.actions: expected actions of `student` and of"),
         ({"tutoring": {"turns": 3}}, "$.tutoring.turns: unknown key"),
         ({"prompts": {"student": "selfplay_student"}}, "it is for another use"),
+        ({"prompts": {"a": "tutoring_tutor"}}, "$.prompts.a: unknown prompt (known: tutor, student, closing, oracle)"),
+        ({"tutoring": {"tutors": ["default"]}, "prompts": {"default": "tutoring_student", "defalt": "x"}}, "$.prompts.defalt: unknown prompt (known: tutor, student, default"),
         ({"prompts": {"student": "tutoring_tutor"}}, "there is no variable 'answer'"),
     ],
 )  # fmt: skip

@@ -39,6 +39,11 @@ class Tutoring(Dialogue):
         """What is known to be wrong in CIMA's files."""
         return cima.findings(record) if cima.is_entry(record) else iter(())
 
+    def begins_anew(self, turn: Any) -> bool:
+        """The tutor puts the next exercise right behind its response to the last."""
+        data = turn.get("data") if isinstance(turn, dict) else None
+        return isinstance(data, dict) and "exercise" in data
+
     def read_file(self, record: Any) -> FiledRecord:
         """A session, or a context of CIMA's with its tutors' responses."""
         return cima.read(record) if cima.is_entry(record) else super().read_file(record)

@@ -89,26 +89,34 @@ class TutoringProtocol(ConversationProtocol):
         from edgen.space.exercises.grammar import Grammar
 
         student, tutor = _sides(job, space)
-        return Prepared(ExercisePool(Grammar(space)), student, tutor)
+        return Prepared(ExercisePool(Grammar(space)), student, tutor, self._tutor_uses(job))
+
+    def _tutor_uses(self, job: Job) -> dict[str, str]:
+        """What the template of each tutor is for, by its backend: its own name where tutors have names."""
+        settings: Tutoring = settings_of(job)
+        (student,) = self._student_names(job)[:1]
+        return {name: "tutor" if name == student else name for name in settings.tutor_backends}
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for each side."""
-        settings: Tutoring = settings_of(job)
-        uses = self._student_names(job)[0], "tutor"
-        roles = (None, None) if space is None else _sides(job, space)
+        """A template for the student and one for each tutor; a tutor without one of its own has that of `tutor`."""
+        (student,) = self._student_names(job)[:1]
+        seats = [(student, "student", student)]
+        seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
+        roles = {} if space is None else dict(zip(("student", "tutor"), _sides(job, space), strict=True))
         templates = {}
-        for side, use, role in zip(("student", "tutor"), uses, roles, strict=True):
-            seen = () if role is None or space is None else _variables(space, role)
+        for use, side, asked in seats:
+            key = use if use in job.prompts or side == "student" else "tutor"
+            seen = () if space is None else _variables(space, roles[side])
             templates[use] = Template(
-                name=job.prompts.get(use, f"tutoring_{side}"),
-                key=f"prompts.{use}",
+                name=job.prompts.get(key, f"tutoring_{side}"),
+                key=f"prompts.{key}",
                 expects="acted_turn",
                 variables=tuple(dict.fromkeys(("index", *seen, *EXTRA_VARIABLES))),
                 reports=tuple(name for name in seen if name in SHOWN),
-                asked=settings.tutor_backends[0] if side == "tutor" else use,
+                asked=asked,
                 stand_ins={
                     "about": ["Learner: shy"],
-                    "actions": settings.named_actions.get(side, {}),
+                    "actions": settings_of(job).named_actions.get(side, {}),
                     "exercise_number": 1,
                     "points": ["a point"],
                 },
@@ -126,22 +134,22 @@ class TutoringProtocol(ConversationProtocol):
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
-        """Each side's brief with the first question."""
-        from edgen.protocols.tutoring.session import Session, tutor_messages
+        """The brief of the student and of each tutor, with the first question."""
+        from edgen.protocols.tutoring.session import Session
 
-        sides = (rules.prepared.student, rules.prepared.tutor)
-        return tutor_messages(Session(scenario, 0, prompts, rules), sides)
+        return Session(scenario, 0, prompts, rules).opening()
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """A call for each turn of the student and for each response."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
+        uses = self._tutor_uses(job)
         turns = settings.student_turns if level else max(1, settings.student_turns // 4)
         calls = []
         for _ in range(turns):
             calls.append(ExpectedCall(student, student, _TURN, hears=True, heard=True))
             calls += [
-                ExpectedCall(backend, "tutor", _TURN, hears=True, heard=not place)
+                ExpectedCall(backend, uses[backend], _TURN, hears=True, heard=not place)
                 for place, backend in enumerate(settings.tutor_backends)
             ]
         return tuple(calls)

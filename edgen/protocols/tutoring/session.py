@@ -7,7 +7,7 @@ in the session so far. A response that cannot be had is left out while another o
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import msgspec
@@ -28,11 +28,12 @@ MISSING = "missing_response"  # a flag of a conversation
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What all sessions of a job share."""
+    """What all sessions of a job share. `uses`: what the template of each tutor is for, by its backend."""
 
     pool: ExercisePool
     student: SpaceRole
     tutor: SpaceRole
+    uses: Mapping[str, str]
 
 
 class ExerciseResult(msgspec.Struct):
@@ -184,6 +185,7 @@ class Session:
     ) -> Generator[Request, Reply, ActedTurn | Rejection]:
         """What a role says next, asked of a backend."""
         actions = self._settings.named_actions[side]
+        use = self._prepared.uses[backend] if side == "tutor" else backend
 
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
             return read_acted_turn(
@@ -196,10 +198,9 @@ class Session:
                 roles=self._rules.role_words,
             )
 
-        use = role.name.lower()
         address = Address(self._scenario.index, self._replicate, step=self._step)
         self._step += 1
-        messages = self.messages(role, side, wanted)
+        messages = self._messages(role, side, use, wanted)
         said = yield from ask(
             Question(address, messages, "tutoring", backend, self._prompts[use].schema),
             self._rules,
@@ -209,10 +210,20 @@ class Session:
             self._repairs |= dict.fromkeys(said.repairs)
         return said
 
-    def messages(self, role: SpaceRole, side: str, wanted: str | None = None) -> tuple[Message, ...]:
-        """What a role is asked with: its brief about the exercise at hand, what it said as assistant, what it heard as
-        user."""
-        brief = self._prompts[role.name.lower()].messages(self._variables(role, side, wanted))
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """What student and tutors are first asked with, by what their templates are for."""
+        self.begin()
+        student, tutor = self._prepared.student, self._prepared.tutor
+        seats = {student.name.lower(): (student, "student")}
+        seats |= dict.fromkeys(self._prepared.uses.values(), (tutor, "tutor"))
+        return {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
+
+    def _messages(
+        self, role: SpaceRole, side: str, use: str, wanted: str | None = None
+    ) -> tuple[Message, ...]:
+        """What a role is asked with: its brief about the exercise at hand, by the template of that use, what it said as
+        assistant, what it heard as user."""
+        brief = self._prompts[use].messages(self._variables(role, side, wanted))
         messages = list(brief if side == "tutor" else in_one_message(brief))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
@@ -256,10 +267,3 @@ class Session:
             flags=tuple(self._flags),
             outcome={"exercises": [result.as_outcome() for result in self.results]},
         )
-
-
-def tutor_messages(session: Session, roles: Sequence[SpaceRole]) -> dict[str, tuple[Message, ...]]:
-    """Each side's first request, by its name."""
-    session.begin()
-    sides = zip(roles, ("student", "tutor"), strict=True)
-    return {role.name.lower(): session.messages(role, side) for role, side in sides}
