@@ -6,15 +6,17 @@ edgen's own are in `measures/`; a package's are found by the entry points of gro
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from edgen.core.values import Conversation
 from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.space import Space
 from edgen.stats.intervals import Estimate
 
 V = TypeVar("V")
@@ -41,6 +43,21 @@ class ArmResult(NamedTuple, Generic[V]):
     name: str
     value: V
     job: Mapping[str, Any]
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What `edgen compare` tells of a measure: the sum of column `top` over that of column `bottom`.
+
+    `kind` tells how it is printed, `over` what it is an average over.
+    """
+
+    name: str
+    title: str
+    kind: Literal["share", "number"]
+    top: str
+    bottom: str
+    over: str
+    definition: str
 
 
 class Measure(abc.ABC, Generic[V]):
@@ -75,6 +92,14 @@ class Measure(abc.ABC, Generic[V]):
     def tiles(self, value: V) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
         """Figures for the top of the report: (figure, what it is, a remark)."""
         return iter(())
+
+    def sums(self, conversation: Conversation, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+        """What an accepted conversation adds to which column, for `compared`: arms are compared in sums by scenario."""
+        return ()
+
+    def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
+        """What `edgen compare` tells, by arm and with paired differences; `columns`: those that occur in any arm."""
+        return ()
 
     def examples(self, value: V) -> Iterator[tuple[str, str]]:  # noqa: ARG002
         """Conversations to read for what was found: (id, a clause on why), the clearest first."""

@@ -66,6 +66,13 @@ def measures_of_other_families(family: Family | None) -> dict[str, str]:
     return {measure: owner for measure, owner in found.items() if measure not in own}
 
 
+def measures_to_compare(family: Family) -> tuple[Measure[Any], ...]:
+    """The measures that have something for `edgen compare` to tell of conversations of a family."""
+    others = measures_of_other_families(family)
+    able = (one for one in measures() if type(one).compared is not Measure.compared)
+    return tuple(one for one in able if one.name not in others)
+
+
 def measure(
     data: DataSet,
     only: Collection[str] | None = None,

@@ -11,8 +11,10 @@ import pytest
 
 import edgen
 from edgen.api.validating import validate
+from edgen.core import resources
 from edgen.core.errors import DataError
 from edgen.core.values import Scenario, Turn
+from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measures.exercises import ExercisesCount
 from edgen.evaluation.measuring import Quality, measure, render
@@ -254,6 +256,47 @@ def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_p
                 key in ("learning", "solved", "flagged")
                 or msgspec.to_builtins(files[name])[key] == run[name][key]
             )
+
+
+def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(tmp_path: Path) -> None:
+    """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its responses."""
+    shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
+    for name, percent in (("seldom", 10), ("often", 30)):
+        line = f"You are a tutor.\nTell the answer in {percent}% of your turns."
+        (tmp_path / f"{name}.j2").write_text(shipped.replace("You are a tutor.", line), "utf-8")
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        json.dumps(
+            {
+                "name": "t",
+                "seed": 7,
+                "conversations": 24,
+                "space": "italian_prepositions",
+                "protocol": "tutoring",
+                "tutoring": {"student_turns": 14, "responses": 2},
+                "backends": {"default": {"type": "simulator"}},
+                "arms": {name: {"prompts": {"tutor": f"./{name}.j2"}} for name in ("seldom", "often")},
+            }
+        )
+    )
+    edgen.generate(job, output=tmp_path / "run", progress=False)
+    with open_comparison([tmp_path / "run"]) as found:
+        metrics = {one.name: one for one in found.metrics}
+        for name, planted in (("seldom", 0.1), ("often", 0.3)):
+            given = metrics["revealed"].arms[name]
+            assert given.low is not None
+            assert given.high is not None
+            assert given.low <= planted <= given.high
+        (difference,) = metrics["revealed"].differences
+        assert difference.low is not None
+        assert difference.high is not None
+        assert 0.1 < difference.low <= 0.2 <= difference.high < 0.3
+        assert difference.p_holm is not None
+        assert difference.p_holm < 0.05
+        (learning,) = metrics["learning"].differences
+        assert learning.n >= 10
+        assert learning.low is not None, "sessions that solve two in both arms are paired"
+        assert {"exercises_solved", "turns_to_solve", "nonsense", "action_tutor_hint"} <= metrics.keys()
 
 
 def test_turns_by_hand() -> None:

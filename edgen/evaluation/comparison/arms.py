@@ -10,16 +10,19 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.values import ROLES, Role, Turn
+from edgen.core.values import ROLES, Conversation, Role, Turn
+from edgen.evaluation.measure import Measure
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
 from edgen.reading.detect import words
+from edgen.space import Space
 
 Array = NDArray[np.float64]
 _encode = msgspec.json.Encoder().encode
@@ -43,6 +46,7 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None = None
     ended_by: Role | None = None
     repairs: tuple[str, ...] = ()
+    outcome: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +56,8 @@ class Arm:
     `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
     `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
     share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for. `earlier`: its ledger
-    holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
+    holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first. `measures` are
+    those that have something to compare in conversations about `space`.
     """
 
     label: str
@@ -70,6 +75,8 @@ class Arm:
     simulated: bool = False
     earlier: bool = False
     branching: bool = False
+    measures: tuple[Measure[Any], ...] = ()
+    space: Space | None = None
     changes: dict[str, str] = field(default_factory=dict)
 
 
@@ -78,7 +85,7 @@ class ArmSums:
 
     Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
     `repaired`, `repair_<kind>`, `turns`, `words`, `turns of <role>`, `words of <role>`, `probability`,
-    `with_probability`, `without_probability`, `ended`, `ended by <role>`.
+    `with_probability`, `without_probability`, `ended`, `ended by <role>`; and of measures `<measure>: <column>`.
     """
 
     def __init__(self, arm: Arm) -> None:
@@ -109,8 +116,19 @@ class ArmSums:
         if self._first[i] < 0:
             self._first[i] = outcome.replicate
         self._digests[i] ^= _digest(outcome)
-        for name, amount in _count_conversation(outcome):
+        for name, amount in (*_count_conversation(outcome), *self._measured(outcome)):
             columns[name][i] += amount
+
+    def _measured(self, outcome: SettledConversation) -> Iterator[tuple[str, float]]:
+        """What an accepted conversation adds to the columns of measures."""
+        if not self.arm.measures or self.arm.space is None:
+            return
+        said = Conversation(
+            outcome.turns, outcome.probability, outcome.ended_by, outcome.repairs, outcome=outcome.outcome
+        )
+        for measure in self.arm.measures:
+            for name, amount in measure.sums(said, self.arm.space):
+                yield f"{measure.name}: {name}", amount
 
     def column(self, name: str) -> Array:
         """The sums of one number by scenario (scenarios planned); zeros where it never occurred."""

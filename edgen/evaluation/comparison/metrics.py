@@ -19,7 +19,7 @@ class MetricSpec(msgspec.Struct, frozen=True):
     """A metric: sum of `top` over sum of `bottom`. `definition` is shown to people.
 
     A scenario counts where the column `within` is not 0 (in both arms, where two are compared); None: where
-    `bottom` is not.
+    `bottom` is not. `what` it is an average over, where `bottom` does not tell.
     """
 
     name: str
@@ -30,11 +30,16 @@ class MetricSpec(msgspec.Struct, frozen=True):
     definition: str
     within: str | None = None
     group: str = ""
+    what: str = ""
 
     @property
     def over(self) -> str:
         """What it is an average over."""
-        return _OVER.get(self.bottom) or f"turns of the {self.bottom.removeprefix('turns of ').lower()}"
+        return (
+            self.what
+            or _OVER.get(self.bottom)
+            or f"turns of the {self.bottom.removeprefix('turns of ').lower()}"
+        )
 
     @property
     def counts(self) -> str:
@@ -59,6 +64,7 @@ def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         ("outcomes", _outcomes(tables)),
         ("effort", _effort(tables)),
         ("conversations", _conversations(tables)),
+        ("measures", _measured(tables)),
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
@@ -128,6 +134,17 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         yield MetricSpec(
             f"ended_by_{name}", f"ended by the {name}", "share", f"ended by {role}", "accepted", definition
         )
+
+
+def _measured(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+    """What measures have to compare; what occurs in no arm is left out."""
+    for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
+        prefix = f"{measure.name}: "
+        columns = [column.removeprefix(prefix) for column in _occurring(tables, prefix)]
+        for one in measure.compared(columns):
+            if one.bottom in columns:
+                top, bottom = f"{prefix}{one.top}", f"{prefix}{one.bottom}"
+                yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)
 
 
 _PROBABILITY = (

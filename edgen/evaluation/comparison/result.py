@@ -62,7 +62,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     definition: str
     arms: dict[str, RatioEstimate]
     differences: tuple[Difference, ...]
-    group: str = ""  # outcomes, effort, conversations, diversity
+    group: str = ""  # outcomes, effort, conversations, measures, diversity
 
 
 class NotCompared(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from edgen.core.yaml_values import nearest
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.result import Comparison, PromptDifference
+from edgen.evaluation.measuring import measures_to_compare
 from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
@@ -231,6 +232,8 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         simulated=view.simulated,
         earlier=one.run.previous.exists(),
         branching=job.branch is not None,
+        measures=measures_to_compare(reader.family),
+        space=reader.space,
         changes={key: here for key, (_, here) in find_differences(theirs, ours).items()},
     )
 
@@ -247,7 +250,7 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
             record = reader.read(kept[-1])
             found = record.conversation
             said = {"turns": record.turns, "probability": found.probability, "ended_by": found.ended_by}
-            said["repairs"] = record.provenance.repairs
+            said |= {"repairs": record.provenance.repairs, "outcome": found.outcome}
         yield SettledConversation(
             scenario=index,
             replicate=replicate,

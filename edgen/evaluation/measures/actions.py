@@ -7,15 +7,17 @@ different sets of actions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
 from edgen.core.text import percent, quantity
+from edgen.core.values import Conversation
 from edgen.evaluation.figures import Bar, Block, Table, bars_picture, label_with_arm, series_colour
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows
+from edgen.space import Space
 
 _SHOWN = 8  # sets of a role
 
@@ -51,6 +53,25 @@ class ActionsMeasure(Measure[Actions]):
 
     def start(self, shared: Shared) -> ActionsCount:  # noqa: ARG002
         return ActionsCount()
+
+    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """Utterances of each role, and those with each action."""
+        for turn in conversation.turns:
+            for said in (turn, *turn.alternatives):
+                if said.labels:
+                    yield said.role, 1
+                    yield from ((f"{said.role}: {action}", 1) for action in said.labels)
+
+    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+        """The share of a role's utterances with each action."""
+        for column in columns:
+            role, colon, action = column.partition(": ")
+            if colon:
+                yield Compared(
+                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}", kind="share",
+                    top=column, bottom=role, over=f"utterances of the {role.lower()}",
+                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with any; all responses count.",
+                )  # fmt: skip
 
     def lines(self, value: Actions) -> Iterator[str]:
         for role, found in value.roles.items():

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from edgen.core.text import number, quantity
+from edgen.core.values import Conversation, Turn
 from edgen.evaluation.figures import (
     WHOLE_NUMBERS,
     Axis,
@@ -27,9 +28,10 @@ from edgen.evaluation.figures import (
     mean_of,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary, with_interval
+from edgen.space import Space
 from edgen.space.exercises.answers import is_right
 from edgen.space.exercises.model import Exercise, Exercises, Tier
 from edgen.stats.distributions import Distribution, summarize_counts
@@ -64,6 +66,25 @@ class ExercisesMeasure(Measure[ExercisesFound]):
     def start(self, shared: Shared) -> ExercisesCount:
         space = shared.data.space
         return ExercisesCount(None if space is None else space.exercises)
+
+    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:
+        """What a session adds up to; learning where it solves two exercises."""
+        found = count_session(conversation.outcome, conversation.turns, space.exercises)
+        if found is None:
+            return
+        yield from (
+            ("exercises", found.exercises),
+            ("solved", len(found.solved)),
+            ("turns", sum(found.solved)),
+        )
+        yield from (("revealed", found.revealed), ("responses", found.responses))
+        yield from (("flagged", found.flagged), ("went_on", found.went_on))
+        if found.learning is not None:
+            yield from (("learning", found.learning), ("learners", 1))
+
+    def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
+        """What becomes of exercises, whether students become quicker, and what tutors give away."""
+        return _COMPARED
 
     def lines(self, value: ExercisesFound) -> Iterator[str]:
         if not value.exercises:
@@ -115,55 +136,18 @@ class ExercisesCount:
         self._deltas, self._delta_scenarios = array("d"), array("q")
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        found = (sample.outcome or {}).get("exercises")
-        if not isinstance(found, list) or not found:
+        found = count_session(sample.outcome, sample.turns, self._exercises)
+        if found is None:
             return
         index = sample.scenario.index
-        known = [one for one in found if isinstance(one, dict)]
-        solved = [one["turns"] for one in known if one.get("solved") and isinstance(one.get("turns"), int)]
-        self._of += len(known)
-        self._solved.add(index, len(solved), len(known))
-        self._turns.update(solved)
-        if len(solved) > 1:
-            self._deltas.append(solved[-1] - solved[0])
+        self._of += found.exercises
+        self._solved.add(index, len(found.solved), found.exercises)
+        self._turns.update(found.solved)
+        if found.learning is not None:
+            self._deltas.append(found.learning)
             self._delta_scenarios.append(index)
-        self._see_responses(sample, known)
-
-    def _see_responses(self, sample: Sample, exercises: Sequence[Mapping[str, Any]]) -> None:
-        """What the tutors' responses give away, exercise by exercise."""
-        current: Exercise | None = None
-        rules, solved = self._exercises, False
-        revealed = responses = flagged = went_on = 0
-        for turn in sample.turns:
-            if "exercise" in turn.data:
-                current, rules = self._exercise(exercises, turn.data["exercise"])
-                solved = False
-            elif turn.data.get("solved"):
-                solved = True
-            elif turn.labels and turn.role == "Tutor":
-                went_on += 1
-                flagged += turn.data.get("nonsense") is True
-                if current is not None and rules is not None and not solved:
-                    said = [turn.text, *[one.text for one in turn.alternatives]]
-                    responses += len(said)
-                    revealed += sum(is_right(text, current, rules) for text in said)
-        self._revealed.add(sample.scenario.index, revealed, responses)
-        self._flagged.add(sample.scenario.index, flagged, went_on)
-
-    def _exercise(
-        self, exercises: Sequence[Mapping[str, Any]], number: Any
-    ) -> tuple[Exercise | None, Exercises | None]:
-        """The exercise of that number, and the rules by which its answers are compared: the space's, else as words."""
-        if not isinstance(number, int) or not 0 <= number < len(exercises):
-            return None, None
-        one = exercises[number]
-        answers = tuple(answer for answer in one.get("answers") or () if isinstance(answer, str))
-        tier = str(one.get("tier"))
-        made = Exercise(tier=tier, concepts={}, question=str(one.get("question")), answers=answers)
-        rules = self._exercises
-        if rules is None or tier not in rules.tiers:
-            rules = Exercises({tier: Tier(concepts=(), question="", answers=answers)}, accents="ignored")
-        return (made, rules) if answers else (None, None)
+        self._revealed.add(index, found.revealed, found.responses)
+        self._flagged.add(index, found.flagged, found.went_on)
 
     def result(self) -> ExercisesFound:
         return ExercisesFound(
@@ -174,6 +158,94 @@ class ExercisesCount:
             revealed=self._revealed.result(),
             flagged=self._flagged.result(),
         )
+
+
+class SessionCounts(msgspec.Struct, kw_only=True):
+    """One session. `solved`: the student's turns for each exercise that was solved; `revealed` of the `responses` to
+    exercises that were not solved yet give the answer away; `flagged` of those that `went_on` were called nonsense."""
+
+    exercises: int
+    solved: list[int]
+    revealed: int = 0
+    responses: int = 0
+    flagged: int = 0
+    went_on: int = 0
+
+    @property
+    def learning(self) -> int | None:
+        """Turns for the last solved exercise less those for the first, where two were solved."""
+        return self.solved[-1] - self.solved[0] if len(self.solved) > 1 else None
+
+
+def count_session(
+    outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
+) -> SessionCounts | None:
+    """What became of a session's exercises, None where its outcome does not say. `rules` are those of its space, by
+    which answers are compared; without them answers are compared as words."""
+    found = (outcome or {}).get("exercises")
+    if not isinstance(found, list) or not found:
+        return None
+    known = [one for one in found if isinstance(one, dict)]
+    solved = [one["turns"] for one in known if one.get("solved") and isinstance(one.get("turns"), int)]
+    counts = SessionCounts(exercises=len(known), solved=solved)
+    current, compared_by, done = None, rules, False
+    for turn in turns:
+        if "exercise" in turn.data:
+            current, compared_by = _exercise(known, turn.data["exercise"], rules)
+            done = False
+        elif turn.data.get("solved"):
+            done = True
+        elif turn.labels and turn.role == "Tutor":
+            counts.went_on += 1
+            counts.flagged += turn.data.get("nonsense") is True
+            if current is not None and compared_by is not None and not done:
+                said = [turn.text, *[one.text for one in turn.alternatives]]
+                counts.responses += len(said)
+                counts.revealed += sum(is_right(text, current, compared_by) for text in said)
+    return counts
+
+
+def _exercise(
+    exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
+) -> tuple[Exercise | None, Exercises | None]:
+    """The exercise of that number, and the rules by which its answers are compared: the space's, else as words."""
+    if not isinstance(number, int) or not 0 <= number < len(exercises):
+        return None, None
+    one = exercises[number]
+    answers = tuple(answer for answer in one.get("answers") or () if isinstance(answer, str))
+    tier = str(one.get("tier"))
+    made = Exercise(tier=tier, concepts={}, question=str(one.get("question")), answers=answers)
+    if rules is None or tier not in rules.tiers:
+        rules = Exercises({tier: Tier(concepts=(), question="", answers=answers)}, accents="ignored")
+    return (made, rules) if answers else (None, None)
+
+
+_COMPARED = (
+    Compared(
+        name="exercises_solved", title="exercises solved", kind="share", top="solved", bottom="exercises",
+        over="exercises", definition="Exercises that are solved, of those begun.",
+    ),
+    Compared(
+        name="turns_to_solve", title="turns to solve one", kind="number", top="turns", bottom="solved",
+        over="solved exercises", definition="The student's turns for an exercise that is solved.",
+    ),
+    Compared(
+        name="learning", title="learning, last - first", kind="number", top="learning", bottom="learners",
+        over="sessions with two solved exercises",
+        definition="The student's turns for the last solved exercise of a session less those for the first; below 0 the "
+        "student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
+    ),
+    Compared(
+        name="revealed", title="answers given away", kind="share", top="revealed", bottom="responses",
+        over="responses before the exercise is solved",
+        definition="Responses of tutors, all of a turn, that hold a right answer before the exercise is solved (related "
+        "to the telling of Macina et al. 2023, arXiv 2305.14536).",
+    ),
+    Compared(
+        name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",
+        over="responses that went on", definition="Responses that went on and that the student called nonsense.",
+    ),
+)  # fmt: skip
 
 
 class _Shares:

@@ -2,7 +2,8 @@
 them first, and the words after them.
 
 The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by quoting its
-points, and tells the answer once it was asked often enough. A student asks, tries what was quoted, and makes the mistake
+points, and tells the answer once it was asked often enough, or as often as a line of its prompt says (`Tell the answer
+in 20% of your turns.`), by which measures and comparisons can be held against a planted truth. A student asks, tries what was quoted, and makes the mistake
 that its prompt tells it to make first.
 """
 
@@ -24,6 +25,7 @@ _MISTAKE = re.compile(r"(?mi)^your first answer:\s*(.+)$")
 _POINTS = re.compile(r"(?ms)^What you may tell:\n(.*?)(?:\n\s*\n|\Z)")
 _EXERCISE = re.compile(r"(?m)^Exercise \d+: (.+)$")
 _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
+_TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
 _TELLS_AFTER = 3  # tries of the student
 
@@ -59,7 +61,9 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         return f"{_any(request, _PRAISE)} “{answer}”.", ["Confirmation"]
     wanted = found[1].strip() if (found := _WANTED.search(brief)) else None
     tries, guessed = len(heard), last.startswith(_TRIES)
-    if wanted is None and request.random() < 0.3 * max(0, tries - _TELLS_AFTER):
+    told = _TELLING.search(brief)
+    telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
+    if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
     if wanted is None:
         wanted = _chosen(request, guessed)
