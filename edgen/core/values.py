@@ -59,13 +59,19 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
         return hash((self.role, self.text, self.labels, self.alternatives))  # `data` is a mapping
 
 
+Event = dict[str, Any]
+"""Something that happened besides what was said: `event` is its kind, `time` the seconds since the conversation began,
+`turn` the number of the next turn to be said; more keys by kind."""
+
+
 class Conversation(msgspec.Struct, frozen=True):
     """A conversation as read: at least two turns, both roles present.
 
     `probability` is that the student understood, in [0, 1], or None where the reply gives no such number. `ended_by` is
     who spoke the end marker, None if nobody did. `repairs` names, in order of first use and without repetition, what
     the reader mended; `flags` what a detector found and let stand. `branch` is the turn, counted from 0, at which it
-    left replicate 0; None if it did not. `outcome` is what it came to, where its protocol says so.
+    left replicate 0; None if it did not. `outcome` is what it came to, where its protocol says so. `events` are what
+    happened besides turns, in the order of their times.
     """
 
     turns: tuple[Turn, ...]
@@ -75,6 +81,7 @@ class Conversation(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
     branch: int | None = None
     outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
 
 
 class RejectionReason(enum.StrEnum):

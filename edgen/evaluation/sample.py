@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
+from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.families.base import Family, FiledRecord
 from edgen.reading.detect import spoken, words
 from edgen.space import Space, SpaceRole
@@ -36,7 +36,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the file has
     them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says where the end
     marker stands. `split` is None where it is not known. `outcome` is what the conversation
-    came to, where that is known.
+    came to, `events` what happened besides turns, where that is known.
     """
 
     id: str
@@ -52,6 +52,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
     repairs: tuple[str, ...] = ()
     outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
 
 
 def cut(turns: Iterable[Turn]) -> Words:
@@ -77,6 +78,7 @@ def sample_of(
         simulated=record.simulated,
         repairs=record.repairs,
         outcome=record.outcome,
+        events=record.events,
     )
 
 

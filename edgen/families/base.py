@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import END_MARKER, Conversation, Role, Scenario, Turn, Usage
+from edgen.core.values import END_MARKER, Conversation, Event, Role, Scenario, Turn, Usage
 from edgen.reading import are_plain
 from edgen.space.model import Space, SpaceRole
 from edgen.validation.schema import conforms
@@ -59,11 +59,18 @@ class Recorded(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, record: Any, scenario: Scenario, turns: tuple[Turn, ...]) -> Recorded:
-        """What a record holds that has `id`, `probability`, `ended_by` and `provenance`."""
+        """What a record holds that has `id`, `probability`, `ended_by` and `provenance`, and may have `outcome` and
+        `events`."""
         made: Provenance = record.provenance
-        outcome = getattr(record, "outcome", None)
         conversation = Conversation(
-            turns, record.probability, record.ended_by, made.repairs, made.flags, made.branch, outcome
+            turns,
+            record.probability,
+            record.ended_by,
+            made.repairs,
+            made.flags,
+            made.branch,
+            getattr(record, "outcome", None),
+            getattr(record, "events", ()),
         )
         return cls(record.id, scenario, conversation, made)
 
@@ -89,6 +96,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool
     repairs: tuple[str, ...]
     outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
 
     @classmethod
     def of(cls, recorded: Recorded) -> FiledRecord:
@@ -104,6 +112,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
             simulated=recorded.provenance.simulated,
             repairs=recorded.provenance.repairs,
             outcome=conversation.outcome,
+            events=conversation.events,
         )
 
 
@@ -288,6 +297,23 @@ def filed_record(
         simulated=provenance.get("simulated") is True,
         repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
         outcome=outcome if isinstance(outcome := record.get("outcome"), dict) else None,
+        events=_events(record.get("events")),
+    )
+
+
+def _events(listed: Any) -> tuple[Event, ...]:
+    """The events of a decoded record; what is none is left out."""
+    return tuple(filter(_is_event, listed)) if isinstance(listed, list) else ()
+
+
+def _is_event(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("event"), str)
+        and type(value.get("time")) in (int, float)
+        and value["time"] >= 0
+        and type(value.get("turn")) is int
+        and value["turn"] >= 0
     )
 
 

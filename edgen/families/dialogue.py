@@ -1,7 +1,8 @@
 """A finished conversation of any roles about a scenario of any dimensions, as a record.
 
 A dimension's value is a text, or an object with the text as its `value` where its entry says more of itself. The end
-marker, which no Turn holds, is not in the record either: `ended_by` names who spoke it.
+marker, which no Turn holds, is not in the record either: `ended_by` names who spoke it. `events` are there where the
+protocol tells of any.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
+from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -34,6 +35,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     conversation: tuple[Turn, ...]
     provenance: Provenance
     outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
     probability: float | None = None
     ended_by: Role | None = None
 
@@ -65,6 +67,7 @@ class Dialogue(Family):
                 conversation=conversation.turns,
                 provenance=recorded.provenance,
                 outcome=conversation.outcome,
+                events=conversation.events,
                 probability=conversation.probability,
                 ended_by=conversation.ended_by,
             )

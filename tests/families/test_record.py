@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.errors import JobError
-from edgen.core.values import Conversation, Scenario, Turn, Usage
+from edgen.core.values import Conversation, Event, Scenario, Turn, Usage
 from edgen.families import family_of
 from edgen.families.base import FiledRecord, Provenance, Recorded, with_marker
 from edgen.families.dialogue import DIALOGUE
@@ -120,12 +121,34 @@ def test_education_with_more(scenario: Scenario, conversation: Conversation) -> 
     assert is_valid(data, EDUCATION.schema)
 
 
-@given(scenarios(), conversations(("Tutor", "Learner", "Learner2")))
-def test_dialogue(scenario: Scenario, conversation: Conversation) -> None:
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {"event": TEXT, "time": st.floats(0, 1e9) | st.integers(0, 10**6), "turn": st.integers(0, 99)},
+        optional={
+            "state": st.none() | TEXT,
+            "changes": st.dictionaries(TEXT, TEXT | st.booleans(), max_size=2),
+        },
+    ),
+    max_size=3,
+).map(tuple)
+
+
+@given(scenarios(), conversations(("Tutor", "Learner", "Learner2")), EVENTS)
+def test_dialogue(scenario: Scenario, conversation: Conversation, events: tuple[Event, ...]) -> None:
+    conversation = msgspec.structs.replace(conversation, events=events)
     recorded = Recorded("x", scenario, conversation, provenance(scenario.index, conversation))
     data = DIALOGUE.record(recorded)
     assert DIALOGUE.read(data) == recorded
     assert is_valid(data, DIALOGUE.schema)
+    assert DIALOGUE.read_file(msgspec.json.decode(data)).events == events
+
+
+def test_what_is_no_event_is_left_out_of_a_file() -> None:
+    good = {"event": "end", "time": 3, "turn": 2}
+    bad = [{}, "end", {**good, "time": -1}, {**good, "turn": "2"}, {**good, "time": True}]
+    turns = [{"role": "Tutor", "text": "Hello."}, {"role": "Learner", "text": "Hello."}]
+    record = {"scenario": {"topic": "x"}, "conversation": turns, "events": [*bad, good]}
+    assert DIALOGUE.read_file(record).events == (good,)
 
 
 def space(names: tuple[str, ...], roles: tuple[SpaceRole, ...]) -> Space:
