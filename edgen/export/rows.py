@@ -32,6 +32,7 @@ REASONS: Mapping[str, str] = {
     "assistant_first": "the first message is not the user's, which this format cannot express",
     "system_message": "the first message is a system message, which this format cannot express",
     "actions": "an utterance takes actions that this format cannot express",
+    "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be read back",
     "long_context": "more was said before than this format holds",
     "too_long": "the messages up to the turn at which the conversations part are more tokens than --max-tokens",
     "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot be masked",

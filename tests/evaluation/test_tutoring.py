@@ -11,6 +11,8 @@ import pytest
 
 import edgen
 from edgen.api.validating import validate
+from edgen.cli.app import app
+from edgen.cli.errors import run_guarded
 from edgen.core import resources
 from edgen.core.errors import DataError
 from edgen.core.values import Scenario, Turn
@@ -23,6 +25,7 @@ from edgen.families import family_of_record
 from edgen.families.tutoring import TUTORING, cima
 from edgen.validation.reading import cut
 from tests.cases import each
+from tests.cli.command import get_command
 
 ONLY = ("actions", "action_agreement", "exercises", "tutor_words")
 
@@ -132,11 +135,28 @@ def test_the_published_errors_are_told_one_by_one(shared_data: Path) -> None:
     assert len(problems) == 10
 
 
-def test_a_file_cut_in_half_is_a_sentence(shared_data: Path, tmp_path: Path) -> None:
-    data = (shared_data / "cima_prep_head.json").read_bytes()
-    (tmp_path / "half.json").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="it is not valid JSON"):
-        list(open_data_sets([tmp_path / "half.json"])[0].samples())
+@each(
+    "share",
+    [0.0, 0.001, 0.25, 0.5, 0.999999],
+)
+@pytest.mark.parametrize("command", ["stats", "validate"])
+@pytest.mark.parametrize("name", ["cima_prep_head", "cima_shape_81abde4"])
+def test_a_file_that_is_cut_off_is_a_sentence(
+    shared_data: Path,
+    tmp_path: Path,
+    name: str,
+    command: str,
+    share: float,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a traceback, and with the code for what cannot be read."""
+    data = (shared_data / f"{name}.json").read_bytes()
+    (tmp_path / "half.json").write_bytes(data[: int(len(data) * share)])
+    words = [command, str(tmp_path / "half.json")]
+    assert run_guarded(lambda: get_command(app)(words, prog_name="edgen", standalone_mode=False)) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "ends in the middle of a value" in told.err if share else "it is empty" in told.err
 
 
 ENTRY: dict[str, Any] = {

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import edgen
 from edgen.api.validating import validate
-from edgen.core.errors import UsageError
+from edgen.core.errors import DataError, UsageError
+from edgen.evaluation.data_sets import open_data_sets
 from edgen.families.tutoring import cima
+from tests.cases import each
 
 
 def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
@@ -27,37 +30,99 @@ def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
     return edgen.generate(job, output=folder / space, progress=False)
 
 
-@pytest.fixture(scope="module", params=["italian_prepositions", "italian_shapes"])
+class Context(NamedTuple):
+    """A student's turn with what stands before it, what it does, and the responses to it with what they do."""
+
+    said: tuple[str, ...]
+    actions: tuple[str, ...]
+    responses: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def contexts_of(run: edgen.Run) -> list[Context]:
+    """What a run has that an export should have: each turn of a student with at most ten turns of its exercise."""
+    found = []
+    for conversation in run.conversations():
+        said: list[str] = []
+        before: tuple[str, ...] = ()
+        for turn in conversation.turns:
+            if "exercise" in turn.data:
+                said = []
+            elif turn.role == "Tutor" and len(said) <= 10:
+                responses = tuple((one.text, one.labels) for one in (turn, *turn.alternatives))
+                found.append(Context(tuple(said), before, responses))
+            said.append(turn.text)
+            before = turn.labels
+    return found
+
+
+def entries_of(folder: Path) -> list[dict[str, Any]]:
+    """The entries of an export, both splits."""
+    files = [json.loads(path.read_bytes()) for path in sorted(folder.glob("t*.json"))]
+    return [entry for file in files for half in file.values() for entry in half.values()]
+
+
+SPACES = ("italian_prepositions", "italian_shapes")
+
+
+@pytest.fixture(scope="module", params=SPACES)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
     return run_of(tmp_path_factory.mktemp("cima"), request.param)
 
 
-def test_what_is_written_is_read_back_with_equal_values(run: edgen.Run, tmp_path: Path) -> None:
-    exported = run.export("cima", tmp_path / "out")
-    entries = [
-        entry
-        for path in sorted((tmp_path / "out").glob("t*.json"))
-        for half in json.loads(path.read_bytes()).values()
-        for entry in half.values()
-    ]
-    read = [cima.read(entry).speech.turns for entry in entries]
-    made = {
-        (turn.text, turn.labels, tuple((one.text, one.labels) for one in turn.alternatives))
-        for conversation in run.conversations()
-        for turn in conversation.turns
-        if turn.alternatives
-    }
-    found = {
-        (turns[-1].text, turns[-1].labels, tuple((one.text, one.labels) for one in turns[-1].alternatives))
-        for turns in read
-    }
-    assert found <= made
+@each(
+    ("seed", "settings"),
+    [
+        (1, {"responses": 1, "student_turns": 6}),
+        (2, {"responses": 5, "student_turns": 9, "turns_per_exercise": 3}),
+        (3, {"student_turns": 14, "turns_per_exercise": 14}),
+    ],
+)
+@pytest.mark.parametrize("space", SPACES)
+def test_what_is_written_is_read_back_with_equal_values(
+    tmp_path: Path, space: str, seed: int, settings: dict[str, Any]
+) -> None:
+    folder = tmp_path / str(seed)
+    run = run_of(folder, space, seed=seed, tutoring=settings, conversations=2)
+    exported = run.export("cima", folder / "out")
+    entries = entries_of(folder / "out")
+    read = [cima.read(entry) for entry in entries]
+    prep = space == "italian_prepositions"
+    found = []
+    for one in read:
+        *context, response = one.speech.turns
+        assert [turn.role for turn in context] == ["Tutor", "Student"] * (len(context) // 2)
+        responses = tuple((said.text, said.labels) for said in (response, *response.alternatives))
+        found.append(Context(tuple(turn.text for turn in context), context[-1].labels, responses))
+    # Shapes have no actions of the student.
+    made = [one if prep else one._replace(actions=()) for one in contexts_of(run)]
+    assert Counter(found) == Counter(made)
     assert len(read) == sum(count for table in exported.rows.values() for count in table.values())
-    assert all(turns[0].role == "Tutor" and turns[-2].role == "Student" for turns in read)
-    assert all(len(turns) <= 11 for turns in read)
-    report = validate([tmp_path / "out" / "train.json"])
+    shards = [json.loads(path.read_bytes()) for path in (run.folder / "shards").glob("conversations*.json")]
+    exercises = [one for records in shards for record in records for one in record["outcome"]["exercises"]]
+    concepts = {frozenset(one["concepts"].items()) for one in exercises}
+    assert {frozenset(one.scenario.values.items()) for one in read} <= concepts
+    report = validate([folder / "out" / "train.json"])
     assert report.sound
     assert report.records == report.valid > 0
+
+
+def test_what_could_not_be_read_back_is_left_out() -> None:
+    """Shapes have their context in one text, in which a speaker's name begins a turn."""
+    assert cima.SPEAKER.search("I am a Student: hello")
+    assert cima.SPEAKER.search("Tutor: hello")
+    assert not cima.SPEAKER.search("Tutors: hello, mystudent: x")
+
+
+def test_a_file_that_is_cut_anywhere_is_refused_in_a_sentence(run: edgen.Run, tmp_path: Path) -> None:
+    run.export("cima", tmp_path / "out")
+    whole = (tmp_path / "out" / "train.json").read_bytes()
+    cut = tmp_path / "cut.json"
+    lines = [place + 1 for place, byte in enumerate(whole[:-2]) if byte == 10]
+    for end in sorted({*lines[::20], *range(1, len(whole) - 1, len(whole) // 20)}):
+        cut.write_bytes(whole[:end])
+        for read in (lambda: validate([cut]), lambda: [*open_data_sets([cut])[0].samples()]):
+            with pytest.raises(DataError, match=r"in the middle of a value|not UTF-8"):
+                read()
 
 
 def test_the_layouts_are_those_of_the_release(run: edgen.Run, tmp_path: Path, shared_data: Path) -> None:

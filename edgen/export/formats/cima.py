@@ -15,8 +15,8 @@ import msgspec
 
 from edgen.core.values import Turn
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.families.tutoring.cima import STUDENT_ACTIONS, TUTOR_ACTIONS
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
 from edgen.space.model import Entry, Space
@@ -62,6 +62,8 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
                 yield Row(conversation.split, _prep_entry(context, response, made, grammar.space))
+            elif any(SPEAKER.search(turn.text) for turn in context):
+                yield LeftOut("names_speaker")
             else:
                 yield Row(conversation.split, _shape_entry(context, response, made, grammar.space))
 
@@ -190,6 +192,14 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
             "10 turns are left out, as in the release."
         ),
         "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
+    ),
+    tried=(
+        Tried(
+            "MastersThesis",
+            "8815371",
+            "2026-11-22",
+            "the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, written for the release, read every entry with the run's own texts and actions.",
+        ),
     ),
     tags=("tutoring", "conversational"),
 )

@@ -29,7 +29,8 @@ _CONCEPTS = (
     ("shape", "engShape", "shape"),
     ("colour", "engColor", "color"),
 )
-_SPEAKER = re.compile(r"(?:^|\s)(Tutor|Student): ")
+# Where a turn begins in the one text that shapes have as their context.
+SPEAKER = re.compile(r"(?:^|\s)(Tutor|Student): ")
 
 
 def is_entry(record: Any) -> bool:
@@ -81,7 +82,7 @@ def _context(record: Mapping[str, Any]) -> list[Turn]:
     text = record["pastConvo"]
     if not isinstance(text, str):
         raise ValueError("pastConvo that is no text")
-    parts = _SPEAKER.split(text)
+    parts = SPEAKER.split(text)
     return [Turn(role, said.strip()) for role, said in zip(parts[1::2], parts[2::2], strict=True)]
 
 
