@@ -18,8 +18,12 @@ from pathlib import Path
 from edgen.core.errors import UsageError
 from edgen.core.version import DISTRIBUTION
 
-# What is imported of an extra that whole packages of edgen rest on.
-_MODULES = {"analysis": ("matplotlib", "nltk", "numpy", "rensa")}
+# What is imported of an extra that whole packages of edgen, or a measure, rest on.
+_MODULES = {
+    "analysis": ("matplotlib", "nltk", "numpy", "rensa"),
+    "bleu": ("sacrebleu",),
+    "bertscore": ("bert_score",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,16 @@ def current_installation() -> Installation:
 
 def require_extra(extra: str, what: str) -> None:
     """Raise UsageError where a module of an extra is missing. `what`, in the plural, needs it."""
-    if missing := [name for name in _MODULES[extra] if not _is_there(name)]:
+    if missing := missing_modules(extra):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it with: "
             f"{install_command(extra)}"
         )
+
+
+def missing_modules(extra: str) -> list[str]:
+    """The modules of an extra that are not installed."""
+    return [name for name in _MODULES[extra] if not _is_there(name)]
 
 
 def _is_there(module: str) -> bool:

@@ -23,7 +23,7 @@ collect_ignore_glob = [] if TRAINERS else ["test_*.py"]
 # What does not fit into that environment has one of its own, and its tests are collected there.
 collect_ignore_glob += [
     f"apart/test_{name}.py"
-    for name in ("axolotl", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
+    for name in ("axolotl", "bert_score", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
     if importlib.util.find_spec(name) is None
 ]
 if importlib.util.find_spec("tokenize_mask") is None:  # REFUEL's script

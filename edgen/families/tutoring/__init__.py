@@ -16,7 +16,7 @@ class Tutoring(Dialogue):
 
     name = "tutoring"
     tags = ("tutoring", "dialogue")
-    measures = ("actions", "action_agreement", "exercises", "tutor_words")
+    measures = ("actions", "action_agreement", "exercises", "tutor_words", "reference_overlap")
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
 
