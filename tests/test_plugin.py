@@ -59,6 +59,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
+    expected = json.loads(environment.edgen("prompts", "--json"))["expects"]
+    assert expected["taught_turn"] == "what is explained, or said back"
     listed = json.loads(environment.edgen("plugins", "--json"))["plugins"]
     ours = [one for one in listed if one["package"] == "edgen-example"]
     assert {(one["kind"], one["name"]) for one in ours} == FIVE

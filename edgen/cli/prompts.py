@@ -13,7 +13,6 @@ from edgen.cli.output import print_value, wrap_behind
 
 if TYPE_CHECKING:
     from edgen.planning.catalogue import TemplateInfo
-    from edgen.prompting import Expects
 
 
 def command(
@@ -26,14 +25,15 @@ def command(
 
     Example: edgen prompts my-project
     """
+    from edgen.core.answer_kinds import answer_kinds
     from edgen.planning.catalogue import list_templates
-    from edgen.prompting import EXPECTED
 
     entries = list_templates(paths or [])
-    print_value({"templates": entries, "expects": EXPECTED}, _render(entries, EXPECTED), json=json)
+    expected = {name: kind.says for name, kind in answer_kinds().items()}
+    print_value({"templates": entries, "expects": expected}, _render(entries, expected), json=json)
 
 
-def _render(entries: Sequence[TemplateInfo], expected: Mapping[Expects, str]) -> Iterator[str]:
+def _render(entries: Sequence[TemplateInfo], expected: Mapping[str, str]) -> Iterator[str]:
     for shipped, heading in ((True, "Shipped (a job names them as they stand here)"), (False, "Local")):
         if chosen := [entry for entry in entries if entry.shipped is shipped]:
             yield heading

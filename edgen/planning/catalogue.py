@@ -12,38 +12,19 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
+from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import SpaceError, TemplateError, UsageError
 from edgen.core.yaml_values import read_text
-from edgen.prompting import Expects, FrontMatter, Prompt, load_prompt
+from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.answer_schema import schema_file
 from edgen.prompting.front_matter import find_stray, read_front
-from edgen.protocols import adherence, rubric
-from edgen.protocols import space_growth as expansion
-from edgen.protocols.oracle import COMPARED, OF_SPACE
-from edgen.protocols.tutoring.config import EXTRA_VARIABLES
 from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
-from edgen.space.exercises.model import SHOWN
 
-# What a template may use, by what it expects; export_opening.j2 is told the side that is trained.
-USABLE: dict[Expects, tuple[str, ...]] = {
-    "conversation": EDUCATION_VARIABLES,
-    "turn": EDUCATION_VARIABLES,
-    "acted_turn": ("index", *SHOWN, *EXTRA_VARIABLES),
-    "probability": (*EDUCATION_VARIABLES, "conversation"),
-    "verdict": tuple(
-        dict.fromkeys((*EDUCATION_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE))
-    ),
-    "opening": ("role", "others", "brief", *EDUCATION_VARIABLES),
-    "sheet": adherence.VARIABLES,
-    "scores": (*EDUCATION_VARIABLES, *rubric.VARIABLES),
-    "values": expansion.VARIABLES,
-}
 _NOT_READ = (
     "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
     "before anything else"
 )
-_ANY = tuple(dict.fromkeys(name for names in USABLE.values() for name in names))
 
 
 class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +76,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         )
     front: FrontMatter = prompt.front
     line = find_stray(prompt.text)
-    known = [name for name in _ANY if name in prompt.variables_used]
+    known = [name for name in _usable(None) if name in prompt.variables_used]
     return TemplateInfo(
         name=name,
         file=str(path),
@@ -119,7 +100,7 @@ def load(path: Path) -> Prompt:
     Raises TemplateError as `load_prompt` does.
     """
     front = read_front(read_text(path, TemplateError), str(path))
-    names = _ANY if front.expects is None else USABLE[front.expects]
+    names = _usable(front.expects)
     if front.space is None:
         return load_prompt(path, names)
     file = resources.find("preference_space", front.space, path.parent)
@@ -131,6 +112,13 @@ def load(path: Path) -> Prompt:
         ) from None
     own = (*template_variables(space), *[name for name in names if name not in EDUCATION_VARIABLES])
     return load_prompt(path, own, fields=template_fields(space))
+
+
+def _usable(expects: str | None) -> tuple[str, ...]:
+    """What a template may use that expects this; that of any where it does not say."""
+    kinds = answer_kinds()
+    chosen = kinds.values() if expects is None else (kinds[expects],)
+    return tuple(dict.fromkeys(name for kind in chosen for name in kind.variables))
 
 
 def _in(folder: Path) -> Iterator[Path]:

@@ -7,12 +7,10 @@ TemplateError that names the file and the line.
 
 from __future__ import annotations
 
-from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter
+from edgen.prompting.front_matter import FrontMatter
 from edgen.prompting.prompt import Prompt, load_prompt, scenario_variables
 
 __all__ = [
-    "EXPECTED",
-    "Expects",
     "FrontMatter",
     "Prompt",
     "load_prompt",

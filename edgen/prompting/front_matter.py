@@ -22,31 +22,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from edgen.core import resources
+from edgen.core.answer_kinds import answer_kinds
 from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
-from edgen.core.yaml_values import convert, read_yaml
-
-Expects = Literal[
-    "conversation", "turn", "acted_turn", "probability", "verdict", "opening", "sheet", "scores", "values"
-]
-
-# What edgen reads back of an answer, or makes of a text: a sentence each.
-EXPECTED: dict[Expects, str] = {
-    "conversation": "a whole conversation by both sides, and the probability that the student understood",
-    "turn": "what one side of a self-play conversation says next",
-    "acted_turn": "what one side says next, and the actions of it, as JSON or with a line of actions",
-    "probability": "one number from 0 to 1: how probable it is that the student understood",
-    "verdict": "1 or 2: which of two conversations or responses is the better one",
-    "opening": "nothing: it is put in front of the conversations of an export",
-    "sheet": "a sheet of questions about one conversation, answered a line each",
-    "scores": "a JSON object with a number from 0 to 10 for each criterion of a rubric",
-    "values": "new values for a preference space, one on each line",
-}
+from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
 
 _MOST = 20_000  # characters of front matter: far more than it needs, little enough for the YAML reader
 _FIRST_COMMENT = re.compile(r"\s*\{#(.*?)#\}", re.DOTALL)
@@ -60,7 +44,7 @@ _OURS = "Written for this project"  # the source of a text that claims nobody el
 
 class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
     """Front matter; each key may be left out. `name` is a title for people, `source` says where the words come from,
-    `expects` what the model's answer is read as. `space` the space whose variables it uses. `licence` may be spelled
+    `expects` what the model's answer is read as (see `answer_kinds`). `space` the space whose variables it uses. `licence` may be spelled
     `license`. `sha256` is the digest of the source's own text (`body_sha256`): a text that has another is said to be
     edited."""
 
@@ -68,19 +52,24 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     source: str | None = None
     licence: str | None = None
-    expects: Expects | None = None
+    expects: str | None = None
     notes: str | None = None
     space: str | None = None
     sha256: str | None = None
 
 
-def read_front(text: str, source: str) -> FrontMatter:
-    """The front matter of a template's text, an empty Front where it has none; `source` is what messages call the file.
-    Where the text is not the one that it was written for, it claims nobody's words.
+def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
+    """The front matter of a template's text, an empty Front where it has none; `source` is what messages call the file,
+    `known` a kind of answer that need not be looked up. Where the text is not the one that it was written for, it claims
+    nobody's words.
 
     Raises TemplateError, with the line, for front matter that is begun and cannot be read.
     """
-    return _honest(_stated(text, source), text)
+    front = _stated(text, source)
+    if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
+        found = f"unknown value {shortened(repr(front.expects))}{nearest(front.expects, kinds)}"
+        raise _one(source, _line_of("expects", text, 1), f"expects: {found}")
+    return _honest(front, text)
 
 
 def edited_from(text: str) -> str | None:

@@ -15,13 +15,14 @@ from typing import Any
 import jinja2
 from jinja2.runtime import Context
 
+from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import TemplateError
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text
 from edgen.prompting.answer_schema import read_answer_schema, template_digest
 from edgen.prompting.check import BLOCKS, Block
 from edgen.prompting.compile import RENDERING, compile_text, word_error
-from edgen.prompting.front_matter import EXPECTED, Expects, FrontMatter, read_front
+from edgen.prompting.front_matter import FrontMatter, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
 
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
@@ -96,7 +97,7 @@ def load_prompt(
     path: Path,
     available: Collection[str],
     *,
-    expects: Expects | None = None,
+    expects: str | None = None,
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> Prompt:
     """The template in the file at `path`, which may use the variables named in `available`; `expects` is what its
@@ -114,12 +115,13 @@ def load_prompt(
         )
     if not text.strip():
         raise TemplateError(source, "it is empty; write the prompt into it.")
-    front = read_front(text, source)
+    front = read_front(text, source, expects)
     if expects is not None and front.expects not in (None, expects):
+        kinds = answer_kinds()
         raise TemplateError(
             source,
-            f"it is for another use: it says `expects: {front.expects}` ({EXPECTED[front.expects]}), and its "
-            f"answer would be read as `{expects}` here ({EXPECTED[expects]}).",
+            f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and its "
+            f"answer would be read as `{expects}` here ({kinds[expects].says}).",
         )
     sandbox = Sandbox()
     template, used = compile_text(text, source, sandbox, available, fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
 from edgen.families.education.cues import MEASURES, Verdicts
 from edgen.prompting import scenario_variables
@@ -38,6 +39,9 @@ class Adherence(Protocol):
 
     name = "adherence"
     precedence = 10
+    answers = (
+        AnswerKind("sheet", "a sheet of questions about one conversation, answered a line each", VARIABLES),
+    )
 
     def simulated(self, request: Simulation) -> str | None:
         """The answers to the five questions."""

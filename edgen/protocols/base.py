@@ -22,6 +22,7 @@ from typing import Protocol as Face
 import msgspec
 
 from edgen.config import Branch, Job
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import CallError, FailureKind, Problem
 from edgen.core.values import (
     Address,
@@ -38,7 +39,6 @@ from edgen.space.education import ROLES
 from edgen.space.model import Space, SpaceRole
 
 if TYPE_CHECKING:
-    from edgen.prompting import Expects
     from edgen.protocols.stage import Stage
     from edgen.reading.roles import OwnWords, RoleWords
 
@@ -79,7 +79,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A template that a protocol asks with.
+    """A template that a protocol asks with. `expects`: the kind of its answer, the protocol's own or another's.
 
     `name`: the job's, else a shipped one's; None: the job names none. `file`: the one that a package brings for a job
     that names none; without it, the job has to name one. `key`: the job's key that names it.
@@ -90,7 +90,7 @@ class Template:
 
     name: str | None
     key: str
-    expects: Expects
+    expects: str
     variables: tuple[str, ...]
     file: Path | None = None
     reports: tuple[str, ...] = ()
@@ -150,11 +150,13 @@ class Simulation(Face):
 class Protocol:
     """Whatever asks models. `name` is that of its entry point.
 
-    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest.
+    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest. `answers`:
+    the kinds of answers that it reads, which templates name under `expects`.
     """
 
     name: ClassVar[str]
     precedence: ClassVar[int] = 0
+    answers: ClassVar[tuple[AnswerKind, ...]] = ()
 
     def simulated(self, request: Simulation) -> str | None:
         """What the simulator answers; None where the prompt is none of this protocol's."""

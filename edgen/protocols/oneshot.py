@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Scenario
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import (
@@ -23,7 +24,7 @@ from edgen.protocols.base import (
     ask,
 )
 from edgen.reading import read
-from edgen.space.education import template_variables
+from edgen.space.education import EDUCATION_VARIABLES, template_variables
 from edgen.space.model import Space
 
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
@@ -38,6 +39,13 @@ class Oneshot(ConversationProtocol):
 
     name = "oneshot"
     precedence = 90  # a prompt that asks for a conversation may hold anything
+    answers = (
+        AnswerKind(
+            "conversation",
+            "a whole conversation by both sides, and the probability that the student understood",
+            EDUCATION_VARIABLES,
+        ),
+    )
     Config = NoSettings
     sends_schemas = True
     starter = Starter(

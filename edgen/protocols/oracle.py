@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import Pairs
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
 from edgen.core.values import (
     Address,
@@ -48,7 +49,7 @@ from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
 from edgen.space import Space
-from edgen.space.education import is_education, template_variables
+from edgen.space.education import EDUCATION_VARIABLES, is_education, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {
@@ -75,6 +76,17 @@ class Oracle(Protocol):
 
     name = "oracle"
     precedence = 20
+    answers = (
+        AnswerKind(
+            "verdict",
+            "1 or 2: which of two conversations or responses is the better one",
+            tuple(
+                dict.fromkeys(
+                    (*EDUCATION_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)
+                )
+            ),
+        ),
+    )
 
     def template(self, name: str, compare: Compare, space: Space) -> Template:
         """The judge's template, of which a run keeps a copy where its job names one."""

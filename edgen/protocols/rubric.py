@@ -10,13 +10,14 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
 from edgen.protocols.oracle import describe_space, fence_text, guarded_lines, make_mark
 from edgen.reading.answers.scores import MOST, read_scores
 from edgen.space import Space
-from edgen.space.education import template_variables
+from edgen.space.education import EDUCATION_VARIABLES, template_variables
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")
@@ -37,6 +38,13 @@ class Scoring(Protocol):
 
     name = "rubric"
     precedence = 15
+    answers = (
+        AnswerKind(
+            "scores",
+            "a JSON object with a number from 0 to 10 for each criterion of a rubric",
+            (*EDUCATION_VARIABLES, *VARIABLES),
+        ),
+    )
 
     def template(self, name: str, space: Space) -> Template:
         """The judge's template."""

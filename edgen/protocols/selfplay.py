@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from edgen.config import Job, settings_of
 from edgen.config.backends import Text
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import Problem
 from edgen.core.values import Message, Role, Scenario, Turn
 from edgen.protocols.base import (
@@ -27,7 +28,7 @@ from edgen.protocols.base import (
     Starter,
     Template,
 )
-from edgen.space.education import template_variables
+from edgen.space.education import EDUCATION_VARIABLES, template_variables
 from edgen.space.model import Space
 
 if TYPE_CHECKING:
@@ -89,6 +90,20 @@ class SelfplayProtocol(ConversationProtocol):
 
     name = "selfplay"
     precedence = 40
+    answers = (
+        AnswerKind("turn", "what one side of a self-play conversation says next", EDUCATION_VARIABLES),
+        AnswerKind(
+            "probability",
+            "one number from 0 to 1: how probable it is that the student understood",
+            (*EDUCATION_VARIABLES, "conversation"),
+        ),
+        # Whoever is trained on a side's turns may be told what the side was told.
+        AnswerKind(
+            "opening",
+            "nothing: it is put in front of the conversations of an export",
+            ("role", "others", "brief", *EDUCATION_VARIABLES),
+        ),
+    )
     Config = Selfplay
     branches = True
     sends_schemas = True

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Reply, Request
 from edgen.protocols.base import Prompting, Protocol, Simulation, call_seed
 from edgen.reading.answers.values import LONGEST, read_values
@@ -36,6 +37,7 @@ class SpaceGrowth(Protocol):
 
     name = "space_growth"
     precedence = 30
+    answers = (AnswerKind("values", "new values for a preference space, one on each line", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
         """New values, a line each."""

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import TemplateError
 from edgen.core.resources import find, shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue
-from edgen.prompting import EXPECTED, FrontMatter, Prompt, load_prompt, scenario_variables
+from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
@@ -491,7 +492,7 @@ class TestFrontMatter:
             assert front.name, name
             assert front.version, name
             assert front.source, name
-            assert front.expects in EXPECTED, name
+            assert front.expects in answer_kinds(), name
 
     @given(st.text(max_size=200))
     def test_no_front_matter_crashes(self, text: str) -> None:

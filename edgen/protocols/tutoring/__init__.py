@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.config import Job, settings_of
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
 from edgen.core.values import Message, Scenario
 from edgen.protocols.base import (
@@ -34,6 +35,13 @@ class TutoringProtocol(ConversationProtocol):
 
     name = "tutoring"
     precedence = 20
+    answers = (
+        AnswerKind(
+            "acted_turn",
+            "what one side says next, and the actions of it, as JSON or with a line of actions",
+            ("index", *SHOWN, *EXTRA_VARIABLES),
+        ),
+    )
     Config = Tutoring
     sends_schemas = True
     starter = Starter(

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from edgen.config import Job, settings_of
+from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import (
     Address,
     Conversation,
@@ -48,6 +49,7 @@ class TeachBackSettings(msgspec.Struct, frozen=True, kw_only=True):
 class TeachBack(ConversationProtocol):
     name = "teach_back"
     Config = TeachBackSettings
+    answers = (AnswerKind("taught_turn", "what is explained, or said back", ("sentences", "explanation")),)
 
     def roles(self, job: Job) -> tuple[str, ...]:
         return ("teacher", "student")
@@ -57,7 +59,7 @@ class TeachBack(ConversationProtocol):
         texts = {"explain": known, "say_back": (*known, "explanation") if known else ()}
         return {
             use: Template(
-                name=job.prompts.get(use), key=f"prompts.{use}", file=_HERE / f"{use}.j2", expects="turn",
+                name=job.prompts.get(use), key=f"prompts.{use}", file=_HERE / f"{use}.j2", expects="taught_turn",
                 variables=variables, asked="teacher" if use == "explain" else "student",
             )
             for use, variables in texts.items()
