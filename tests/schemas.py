@@ -1,4 +1,4 @@
-"""The JSON Schemas of job and space files, and docs/job.md, made from the types that edgen reads these files into.
+"""The JSON Schemas of job, space and label set files, and docs/job.md, made from the types that edgen reads these files into.
 
 python -m tests.schemas     writes them anew (make docs)
 
@@ -22,6 +22,7 @@ import msgspec
 from edgen.config import Job
 from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
+from edgen.config.label_set import MOST_LABELS, Label, LabelSet
 from edgen.core import registry
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
@@ -31,7 +32,7 @@ from tests import ROOT, job_page
 
 VALIDATORS = ROOT / "validators"
 PAGE = ROOT / "docs" / "job.md"
-MADE = (VALIDATORS / "job.schema.json", VALIDATORS / "space.schema.json", PAGE)
+MADE = (*(VALIDATORS / f"{kind}.schema.json" for kind in ("job", "space", "label_set")), PAGE)
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _Schema = dict[str, Any]
 # The settings of every shipped provider that a job file can name.
@@ -195,6 +196,21 @@ def space_schema() -> _Schema:
     )
 
 
+def label_set_schema() -> _Schema:
+    """The schema of a label set."""
+    structs = {struct.__name__: struct for struct in (LabelSet, Label)}
+    parts: dict[str, _Schema] = _described(msgspec.json.schema(LabelSet), structs)["definitions"]
+    top = parts.pop("LabelSet")
+    top["properties"]["labels"]["maxItems"] = MOST_LABELS
+    top["anyOf"] = [
+        {"properties": {"labels": {"minItems": 2}}},
+        {"required": ["other"], "properties": {"other": {"type": "string"}, "labels": {"minItems": 1}}},
+    ]
+    return _whole(
+        "label_set", "A label set of edgen: what turns or conversations can be labelled with", top, parts
+    )
+
+
 def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
     """The keys of a space file with dimensions of its own."""
     labelled = {
@@ -327,8 +343,8 @@ def made(path: Path) -> str:
     """The text of one of the files that are MADE."""
     if path == PAGE:
         return job_page.page(sentences)
-    schema = job_schema() if path.name.startswith("job") else space_schema()
-    return json.dumps(schema, indent=2) + "\n"
+    kinds = {"job": job_schema, "space": space_schema, "label_set": label_set_schema}
+    return json.dumps(kinds[path.name.partition(".")[0]](), indent=2) + "\n"
 
 
 if __name__ == "__main__":

@@ -13,16 +13,21 @@ import msgspec
 import pytest
 
 from edgen.config import load_job, parse_job
+from edgen.config.label_set import load_label_set
 from edgen.core import resources
 from edgen.core.errors import FileError, JobError
 from edgen.core.yaml_values import read_yaml
 from edgen.space import load_space
 from tests import job_page, schemas
 
-KINDS = ("job", "space")
-FOLDERS = {"job": resources.folder("jobs"), "space": resources.folder("preference_space")}
+KINDS = ("job", "space", "label_set")
+FOLDERS = {
+    "job": resources.folder("jobs"),
+    "space": resources.folder("preference_space"),
+    "label_set": resources.folder("label_sets"),
+}
 VALIDATORS = resources.folder("validators")
-LOAD = {"job": load_job, "space": load_space}
+LOAD = {"job": load_job, "space": load_space, "label_set": load_label_set}
 
 
 def examples(outcome: str) -> list[Any]:

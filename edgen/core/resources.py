@@ -9,12 +9,13 @@ import contextlib
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["prompts", "preference_space", "validators", "jobs", "machines"]
+Folder = Literal["prompts", "preference_space", "label_sets", "validators", "jobs", "machines"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIX: dict[Folder, str] = {
     "prompts": ".j2",
     "preference_space": ".yaml",
+    "label_sets": ".yaml",
     "validators": ".schema.json",
     "jobs": ".yaml",
     "machines": "",  # a folder each

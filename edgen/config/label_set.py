@@ -1,0 +1,151 @@
+"""What turns or conversations can be labelled with: a label set, one YAML file.
+
+    name: moves
+    source: my own
+    several: false            # whether a unit can carry more than one
+    roles: [Teacher]          # whose turns; nobody named: everybody's
+    other: Other              # the label of what fits none; left out: every unit fits one
+    labels:
+      - {name: Probing, definition: asks what the student thinks, examples: [How did you find that?]}
+      - {name: Telling, definition: says the answer or how to find it}
+
+A set is found by the name of a shipped one, or by the path of a file. Read whole or refused with every problem.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from edgen.config.backends import Text
+from edgen.core import resources
+from edgen.core.errors import FileError, Problem
+from edgen.core.yaml_values import build, nearest, read_text, read_yaml, shortened
+
+MOST_LABELS = 200
+_LONGEST = 60  # characters of a name
+_APART = re.compile(r"[,;|\[\]\"\r\n]")  # what stands between labels in a reply
+NOTHING_ELSE = "anything else"
+
+
+class LabelSetError(FileError):
+    """A label set that cannot be used."""
+
+    what = "label set"
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """One label."""
+
+    name: Text
+    """What it is called."""
+    definition: Text
+    """When it holds, in a clause."""
+    examples: tuple[Text, ...] = ()
+    """Turns that carry it."""
+
+
+class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The labels that a unit can carry."""
+
+    name: Text
+    """What the set is called."""
+    labels: tuple[Label, ...]
+    """The labels."""
+    source: str | None = None
+    """Where the labels come from."""
+    several: bool = False
+    """Whether a unit can carry more than one."""
+    roles: tuple[Text, ...] = ()
+    """The roles whose turns are labelled; without any, all."""
+    other: Text | None = None
+    """The label of what fits no other; without it, each unit fits one."""
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """Every label with what it means, that of everything else at the end."""
+        found = {label.name: label.definition for label in self.labels}
+        return found if self.other is None else {**found, self.other: NOTHING_ELSE}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every label's name."""
+        return tuple(self.definitions)
+
+    @property
+    def examples(self) -> dict[str, tuple[str, ...]]:
+        """Turns that carry a label, where the set names some."""
+        return {label.name: label.examples for label in self.labels if label.examples}
+
+    def asks_for(self, role: str) -> bool:
+        """Whether turns of a role are labelled."""
+        return not self.roles or role in self.roles
+
+
+def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
+    """A label set of labels and what they mean, as jobs may have it."""
+    labels = tuple(Label(name=label, definition=definition) for label, definition in definitions.items())
+    return LabelSet(name=name, labels=labels, several=several)
+
+
+def find_label_set(reference: str, base: Path | None = None) -> LabelSet:
+    """The label set of that name, or in the file at that path, relative to `base`. Raises LabelSetError."""
+    path = resources.find("label_sets", reference, base)
+    if not path.exists() and path.parent == resources.folder("label_sets"):
+        known = nearest(reference, resources.shipped("label_sets"))
+        own = "a file of your own is named by its path, as in ./my_labels.yaml"
+        raise LabelSetError(reference, f"there is no such label set{known}; {own}.")
+    return load_label_set(path)
+
+
+def load_label_set(path: Path) -> LabelSet:
+    """The label set in the file at `path`. Raises LabelSetError with every problem found."""
+    return parse_label_set(read_text(path, LabelSetError), str(path))
+
+
+def parse_label_set(text: str, source: str) -> LabelSet:
+    """The label set that a YAML text describes; `source` is what messages call it. Raises LabelSetError."""
+    value = read_yaml(text, source, LabelSetError)
+    if not isinstance(value, dict):
+        raise LabelSetError(
+            source, "a label set is a mapping with `name` and `labels`, and this file holds none."
+        )
+    labels = value.get("labels")
+    if isinstance(labels, list) and len(labels) > MOST_LABELS:
+        message = f"there are {len(labels):,} labels, and at most {MOST_LABELS} can be chosen from"
+        raise LabelSetError.of(source, [Problem("$.labels", message)])
+    found = build(value, LabelSet, source, LabelSetError)
+    problems = []
+    names = {f"$.labels[{place}].name": label.name for place, label in enumerate(found.labels)}
+    if found.other is not None:
+        names["$.other"] = found.other
+    if len(names) < 2:
+        problems.append(
+            Problem("$.labels", f"there {_amount(len(names))}; there has to be a choice of two at least")
+        )
+    seen: dict[str, str] = {}
+    for where, name in names.items():
+        if wrong := name_problem(name):
+            problems.append(Problem(where, wrong))
+        first = seen.setdefault(name.casefold().strip(), where)
+        if first != where:
+            problems.append(Problem(where, f"{shortened(repr(name))} stands at {first} already"))
+    if problems:
+        raise LabelSetError.of(source, problems)
+    return found
+
+
+def name_problem(name: str) -> str | None:
+    """What is wrong with the name of a label; None if nothing."""
+    if len(name) > _LONGEST:
+        return f"a label's name has at most {_LONGEST} characters, and this has {len(name):,}"
+    if name != name.strip() or (odd := _APART.search(name)):
+        shown = "a blank at an end" if name != name.strip() else repr(odd[0] if odd else "")
+        return f"a label's name cannot have {shown}: labels are told apart by it"
+    return None
+
+
+def _amount(count: int) -> str:
+    return "is one label" if count == 1 else "are no labels"
