@@ -1,0 +1,165 @@
+"""What an expression can say of one conversation: its scenario, its size, what it came to, labels of layers.
+
+    turns  turns.Teacher  words  words.Student  text  text.Teacher     turns, words, what was said; by role too
+    probability  ended_by  flags  repairs                              as the record has them
+    actions  actions.Tutor                                             what turns are labelled with by who spoke them
+    outcome.<key>                                                      what it came to, where its protocol says so
+    scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` may be left out
+    near_duplicate                                                     nearly the same as an earlier one that is kept
+    labels.<layer>  labels.<layer>.<role>                              labels that were put on it afterwards
+
+A dimension that is called as something above keeps its `scenario.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from edgen.core.values import Conversation, Role, Scenario, Turn
+from edgen.expressions.language import Expression, Kind, Named, Value
+from edgen.reading.detect import words
+from edgen.space.model import Space
+
+NEAR_DUPLICATE = "near_duplicate"
+LABELS = "labels"
+_BY_ROLE = ("turns", "words", "text", "actions")
+_OWN: dict[str, Kind] = {"probability": "number", "ended_by": "text", "flags": "list", "repairs": "list"}
+MEASURES = (*_BY_ROLE, *_OWN, "outcome", "scenario", NEAR_DUPLICATE, LABELS)
+
+Labels = Callable[[str, str], Sequence[tuple[Role, str]] | float | None]
+"""Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the conversation);
+a number where one label of the whole conversation is one; None where nothing was labelled."""
+
+
+class Facts:
+    """One conversation, as expressions see it. `near_duplicate` is None until it is decided."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        conversation: Conversation,
+        identifier: str = "",
+        labels: Labels | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.conversation = conversation
+        self.id = identifier
+        self.labels = labels
+        self.near_duplicate: bool | None = None
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """The words of each turn, as measures cut them."""
+        return [words(turn.text) for turn in self.conversation.turns]
+
+    def turns_of(self, role: Role | None) -> list[Turn]:
+        return [turn for turn in self.conversation.turns if role is None or turn.role == role]
+
+    def count_words(self, role: Role | None) -> int:
+        turns = zip(self.conversation.turns, self.words, strict=True)
+        return sum(len(said) for turn, said in turns if role is None or turn.role == role)
+
+
+class ConversationNames:
+    """The names that hold for conversations about a space. `layers`: what was labelled."""
+
+    def __init__(self, space: Space, layers: Iterable[str] = ()) -> None:
+        self._space = space
+        self._layers = tuple(layers)
+        self._roles = {role.name.lower(): role.name for role in space.roles}
+
+    def find(self, path: tuple[str, ...]) -> Named | None:
+        """See Vocabulary."""
+        first, *rest = path
+        if first in _BY_ROLE:
+            return self._by_role(first, rest)
+        if first in _OWN and not rest:
+            return Named(_OWN[first], lambda facts: getattr(facts.conversation, first))
+        if first == "outcome" and rest:
+            return Named("any", lambda facts: _look_up(facts.conversation.outcome, rest))
+        if first == NEAR_DUPLICATE and not rest:
+            return Named("truth", lambda facts: facts.near_duplicate)
+        if first == LABELS and rest:
+            return self._labelled(rest)
+        if first == "scenario":
+            return self._of_scenario(rest)
+        return None if first in MEASURES else self._of_scenario([*path])
+
+    def known(self) -> Iterator[str]:
+        """See Vocabulary."""
+        yield from (name for name in MEASURES if name not in ("outcome", "scenario", LABELS))
+        for name in self._space.names:
+            yield from (name, f"scenario.{name}") if name not in MEASURES else (f"scenario.{name}",)
+            yield from (f"scenario.{name}.{field}" for field in self._space[name].fields)
+        yield from (f"{LABELS}.{layer}" for layer in self._layers)
+        yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
+
+    def _role(self, rest: list[str]) -> Role | None:
+        """The role that a name ends with; None where it ends with something else."""
+        return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
+
+    def _by_role(self, first: str, rest: list[str]) -> Named | None:
+        role = self._role(rest)
+        if rest and role is None:
+            return None
+        match first:
+            case "turns":
+                return Named("number", lambda facts: len(facts.turns_of(role)))
+            case "words":
+                return Named("number", lambda facts: facts.count_words(role))
+            case "text":
+                return Named("text", lambda facts: "\n".join(turn.text for turn in facts.turns_of(role)))
+        return Named(
+            "list", lambda facts: tuple(label for turn in facts.turns_of(role) for label in turn.labels)
+        )
+
+    def _of_scenario(self, rest: list[str]) -> Named | None:
+        if rest == ["index"] and "index" not in self._space.names:
+            return Named("number", lambda facts: facts.scenario.index)
+        if not rest or rest[0] not in self._space.names:
+            return None
+        name, *fields = rest
+        if not fields:
+            return Named("text", lambda facts: facts.scenario.values.get(name))
+        if fields[0] not in self._space[name].fields:
+            return None
+        return Named("any", lambda facts: _look_up(facts.scenario.fields.get(name), fields))
+
+    def _labelled(self, rest: list[str]) -> Named | None:
+        layer, role = rest[0], self._role(rest[1:])
+        if layer not in self._layers or (rest[1:] and role is None):
+            return None
+
+        def get(facts: Facts) -> Value:
+            found = None if facts.labels is None else facts.labels(layer, facts.id)
+            if found is None or isinstance(found, int | float):
+                return found
+            return tuple(label for speaker, label in found if role is None or speaker == role)
+
+        return Named("any", get)
+
+
+def _look_up(value: Any, path: Sequence[str]) -> Value:
+    """What stands under a path in JSON values. Of a list of objects, what each of them has there. Neither objects nor
+    nothing are values."""
+    for place, key in enumerate(path):
+        if isinstance(value, list):
+            found = (_look_up(one, path[place:]) for one in value)
+            return tuple(one for one in found if isinstance(one, bool | int | float | str))
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, list | tuple):
+        return tuple(one for one in value if isinstance(one, bool | int | float | str))
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def layers_named(expressions: Iterable[Expression]) -> tuple[str, ...]:
+    """The layers whose labels these ask for."""
+    parts = (name.split(".") for one in expressions for name in one.names)
+    return tuple(dict.fromkeys(path[1] for path in parts if path[0] == LABELS))
+
+
+def is_ordered(expression: Expression) -> bool:
+    """Whether it depends on the conversations before."""
+    return NEAR_DUPLICATE in expression.names
