@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edgen.api.objects.functions import open as open  # noqa: A004 - as edgen.open
     from edgen.api.objects.job import Job
     from edgen.api.objects.results import Comparison, Pairs, Stats
-    from edgen.api.objects.run import Conversation, Run, compare
+    from edgen.api.objects.run import Conversation, Run, compare, select
     from edgen.core import errors
     from edgen.core.events import Event
     from edgen.core.values import Reply, Request, Token
@@ -30,7 +30,7 @@ _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
     "edgen.api.objects.job": ("Job",),
     "edgen.api.objects.results": ("Comparison", "Pairs", "Stats"),
-    "edgen.api.objects.run": ("Conversation", "Run", "compare"),
+    "edgen.api.objects.run": ("Conversation", "Run", "compare", "select"),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),
 }
@@ -51,6 +51,7 @@ __all__ = [
     "compare",
     "errors",
     "generate",
+    "select",
 ]
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from edgen.export.options import ExportOptions
     from edgen.export.write import Exported
     from edgen.report.page import WrittenReport
+    from edgen.selection.options import SelectOptions
+    from edgen.store.ledger import Selection
 
 
 def compare_runs(
@@ -106,6 +108,18 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     if written.uncompared:
         control.note(f"the arms are not compared: {written.uncompared}")
     return written
+
+
+def select_run(run: Path, output: Path, options: SelectOptions, control: Control) -> tuple[Status, Selection]:
+    """Make a run, in the folder `output`, of the conversations of a run that are chosen. That run stays as it is.
+
+    Returns how the new run stands and what each clause took. Raises what `selection.select` raises.
+    """
+    from edgen.selection.select import select
+
+    with control.stages() as tell, explain_os_errors(output):
+        selection = select(run, output, options, tell)
+    return status_of(RunFolder(output)), selection
 
 
 def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[Status, MergeResult]:

@@ -28,6 +28,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.providers import Backend
+from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
@@ -133,6 +134,8 @@ class _Generation:
                 f"{folder.path}: a run is there already. Choose another folder with -o, "
                 "or leave --resume never out to go on with it."
             )
+        for arm in self._plans:
+            refuse_selected(folder.arm(arm))
         ended: EdgenError | None = None
         try:
             with _alone_at(folder.path):

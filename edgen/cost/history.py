@@ -92,8 +92,8 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         if theirs.resolved is None or not _comparable(plan.job, theirs):
             return None
         with LedgerReader(run.ledger) as view:
-            if view.plan.fingerprint != theirs.resolved.fingerprint:
-                return None
+            if view.plan.fingerprint != theirs.resolved.fingerprint or view.selection is not None:
+                return None  # of a selection it is not known what models would be asked for
             scenarios, ends = _scenarios(plan.job, theirs, view, rates)
     except DamagedError:
         raise

@@ -26,7 +26,17 @@ from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.prompting.answer_schema import read_answer_schema, schema_file
 from edgen.space.splits import HeldOutGroups
-from edgen.store.ledger import OPEN, Ledger, LedgerReader, LedgerSummary, RunPlan, RunStatus, summary_at
+from edgen.store.ledger import (
+    OPEN,
+    SELECTION,
+    Ledger,
+    LedgerReader,
+    LedgerSummary,
+    RunPlan,
+    RunStatus,
+    read_selection,
+    summary_at,
+)
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import read_test_side
 from edgen.store.shards import MANIFEST, Counts, verify_manifest, write_shards
@@ -116,6 +126,7 @@ def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGro
 def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     """What a manifest holds beside its files."""
     status, under = made.status, made.status.plan.fingerprint
+    selection = read_selection(ledger.fact(SELECTION), ledger.path)
     return {
         "job": made.described,
         "fingerprint": under,
@@ -126,6 +137,7 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
         "rejected": dict(sorted(status.rejected.items())),
         "failed": dict(sorted(status.failed.items())),
         "edgen": __version__,
+        **({} if selection is None else {"selection": msgspec.to_builtins(selection)}),
     }
 
 

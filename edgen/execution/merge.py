@@ -16,17 +16,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config import Job
-from edgen.core.errors import JobError, RunError, UsageError
-from edgen.core.files import replacing, sync_folder
-from edgen.core.yaml_values import read_text, read_yaml
-from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
+from edgen.core.errors import RunError
+from edgen.core.files import replacing
+from edgen.execution.finish import JOB, RunSummary, plan_of_run, write_files
 from edgen.execution.merge_extras import copy_rest, judge_ledgers
-from edgen.execution.run_identity import OF_ALL, Part, begun_arms, compare_runs
+from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
+from edgen.execution.run_identity import Part, begun_arms, compare_runs
 from edgen.families.base import record_id
 from edgen.space.splits import choose_common_side
-from edgen.store.ledger import OPEN, Drop, Duplicates, Ledger, MergedLedger, RunPlan, RunStatus, SourceLedger
-from edgen.store.ledger.opening import damaged_error
-from edgen.store.run_folder import RunFolder, inputs_named, run_around, schemas_beside
+from edgen.store.ledger import (
+    SELECTION,
+    Drop,
+    Duplicates,
+    Ledger,
+    MergedLedger,
+    RunPlan,
+    RunStatus,
+    SourceLedger,
+)
+from edgen.store.run_folder import RunFolder
 
 _DUPLICATES = "duplicates.jsonl"
 
@@ -68,7 +76,7 @@ def merge(
     Raises UsageError where there is nothing to do or `output` is taken, RunError where a run cannot be read, has
     batches that are open, or is of another job than the first; LockedError where somebody works on one.
     """
-    _refuse(paths, output)
+    refuse_target(paths, output)
     runs = [RunFolder(path) for path in paths]
     with contextlib.ExitStack() as stack:
         for run in runs:
@@ -77,62 +85,8 @@ def merge(
             for arm in begun_arms(run):
                 stack.enter_context(run.arm(arm).lock_for_reading())
         job, parts, notes = compare_runs(runs)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        work = RunFolder(output.with_name(f".{output.name}.merging"))
-        _refuse_stranger(work)
-        work.path.mkdir(exist_ok=True)
-        stack.enter_context(work.lock_for_writing())
-        _clear(work)
-        try:
-            merged = _Merger(runs, job, parts, work, tell).make(notes)
-            _publish(work, output)
-        except BaseException:
-            shutil.rmtree(work.path, ignore_errors=True)
-            raise
-    return merged
-
-
-def _refuse(paths: Sequence[Path], output: Path) -> None:
-    seen: set[Path] = set()
-    for path in paths:
-        if (real := path.resolve()) in seen:
-            raise UsageError(f"{path}: this run is named twice; name each once.")
-        seen.add(real)
-    if output.exists() or output.is_symlink():
-        raise UsageError(f"{output}: something is there already; name a new folder with -o.")
-    if (around := run_around(output.parent)) is not None:
-        raise UsageError(
-            f"{output}: this is in the folder of the run {around}; name a folder elsewhere with -o."
-        )
-
-
-def _refuse_stranger(work: RunFolder) -> None:
-    """Raise UsageError where the hidden folder is there, and no killed merge has left it."""
-    path = work.path
-    ours = path.is_dir() and not path.is_symlink() and (work.lock.is_file() or not any(path.iterdir()))
-    if (path.exists() or path.is_symlink()) and not ours:
-        raise UsageError(
-            f"{path}: the new run would be made here first, and something is there; move it away."
-        )
-
-
-def _clear(work: RunFolder) -> None:
-    """Remove what a killed merge left."""
-    for path in work.path.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path != work.lock:
-            path.unlink()
-
-
-def _publish(work: RunFolder, output: Path) -> None:
-    try:
-        work.path.rename(output)
-    except OSError:
-        raise UsageError(
-            f"{output}: something has come there meanwhile; name a new folder with -o."
-        ) from None
-    sync_folder(output.parent)
+        work = stack.enter_context(making(output, "merging"))
+        return _Merger(runs, job, parts, work, tell).make(notes)
 
 
 class _Merged(NamedTuple):
@@ -171,7 +125,7 @@ class _Merger:
         sources = [(part, self._sources(part)) for part in self._parts]
         for runs, _ in self._folders:
             for run, path in judge_ledgers(runs):
-                _refuse_open(run, SourceLedger(path, str(path), self._scratch))
+                refuse_open(run, SourceLedger(path, str(path), self._scratch))
         duplicates = self._work.path / "merged" / _DUPLICATES
         duplicates.parent.mkdir()
         with replacing(duplicates) as file:
@@ -214,7 +168,8 @@ class _Merger:
         for run in part.runs:
             self._tell(f"looking at {run.path}")
             source = SourceLedger(run.ledger, str(run.path), self._scratch)
-            _refuse_open(run, source)
+            refuse_open(run, source)
+            _refuse_selected(run, source)
             expected = part.job.resolved.fingerprint if part.job.resolved is not None else ""
             if source.fingerprint not in ("", expected):
                 raise RunError(
@@ -235,7 +190,7 @@ class _Merger:
             # All of the job; with a top-up what was planned, whoever planned the most.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
-            described = _describe_job(job, sources)
+            described = described_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
             if any(source.facts.get("simulated") == noted.fingerprint for source in sources):
                 facts["simulated"] = noted.fingerprint
@@ -248,9 +203,9 @@ class _Merger:
     def _keep_job(self) -> None:
         """The first run's job, and those of the arms, as large as the largest."""
         for part in self._parts:
-            _copy_job(part.runs[0], self._work.arm(part.arm), part.job)
+            copy_job(part.runs[0], self._work.arm(part.arm), part.job)
         if self._runs[0].arms_folder.exists():
-            _copy_job(self._runs[0], self._work, self._job)
+            copy_job(self._runs[0], self._work, self._job)
             numbered = [run.numbered_arms() for run in self._runs]
             longest = max(numbered, key=len)
             self._work.numbered_arms(longest)
@@ -278,14 +233,12 @@ class _Merger:
                 await write_files(summary, folder, ledger, side)
 
 
-def _refuse_open(run: RunFolder, source: SourceLedger) -> None:
-    """Raise RunError where batches of a ledger are open: what they answer would be lost to the new run."""
-    if waiting := [batch for batch in source.batches if batch.state in OPEN]:
-        which = ", ".join(f"{batch.number} ({batch.state})" for batch in waiting[:5])
+def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
+    """Raise RunError for a run that was selected of another: what was left out of it would count as settled."""
+    if SELECTION in source.facts:
         raise RunError(
-            f"{run.path}: batches are open in {source.path.name}: {which}. Have them read first, with `edgen generate "
-            f"JOB -o {run.path} --via batch` or `edgen batch read {run.path} FILES…`, or end them with "
-            f"`edgen batch cancel {run.path}`."
+            f"{run.path}: this run was selected of another (`edgen select`), so it is no piece of a job. Merge the runs "
+            "that were generated, and select of what comes of it."
         )
 
 
@@ -312,19 +265,6 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
     return (*found, (at, end)) if at < end else tuple(found)
 
 
-def _describe_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
-    """The job as a manifest holds it: as it was given, and not as the run keeps it."""
-    noted = next((source for source in sources if JOB in source.facts), None)
-    plain = describe_job(job)
-    if noted is not None:
-        try:
-            known = msgspec.json.decode(noted.facts[JOB], type=dict[str, Any])
-        except (ValueError, RecursionError) as problem:
-            raise damaged_error(noted.path, f"the job that it notes is none: {problem}") from None
-        plain = {key: value for key, value in known.items() if key in plain}
-    return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
-
-
 def _shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
@@ -334,12 +274,3 @@ def _shortage(status: RunStatus) -> str | None:
     if status.accepted < status.plan.asked:
         return f"Merged: {status.accepted} of {status.plan.asked} conversations were accepted."
     return None
-
-
-def _copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
-    """Copy a run's job and its inputs, with the numbers of `job`."""
-    value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
-    named = inputs_named(value)
-    inputs = (run.path / name for name in sorted(named | schemas_beside(run, named)))
-    texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
-    to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

@@ -106,7 +106,7 @@ def write_card(
         "",
         *outcomes(facts),
         *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
-        *("## How to make it again", "", *_again(format_, facts.get("range"))),
+        *("## How to make it again", "", *_again(format_, facts)),
     ]
     head = front_matter(run, format_, contents, bool(simulated), options)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
@@ -309,14 +309,21 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
-def _again(format_: Format, part: str | None) -> Iterator[str]:
-    """The commands that make the export again. `part`: the range of a piece."""
+def _again(format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
+    """The commands that make the export again, of a piece with its range, of a selection with how it was made."""
+    part, selection = facts.get("range"), facts.get("selection")
+    chosen: list[str] = []
+    while selection is not None and "options" in selection:
+        chosen.insert(0, " ".join(selection["options"].replace("`", "'").split()))
+        selection = selection.get("before")
+    names = ["RUN/job.yaml", *(f"MADE{number or ''}" for number in range(len(chosen))), "AGAIN"]
+    select = [f"edgen select {names[i]} {one} -o {names[i + 1]}" for i, one in enumerate(chosen, 1)]
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
     export = f"edgen export AGAIN --to {format_.name} -o DIR"
-    generate = "edgen generate RUN/job.yaml -o AGAIN" + (f" --range {part}" if part else "")
-    yield from ("```", generate, *pairs, export, "```", "")
+    generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
+    yield from ("```", generate, *select, *pairs, export, "```", "")
     yield (
         "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
         "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."

@@ -12,6 +12,7 @@ import hashlib
 import heapq
 import itertools
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from edgen.families.base import Recorded, record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_common_side, group_hash
-from edgen.store.ledger import LedgerReader
+from edgen.store.ledger import LedgerReader, Selection
 from edgen.store.run_folder import RunFolder
 
 _ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
@@ -280,6 +281,7 @@ class RunReader:
             "arms": {
                 arm: _noted(own := self.rundir.arm(arm), load_job(own.job)) for arm in self.views if arm
             },
+            **self._selected(),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
             "not_begun": [arm for arm in self.job.arm_names if arm not in self.views],
             "simulated": self.simulated,
@@ -288,6 +290,12 @@ class RunReader:
                 for count in ("planned", "accepted", "rejected", "failed", "pending")
             },
         }
+
+    def _selected(self) -> dict[str, Any]:
+        """Of which run it was selected, and how, where it was."""
+        selections = {arm: view.selection for arm, view in self.views.items()}
+        told = {arm or "selection": _describe_selection(one) for arm, one in selections.items() if one}
+        return told if "selection" in told else {"selection": told} if told else {}
 
     def _record(self, index: int, name: str) -> bytes:
         arm, replicate = read_candidate_name(name)
@@ -303,6 +311,18 @@ class RunReader:
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
             "what was judged and still holds is not asked for again."
         )
+
+
+def _describe_selection(one: Selection) -> dict[str, Any]:
+    """A selection as a card has it."""
+    return {
+        "of": one.run,
+        "records_sha256": one.sha256,
+        "kept": f"{one.kept} of {one.accepted}",
+        "options": shlex.join(one.options),
+        **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
+        **({} if one.before is None else {"before": _describe_selection(one.before)}),
+    }
 
 
 def _noted(rundir: RunFolder, job: Job) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
-from edgen.evaluation.texts.near_duplicates import matches
+from edgen.evaluation.texts.near_duplicates import matches, walk
 from tests.evaluation.said import lesson
 
 
@@ -193,3 +193,45 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
     assert len(own) == 4000
     assert {i for i in range(4000) if sides[i]} <= across
+
+
+def kept(texts: Sequence[Sequence[str]]) -> list[int]:
+    """The places of the texts that are nearly the same as none before them that is kept."""
+    corpus = Corpus()
+    for text in texts:
+        corpus.add([text])
+    found: list[int] = []
+
+    def keep(place: int, near: bool) -> bool:
+        if not near:
+            found.append(place)
+        return not near
+
+    walk(corpus, keep)
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_in_order_each_is_held_against_those_that_are_kept(seed: int, count: int) -> None:
+    """As all pairs compared, one after the other, would have it. Pairs close to the line are not made."""
+    draw = random.Random(seed)
+    texts: list[list[str]] = []
+    for _ in range(count):
+        one = draw.choice(texts) if texts and draw.random() < 0.6 else talk(draw, draw.choice([3, 60]))
+        texts.append(changed(one, 55) if draw.random() < 0.5 else one)
+    expected: list[int] = []
+    for place, text in enumerate(texts):
+        alike_ = [jaccard(texts[other], text) for other in expected]
+        if any(0.7 < one < 0.9 for one in alike_):
+            return
+        if not any(one >= 0.8 for one in alike_):
+            expected.append(place)
+    assert kept(texts) == expected
+
+
+def test_of_very_many_that_are_alike_the_first_is_kept() -> None:
+    draw = random.Random(1)
+    one, other = talk(draw, 80), talk(draw, 80)
+    assert kept([one, other] * 300 + [[]] * 3) == [0, 1, 600, 601, 602]
+    assert kept([]) == []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from edgen.api.finished import compare_runs, export_run, write_report
+from edgen.api.finished import compare_runs, export_run, select_run, write_report
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
@@ -260,6 +260,36 @@ class Run(Tabular):
             return status_html(self.status)
         except EdgenError as error:
             return escape(error)
+
+
+def select(
+    run: Run | str | Path,
+    output: str | Path,
+    where: str | Iterable[str] = (),
+    *,
+    cap: Mapping[str, int] | None = None,
+    balance: str | Iterable[str] = (),
+    draw: int | None = None,
+    seed: int = 0,
+) -> Run:
+    """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every expression in
+    `where` holds; at most `cap[name]` of each value of a name; as many of each value of the names in `balance` as of the
+    rarest; `draw` of them at random. `seed` decides what the last three take. See docs/selecting.md.
+
+    Raises UsageError for what cannot be used, and ShortError where nothing is left.
+    """
+    from edgen.selection.options import SelectOptions
+
+    options = SelectOptions(
+        where=(where,) if isinstance(where, str) else tuple(where),
+        cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
+        balance=(balance,) if isinstance(balance, str) else tuple(balance),
+        draw=draw,
+        seed=seed,
+    )
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    select_run(folder, Path(output), options, Control())
+    return Run(output)
 
 
 def compare(

@@ -78,6 +78,40 @@ def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
     return [Match(first[at], second[at], similar[at]) for at in order]
 
 
+def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
+    """Ask of each text, in order, whether it is kept, told whether it is nearly the same as an earlier one that is. What
+    a text says decides, and the order of the texts: a text that was dropped for being like another is stood for by that.
+    """
+    first, second = _earlier(corpus)
+    starts = np.searchsorted(second, np.arange(len(corpus) + 1))
+    stands_for = np.full(len(corpus), -1, dtype=np.int64)  # by which kept text each is known; -1: by none
+    for place in range(len(corpus)):
+        near = -1
+        others = stands_for[first[starts[place] : starts[place + 1]]]
+        for other in dict.fromkeys(int(one) for one in others if one >= 0):
+            if _jaccard(_shingles(corpus, other), _shingles(corpus, place)) >= THRESHOLD:
+                near = other
+                break
+        stands_for[place] = place if keep(place, near >= 0) else near
+
+
+def _earlier(corpus: Corpus) -> tuple[Indices, Indices]:
+    """Pairs that may be alike: an earlier place and a later one, by the later, each once."""
+    places = np.flatnonzero(np.diff(corpus.ends, prepend=0)).astype(np.int64)
+    found = np.empty(0, dtype=np.int64)
+    if len(places) < 2:
+        return found, found
+    signatures = _signatures(corpus, len(places))
+    for band in range(BANDS):
+        shared = [*_sharing(_key(signatures, band), np.zeros(len(places), dtype=np.int8))]
+        of_band = [found]
+        for one, other in _neighbours([rows for rows in shared if len(rows[0])]):
+            likely = _agreement(signatures, one, other) >= THRESHOLD - _SLACK
+            of_band.append(places[other[likely]] * len(corpus) + places[one[likely]])
+        found = np.unique(np.concatenate(of_band))
+    return found % len(corpus), found // len(corpus)
+
+
 def _candidates(
     corpus: Corpus, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:

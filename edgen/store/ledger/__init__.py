@@ -32,6 +32,7 @@ from edgen.store.ledger.reader import (
     summary_at,
 )
 from edgen.store.ledger.rows import REPLIES, Natural, ReplyRow, checksum_of, record_checksum
+from edgen.store.ledger.selection import SELECTION, Clause, Selection, read_selection
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -276,7 +277,7 @@ class Ledger:
 
 
 __all__ = [
-    "OPEN", "Batch", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
-    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Session", "SourceLedger",
-    "TokenCounts", "batches_at", "charged_at", "out_at", "run_status", "summary_at",
+    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
+    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger",
+    "TokenCounts", "batches_at", "charged_at", "out_at", "read_selection", "run_status", "summary_at",
 ]  # fmt: skip

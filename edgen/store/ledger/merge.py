@@ -14,7 +14,7 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
+from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.logprobs import add_table, has_logprobs
@@ -35,7 +36,7 @@ from edgen.store.ledger.opening import (
     still_uri,
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
-from edgen.store.ledger.rows import REPLIES, ReplyRow
+from edgen.store.ledger.rows import REPLIES, ReplyRow, checksum_of
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_facts, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]
@@ -241,6 +242,24 @@ class MergedLedger:
                 batch = msgspec.structs.replace(batch, file=place)
             row = msgspec.structs.astuple(msgspec.structs.replace(batch, number=self._batches))
             self._connection.execute(f"INSERT INTO main.batches VALUES ({','.join('?' * len(row))})", row)
+
+    def reject(self, units: Iterable[tuple[int, TaskId, str, str]]) -> None:
+        """Count these accepted conversations, each with a reason and a detail, as rejected: their records go."""
+        run = self._connection.execute
+        with self._explain_errors(self._path):
+            run("BEGIN")
+            for scenario, task, reason, detail in units:
+                unit = (scenario, task)
+                kept = run(
+                    "SELECT grp, reply_key FROM outcomes WHERE scenario = ? AND task = ?", unit
+                ).fetchone()
+                facts = (Status.REJECTED, reason, detail, *kept)
+                run(
+                    "UPDATE outcomes SET status = ?, reason = ?, detail = ?, checksum = ? WHERE scenario = ? AND task = ?",
+                    (*facts[:3], checksum_of(*unit, *facts), *unit),
+                )
+                run("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
+            run("COMMIT")
 
     def several(self) -> Duplicates:
         """What stood in several of those added."""

@@ -32,6 +32,7 @@ from edgen.store.ledger.rows import (
     UnitRow,
 )
 from edgen.store.ledger.schema import PICO, total
+from edgen.store.ledger.selection import SELECTION, Selection, read_selection
 from edgen.store.ledger.status import (
     IN_SCOPE,
     RunPlan,
@@ -171,6 +172,11 @@ class LedgerReader(Outcomes):
     def simulated(self) -> bool:
         """Whether a simulator had a part in what the present plan made."""
         return read_fact(self._book, "simulated") == self.plan.fingerprint
+
+    @property
+    def selection(self) -> Selection | None:
+        """Of which run this one was selected; None where it was generated."""
+        return read_selection(read_fact(self._book, SELECTION), self._book.path)
 
     def is_sound(self) -> bool:
         """Whether every outcome and every record is as it was written."""

@@ -1,0 +1,1 @@
+"""A run made of another by choice: `edgen select`."""

@@ -1,0 +1,155 @@
+"""Which conversations of a run are kept, and which clause took each of the others.
+
+All of them are streamed once, in order. In memory are some bytes a conversation, and what near-duplicates need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from edgen.core.digest import hash64
+from edgen.core.errors import UsageError
+from edgen.expressions.conversation import ConversationNames, Facts, Labels
+from edgen.expressions.language import ExpressionError
+from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_where
+from edgen.store.ledger import Clause
+from edgen.store.run_reader import RunReader
+
+_KEPT = -1
+_TELL_EVERY = 1000
+
+
+class Choice:
+    """What was chosen of the accepted conversations of a run. `clauses` in the order in which they were asked; `sha256`
+    of the records, in order."""
+
+    def __init__(self, options: SelectOptions, names: ConversationNames) -> None:
+        self.where = read_where(options, names)
+        self.limits = read_limits(options, names)
+        self.draw = options.draw
+        self._seed = options.seed
+        self._scenarios, self._tasks = array("q"), array("q")
+        self._fates = array("h")  # the place of the clause that took it
+        self._ranks = array("Q")  # in this order caps and draws take
+        self._values = [array("q") for _ in self.limits]
+        self.clauses: list[Clause] = []
+        self.sha256 = ""
+
+    @property
+    def accepted(self) -> int:
+        return len(self._fates)
+
+    @property
+    def kept(self) -> int:
+        return self._fates.count(_KEPT)
+
+    def taken(self) -> Iterator[tuple[int, int, Clause]]:
+        """(scenario, task, clause) of each that is not kept, in order."""
+        for scenario, task, fate in zip(self._scenarios, self._tasks, self._fates, strict=True):
+            if fate != _KEPT:
+                yield scenario, task, self.clauses[fate]
+
+    # ---- each by itself
+
+    def look(self, reader: RunReader, labels: Labels | None, tell: Callable[[str], None]) -> None:
+        """Go through a run's conversations, and decide."""
+        plain = [one for one in self.where if not one.is_ordered]
+        ordered = self.where[len(plain) :]
+        in_order = None
+        if ordered:
+            from edgen.evaluation.in_order import InOrder
+
+            in_order = InOrder([one.expression for one in ordered])
+        digest, numbers = hashlib.sha256(), [Numbers() for _ in self.limits]
+        for scenario, task, _, data in reader.views[""].records():
+            digest.update(data)
+            recorded = reader.read(data)
+            facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
+            fate = _first_missed(plain, facts)
+            if in_order is not None and fate == _KEPT:
+                in_order.add(facts)
+            self._note(scenario, task, fate, facts, numbers)
+            if len(self._fates) % _TELL_EVERY == 0:
+                tell(f"looking at conversations: {len(self._fates):,}")
+        self.sha256 = digest.hexdigest()
+        if in_order is not None:
+            tell("looking for near-duplicates")
+            self._decide_in_order(in_order.decide(), len(plain))
+        self._tell_where()
+        for limit, values in zip(self.limits, self._values, strict=True):
+            self._limit(limit, values)
+        if self.draw is not None:
+            self._draw(self.draw)
+
+    def _note(self, scenario: int, task: int, fate: int, facts: Facts, numbers: Sequence[Numbers]) -> None:
+        self._scenarios.append(scenario)
+        self._tasks.append(task)
+        self._fates.append(fate)
+        if self.limits or self.draw is not None:
+            self._ranks.append(hash64(f"{self._seed}/{facts.id}"))
+        for limit, number, values in zip(self.limits, numbers, self._values, strict=True):
+            values.append(number[limit.value.get(facts)])
+
+    def _decide_in_order(self, found: Iterator[int], before: int) -> None:
+        for place in self._alive():
+            if (missed := next(found)) != _KEPT:
+                self._fates[place] = before + missed
+
+    def _tell_where(self) -> None:
+        took, left = Counter(self._fates), self.accepted
+        for place, one in enumerate(self.where):
+            self.clauses.append(Clause(one.name, one.expression.text, left, took[place]))
+            left -= took[place]
+
+    # ---- of all together
+
+    def _alive(self) -> list[int]:
+        return [place for place, fate in enumerate(self._fates) if fate == _KEPT]
+
+    def _limit(self, limit: Limit, values: array[int]) -> None:
+        alive = self._alive()
+        counts = Counter(values[place] for place in alive)
+        most = limit.most if limit.most is not None else min(counts.values(), default=0)
+        seen: Counter[int] = Counter()
+
+        def over(place: int) -> bool:
+            seen[values[place]] += 1
+            return seen[values[place]] > most
+
+        self._take(Clause(limit.name, limit.says, len(alive), 0), alive, over)
+
+    def _draw(self, count: int) -> None:
+        alive = self._alive()
+        drawn = {*sorted(alive, key=self._ranks.__getitem__)[:count]}
+        self._take(
+            Clause("draw", f"{count:,} at random", len(alive), 0), alive, lambda place: place not in drawn
+        )
+
+    def _take(self, clause: Clause, alive: list[int], over: Callable[[int], bool]) -> None:
+        """Take those that are over, in the order of their ranks."""
+        gone = [place for place in sorted(alive, key=self._ranks.__getitem__) if over(place)]
+        for place in gone:
+            self._fates[place] = len(self.clauses)
+        self.clauses.append(Clause(clause.name, clause.says, clause.of, len(gone)))
+
+
+class Numbers(dict[Any, int]):
+    """A number for each value, by first use; a missing value is one, too."""
+
+    def __missing__(self, value: Any) -> int:
+        self[value] = number = len(self)
+        return number
+
+
+def _first_missed(clauses: Sequence[Where], facts: Facts) -> int:
+    for place, one in enumerate(clauses):
+        try:
+            if not one.expression.holds(facts):
+                return place
+        except ExpressionError as problem:
+            raise UsageError(f"--where, of conversation {facts.id}, {problem}") from None
+    return _KEPT

@@ -1,0 +1,168 @@
+"""The chosen conversations of a run, as a run: of its ledger all is copied, and what was not chosen counts there as
+rejected, with the clause that took it as the reason. So the new run's counts add up as any run's do, and its
+measures tell which scenarios were lost.
+
+The run itself is never changed. Where the new one comes from stands in its ledger, its manifest and on its card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.config import Job, load_job
+from edgen.core.errors import RunError, ShortError, UsageError
+from edgen.execution.finish import JOB, RunSummary, write_files
+from edgen.execution.merge_extras import copy_rest
+from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
+from edgen.expressions.conversation import ConversationNames, layers_named
+from edgen.selection.choose import Choice
+from edgen.selection.layers import Layers, layer_names
+from edgen.selection.options import SelectOptions
+from edgen.space.splits import choose_common_side
+from edgen.store.ledger import (
+    SELECTION,
+    Ledger,
+    LedgerReader,
+    MergedLedger,
+    Selection,
+    SourceLedger,
+    read_selection,
+)
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+def select(
+    path: Path, output: Path, options: SelectOptions, tell: Callable[[str], None] = lambda _stage: None
+) -> Selection:
+    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen.
+
+    Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is left (no
+    run is made), RunError where the run cannot be read or has arms, LockedError where somebody works on it.
+    """
+    if options == SelectOptions(seed=options.seed):
+        raise UsageError("say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N.")
+    refuse_target([path], output)
+    run = RunFolder(path)
+    run.require()
+    if not run.ledger.exists() and (arms := [name for name, _ in run.begun_arms() if name]):
+        raise UsageError(
+            f"{path}: this run has arms ({', '.join(arms)}), each with conversations of its own. Select of one: "
+            f"edgen select {run.arm(arms[0]).path} …"
+        )
+    with run.lock_for_reading():
+        choice = _choose(run, options, tell)
+        with making(output, "selecting") as work:
+            return _Selector(run, work, choice, options, tell).make()
+
+
+def _choose(run: RunFolder, options: SelectOptions, tell: Callable[[str], None]) -> Choice:
+    with RunReader(run.path) as reader:
+        choice = Choice(options, ConversationNames(reader.space, layer_names(run)))
+        layers = layers_named(one.expression for one in choice.where)
+        choice.look(reader, Layers(run, layers) if layers else None, tell)
+    if not choice.kept:
+        took = ", ".join(f"{one.name} took {one.took:,} of {one.of:,}" for one in choice.clauses)
+        raise ShortError(f"{run.path}: nothing is left, so no run was made ({took or 'there was nothing'}).")
+    return choice
+
+
+class _Selector:
+    """The work, in the folder `work`."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        work: RunFolder,
+        choice: Choice,
+        options: SelectOptions,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._run, self._work = run, work
+        self._choice, self._options = choice, options
+        self._tell = tell
+        self._scratch = work.path / ".copies"
+
+    def make(self) -> Selection:
+        self._scratch.mkdir()
+        job = load_job(self._run.job)
+        self._tell("copying answers")
+        source = SourceLedger(self._run.ledger, str(self._run.path), self._scratch)
+        refuse_open(self._run, source)
+        selection = self._describe(source)
+        made = self._copy_ledger(source, job, selection)
+        copy_job(self._run, self._work, job)
+        self._tell("writing files")
+        asyncio.run(self._write_files(made))
+        copy_rest([self._run], self._work, self._scratch, lambda _facts: None)
+        if (layers := self._run.path / "layers").is_dir():
+            shutil.copytree(layers, self._work.path / "layers", symlinks=True)
+        shutil.rmtree(self._scratch)
+        return selection
+
+    def _describe(self, source: SourceLedger) -> Selection:
+        choice = self._choice
+        return Selection(
+            run=self._run.path.resolve().name,
+            sha256=choice.sha256,
+            accepted=choice.accepted,
+            kept=choice.kept,
+            clauses=tuple(choice.clauses),
+            options=self._options.words,
+            before=read_selection(source.facts.get(SELECTION), source.path),
+        )
+
+    def _copy_ledger(self, source: SourceLedger, job: Job, selection: Selection) -> RunSummary:
+        """The ledger with all that was answered, and with what was chosen alone as accepted."""
+        noted = job.resolved
+        if noted is None or noted.fingerprint != source.fingerprint:
+            raise RunError(
+                f"{self._run.job}: it does not say what the run was made under. Was it edited by hand?"
+            )
+        status = source.status
+        plan = msgspec.structs.replace(
+            status.plan,
+            asked=selection.kept,
+            planned=status.planned - status.pending if status.pending else status.plan.planned,
+        )
+        described = described_job(job, [source])
+        facts = {
+            JOB: msgspec.json.encode(described).decode(),
+            SELECTION: msgspec.json.encode(selection).decode(),
+        }
+        if source.facts.get("simulated") == source.fingerprint:
+            facts["simulated"] = source.fingerprint
+        # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made stays.
+        with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
+            ledger.add(source)
+            ledger.reject(self._taken(selection.depth))
+            kept = ledger.close(plan, facts, lambda _status: None)
+        return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
+
+    def _taken(self, depth: int) -> Iterator[tuple[int, int, str, str]]:
+        word = "select" if depth == 1 else f"select{depth}"
+        for scenario, task, clause in self._choice.taken():
+            yield scenario, task, f"{word}:{clause.name}", clause.says
+
+    async def _write_files(self, made: RunSummary) -> None:
+        async with Ledger(self._work.ledger, create=False) as ledger:
+            side = choose_common_side([ledger.outcomes(made.status.plan.scope).groups()], made.job.split.test)
+            await write_files(made, self._work, ledger, side)
+
+
+def refuse_selected(run: RunFolder) -> None:
+    """Raise UsageError where a run was selected: what was left out of it is not to be made again."""
+    if not run.ledger.exists():
+        return
+    with LedgerReader(run.ledger) as view:
+        selection = view.selection
+    if selection is not None:
+        raise UsageError(
+            f"{run.path}: this run was selected of {selection.run} (`edgen select`), and what was left out of it is not "
+            f"made again. Generate more in {selection.run}, and select anew; or choose another folder with -o."
+        )
