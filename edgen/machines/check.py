@@ -47,7 +47,8 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
         found += _effects(machine, state)
         found += _lock(machine, state)
         found += _end(machine, state)
-    found += _reached(machine)
+    if machine.initial in machine.states:
+        found += _reached(machine, explore(machine, machine.needs if available is None else available))
     return sorted(found, key=lambda one: (not one.fatal, one.state is not None))
 
 
@@ -215,10 +216,7 @@ def _end(machine: Machine, state: State) -> Iterator[Finding]:
 # ---- the whole
 
 
-def _reached(machine: Machine) -> Iterator[Finding]:
-    if machine.initial not in machine.states:
-        return
-    reach = explore(machine)
+def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
     reached = reach.states
     for name, state in machine.states.items():
         if name in reached:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from edgen.machines.model import Condition, Machine, State, Value, Variable
@@ -140,11 +140,11 @@ class Reach:
         return state.end is not None and self.can(state.end.when)
 
 
-def explore(machine: Machine) -> Reach:
-    """What a machine can reach. Effects of states out of reach change nothing: it is repeated until that settles."""
+def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
+    """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that have none. Effects of states out of reach change nothing: it is repeated until that settles."""
     known: set[str] = set()
     while True:
-        reach = Reach(machine, _ranges(machine, (machine.states[name] for name in sorted(known))))
+        reach = Reach(machine, _ranges(machine, known, drawn))
         reach.explore()
         if reach.states <= known:
             reach.find_endless()
@@ -161,20 +161,17 @@ def _targets(state: State) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*state.transitions, *(state.lock.otherwise if state.lock else ()))))
 
 
-def _ranges(machine: Machine, states: Iterable[State]) -> dict[str, Range]:
+def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, Range]:
     """What variables can be, with the effects of these states."""
     new: dict[str, set[Value]] = defaultdict(set)
     signs: dict[str, set[bool]] = defaultdict(set)
     for state in states:
-        for effect in state.effects:
+        for effect in machine.states[state].effects:
             for name, value in effect.set.items():
                 new[name].add(value)
             for name, number in effect.add.items():
                 signs[name].add(number > 0)
-    return {
-        name: _range(one, new[name], signs[name], name in machine.needs)
-        for name, one in machine.world.items()
-    }
+    return {name: _range(one, new[name], signs[name], name in drawn) for name, one in machine.world.items()}
 
 
 def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> Range:
