@@ -19,6 +19,7 @@ from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Spl
 from edgen.core import registry
 from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.tutoring.config import Tutoring
+from edgen.protocols.tutoring.pool_config import PoolSettings
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -135,7 +136,6 @@ backends:
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
-  labeller: {type: simulator, confusion: {Hint: {Question: 0.2}}}
 """),
     Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
@@ -145,7 +145,23 @@ selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: st
 """),
     Section(Tutoring, "tutoring", "For `protocol: tutoring`; see [tutoring.md](tutoring.md).", """\
 tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: draw, wanted: {Hint: 3, Question: 1},
+           rounds: 1, sessions_per_round: null, pool: {},
            actions: {student: {Guess: tries an answer, Other: anything else}, tutor: {Hint: helps, Question: asks}}}
+"""),
+    Section(PoolSettings, "pool", "The key `pool` of `tutoring`, for `choose: pool`; see [tutoring.md](tutoring.md#rounds-and-the-pool).", """\
+tutoring:
+  choose: pool
+  rounds: 4
+  actions: {student: {Try: tries an answer, Ask: asks}, tutor: {Hint: helps, Praise: says that it is right}}
+  pool:
+    fallback: {Try: 0.3, Ask: 0.1}
+    shared: 2
+    longest: 10
+    most: 10000
+    templates:
+      Try: ["[Hint] Not yet. {point}", "[Hint] Try again. {point}"]
+      Ask: ["[Hint] {point}"]
+      solved: ["[Praise] Yes, “{answer}” is right."]
 """),
     Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
 branch: {at: 3, role: teacher}

@@ -81,7 +81,8 @@ def job_schema() -> _Schema:
     for name, struct in job_page.PROTOCOLS.items():
         if not struct.__struct_fields__:
             continue
-        own = _described(msgspec.json.schema(struct), {struct.__name__: struct})["definitions"]
+        known = {t.__name__: t for t in job_page.STRUCTS}
+        own = _described(msgspec.json.schema(struct), known | {struct.__name__: struct})["definitions"]
         parts |= own
         keys[name] = {"description": f"What goes with `protocol: {name}`.", **_alone(_ref(struct.__name__))}
     keys["protocol"] = {key: value for key, value in keys["protocol"].items() if key != "minLength"}

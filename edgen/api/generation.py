@@ -117,7 +117,8 @@ class _Generation:
         self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
     ) -> None:
         whole = source.job
-        check_part(whole, options.part)
+        for plan in plans.values():
+            check_part(plan.job, options.part)
         control.begin(whole.name)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control

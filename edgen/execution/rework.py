@@ -16,6 +16,7 @@ from edgen.core.values import Status
 from edgen.cost.usage import Rates, Way
 from edgen.execution.client.model_client import ModelClient, make_clients
 from edgen.execution.rollout import Rollout
+from edgen.execution.rounds import restore_rounds
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, provider_of
 from edgen.store.ledger import Ledger, RunPlan, RunStatus
@@ -151,13 +152,19 @@ def _asked_again(
         for scenario, replicate, _, _ in ledger.settled(fingerprint, wanted.start, wanted.stop)
         if replicate < plan.job.replicates
     )
-    calls = [_lacking(plan, clients, ledger, unit) for unit in itertools.islice(units, 0, None, stride)]
+    restore_rounds(plan, ledger, fingerprint)
+    try:
+        calls = [_lacking(plan, clients, ledger, unit) for unit in itertools.islice(units, 0, None, stride)]
+    finally:
+        plan.forget_rounds()
     share = answered / len(calls)
     return round(share * sum(map(bool, calls))), round(share * sum(calls))
 
 
 def _lacking(plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, unit: tuple[int, Any]) -> int:
     """About how many calls a conversation lacks, if it takes as many as it took before; 0 if it has its answers."""
+    if plan.rounds.of(unit[0]) >= plan.prepared_rounds:  # what it would ask, an earlier round decides
+        return max(1, ledger.places(*unit))
     rollout, stored = Rollout(plan.task(*unit), clients), ledger.replies(*unit)
     fitting = 0
     try:

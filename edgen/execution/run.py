@@ -1,8 +1,8 @@
-"""One run from start to end: rounds of conversations, then the finished files.
+"""One run from start to end: conversations, then the finished files.
 
-The first round is what the job asks for, or the piece of it that this run is. With `top_up`, each further
-round plans just as many scenarios as are still missing, so that what is made depends on outcomes alone, not
-on their order.
+What the job asks for is made first, or the piece of it that this run is. With `top_up`, just as many scenarios as are
+still missing are planned then, and again, so that what is made depends on outcomes alone, not on their order. Where the
+protocol divides scenarios into rounds, one is settled before the next begins (`execution/rounds`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import Job, load_job, resolved_values
+from edgen.config import Job, load_job, protocol_of, resolved_values
 from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
+from edgen.execution.rounds import prepare_rounds
 from edgen.execution.session import Session
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
@@ -24,7 +25,9 @@ from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.ledger import RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 
-_HOPELESS = 50  # scenarios in a row, of whole rounds, of which none is accepted: no more are planned
+_HOPELESS = (
+    50  # scenarios in a row that were planned together, of which none is accepted: no more are planned
+)
 
 
 def check_part(job: Job, part: range | None) -> None:
@@ -40,6 +43,11 @@ def check_part(job: Job, part: range | None) -> None:
         raise UsageError(
             f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends at "
             f"{job.conversations} at most. More of them: -n."
+        )
+    if part.start and protocol_of(job).rounds(job).total > 1:
+        raise UsageError(
+            f"--range {part.start}:{part.stop}: this job is made in rounds, and a later round is made with what the "
+            f"earlier ones made, so a piece of it begins with scenario 0. Say --range 0:{part.stop}."
         )
 
 
@@ -68,6 +76,7 @@ class Run:
         self.session = session
         self.counts = session.counts
         self._plan = plan
+        plan.forget_rounds()
         self._rundir = rundir
         self._ledger = session.ledger
         self._part = part
@@ -127,7 +136,7 @@ class Run:
 
     async def drive(self) -> None:
         """Make everything. Raises whatever stopped the run."""
-        await self._rounds()
+        await self._make()
         await self._ledger.flush()
 
     def groups(self) -> Iterator[tuple[int, int]]:
@@ -145,7 +154,7 @@ class Run:
         if counts.accepted < self._wanted.asked:
             raise ShortError(self._shortage(of_arms=side is not None))
 
-    async def _rounds(self) -> None:
+    async def _make(self) -> None:
         """Work until enough is accepted or nothing more is planned."""
         job = self._plan.job
         if self._sated is not None:
@@ -154,11 +163,15 @@ class Run:
         first, end, barren, before = self._wanted.first, self._wanted.scenarios, 0, 0
         while True:
             self._announce(end)
-            # Not itertools.product, which would hold all the numbers at once.
-            units = (
-                (scenario, replicate) for scenario in range(first, end) for replicate in range(job.replicates)
-            )
-            await self.session.scheduler.run(self.session.pending(units, first, end, counted=True))
+            for number, start, stop in self._plan.rounds.split(first, end):
+                await prepare_rounds(self._plan, self._ledger, self.session.fingerprint, number)
+                # Not itertools.product, which would hold all the numbers at once.
+                units = (
+                    (scenario, replicate)
+                    for scenario in range(start, stop)
+                    for replicate in range(job.replicates)
+                )
+                await self.session.scheduler.run(self.session.pending(units, start, stop, counted=True))
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.config import Job, load_job, shaping_values
+from edgen.config import Job, load_job, protocol_of, shaping_values
 from edgen.core.errors import RunError
 from edgen.planning.job_differences import flat_values
 from edgen.store.run_folder import RunFolder
@@ -74,6 +74,11 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
 def _same_job(runs: Sequence[RunFolder]) -> Job:
     """The job that all of these runs are of, as large as the largest. Raises RunError if there is none."""
     jobs = [load_job(run.job) for run in runs]
+    if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:
+        raise RunError(
+            f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run alone, so it "
+            "is not merged with others."
+        )
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
     for run, job, made_under in zip(runs, jobs, prints, strict=True):
         if made_under is None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from edgen.config import CallSettings, Job, own_words, protocol_of, settings_of, shaping_values
 from edgen.core.digest import fingerprint
 from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Scenario, Usage
@@ -57,6 +59,7 @@ class Plan:
         self.settings = settings_of(job)
         self.roles = self.protocol.roles(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
+        self.rounds = self.protocol.rounds(job)
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
@@ -66,13 +69,30 @@ class Plan:
             roles=space.roles,
             prepared=self.protocol.prepare(job, space),
         )
+        self._rules_by_round = [self.rules]
+
+    @property
+    def prepared_rounds(self) -> int:
+        """How many rounds, the first one first, can be begun."""
+        return len(self._rules_by_round)
+
+    def prepare_round(self, made: Iterable[Recorded]) -> None:
+        """Have the next round ready, given what was accepted of the last one that is."""
+        before = self._rules_by_round[-1].prepared
+        prepared = self.protocol.prepare_round(before, made)
+        self._rules_by_round.append(msgspec.structs.replace(self.rules, prepared=prepared))
+
+    def forget_rounds(self) -> None:
+        """As it was before any round was prepared but the first."""
+        del self._rules_by_round[1:]
 
     def twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
         """The other replicates; where one leaves another, they share what they ask in another way."""
         return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 
     def task(self, index: int, replicate: int) -> Task:
-        """The work on one conversation: its protocol's generator, and what becomes of its result."""
+        """The work on one conversation: its protocol's generator, and what becomes of its result. Its round has to be
+        prepared."""
         scenario = self.scenario(index)
 
         def settled(result: Result, spent: Spent) -> Settled:
@@ -86,7 +106,8 @@ class Plan:
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
-        return Task(self.protocol.start(scenario, replicate, self.prompts, self.rules), group, settled)
+        rules = self._rules_by_round[self.rounds.of(index)]
+        return Task(self.protocol.start(scenario, replicate, self.prompts, rules), group, settled)
 
     @property
     def cells(self) -> int | None:
@@ -119,6 +140,8 @@ class Plan:
         }
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
+        if self.rounds.total > 1:  # who is in which decides what is made
+            facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:

@@ -39,6 +39,7 @@ from edgen.space.education import ROLES
 from edgen.space.model import Space, SpaceRole
 
 if TYPE_CHECKING:
+    from edgen.families.base import Recorded
     from edgen.protocols.stage import Stage
     from edgen.reading.roles import OwnWords, RoleWords
 
@@ -115,6 +116,26 @@ class ExpectedCall(NamedTuple):
     own: bool = False
 
 
+class Rounds(NamedTuple):
+    """How a job's scenarios are divided by their index: `total` rounds of `size` scenarios each, the last with all that
+    are left. What a round has made, later ones may build on; they begin when it is settled."""
+
+    total: int = 1
+    size: int = 0
+
+    def of(self, index: int) -> int:
+        """The round of a scenario, counted from 0."""
+        return min(index // self.size, self.total - 1) if self.total > 1 else 0
+
+    def split(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(round, first, end) of the scenarios first <= index < end."""
+        while first < end:
+            number = self.of(first)
+            stop = end if number == self.total - 1 else min(end, (number + 1) * self.size)
+            yield number, first, stop
+            first = stop
+
+
 class Starter(NamedTuple):
     """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role whose
     backend the job's first lines show, and a sentence for the help text."""
@@ -128,15 +149,13 @@ class Starter(NamedTuple):
 class Simulation(Face):
     """What the simulator offers to a protocol that answers its own prompts.
 
-    `messages` are those of the request, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed;
-    `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
+    `messages` are those of the request, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed.
     `say` speaks a rule of the phrase book. The others answer what edgen's own protocols ask: each returns None where
     the messages ask something else.
     """
 
     messages: Sequence[Message]
     fault: str | None
-    confusion: Mapping[str, Mapping[str, float]]
 
     def random(self) -> float: ...
     def say(self, rule: str, **slots: str) -> str: ...
@@ -162,10 +181,6 @@ class Protocol:
 
     def simulated(self, request: Simulation) -> str | None:
         """What the simulator answers; None where the prompt is none of this protocol's."""
-        return None
-
-    def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
-        """What a turn does that the simulator said under this protocol; None where it said no such turn."""
         return None
 
 
@@ -199,6 +214,15 @@ class ConversationProtocol(Protocol):
         """What all conversations of a job share, made once; each finds it in its rules. Raises JobError where the
         space is none for the protocol."""
         return None
+
+    def rounds(self, job: Job) -> Rounds:
+        """The rounds that a job is made in; most are made in one."""
+        return Rounds()
+
+    def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
+        """What the conversations of the next round share, out of what those of the last one shared and the accepted ones
+        that it made, in the order of scenarios. Pure; memory does not grow with how many there are."""
+        return prepared
 
     @abstractmethod
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:

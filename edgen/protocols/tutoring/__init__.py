@@ -6,18 +6,22 @@ and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 from edgen.config import Job, settings_of
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
 from edgen.core.values import Message, Scenario
+from edgen.families.base import Recorded
 from edgen.protocols.base import (
     ConversationProtocol,
     Conversing,
     ExpectedCall,
     Prompting,
+    Rounds,
     Rules,
     Simulation,
     Starter,
@@ -69,6 +73,7 @@ class TutoringProtocol(ConversationProtocol):
                 for name in unknown
             )
         sides = settings.named_actions
+        yield from _round_problems(settings)
         if sides.keys() != {"student", "tutor"}:
             yield Problem("$.tutoring.actions", "expected actions of `student` and of `tutor`")
         for side, actions in sides.items():
@@ -92,18 +97,39 @@ class TutoringProtocol(ConversationProtocol):
 
     def prepare(self, job: Job, space: Space) -> Any:
         """The exercises, and who is who."""
+        from edgen.protocols.tutoring.responses import Naming, ResponsePool
         from edgen.protocols.tutoring.session import Prepared
         from edgen.space.exercises.chain import ExercisePool
         from edgen.space.exercises.grammar import Grammar
 
         student, tutor = _sides(job, space)
-        return Prepared(ExercisePool(Grammar(space)), student, tutor, self._tutor_uses(job))
+        settings: Tutoring = settings_of(job)
+        grammar = Grammar(space)
+        responses = None
+        if settings.choose == "pool":
+            responses = ResponsePool(settings.pool, Naming(space, grammar.concepts))
+        return Prepared(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
 
     def _tutor_uses(self, job: Job) -> dict[str, str]:
         """What the template of each tutor is for, by its backend: its own name where tutors have names."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
         return {name: "tutor" if name == student else name for name in settings.tutor_backends}
+
+    def rounds(self, job: Job) -> Rounds:
+        """With a pool, as many as the settings say."""
+        settings: Tutoring = settings_of(job)
+        if settings.rounds == 1:
+            return Rounds()
+        return Rounds(
+            settings.rounds, settings.sessions_per_round or -(-job.conversations // settings.rounds)
+        )
+
+    def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
+        """With the responses of the sessions that were made."""
+        if prepared.responses is None:
+            return prepared
+        return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """A template for the student and one for each tutor; a tutor without one of its own has that of `tutor`."""
@@ -171,11 +197,16 @@ class TutoringProtocol(ConversationProtocol):
     def caveats(self, settings: Tutoring) -> Iterator[str]:
         """How responses came about."""
         count = len(settings.tutor_backends)
-        yield (
-            f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other; "
-            f"{'one is drawn and goes on' if settings.choose == 'draw' else 'the first goes on'}. Actions are those that the "
-            "speaker names."
-        )
+        yield f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other."
+        if settings.choose == "pool":
+            yield (
+                f"None of them went on: in {settings.rounds} rounds, students were served responses that tutors gave to "
+                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first round had templates "
+                "alone. Each served turn says where it comes from (`served` in its data). What was served may not fit."
+            )
+        else:
+            yield "One of them was drawn and went on." if settings.choose == "draw" else "The first went on."
+        yield "Actions are those that the speaker names."
 
     def simulated(self, request: Simulation) -> str | None:
         """A turn with its actions."""
@@ -198,6 +229,18 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
         message = f"{space.name} has a dimension {taken[0]}, which means something else to templates of tutoring; rename it"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
     return students[0], tutors[0]
+
+
+def _round_problems(settings: Tutoring) -> Iterator[Problem]:
+    """Rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
+    if settings.choose != "pool":
+        if settings.rounds > 1:
+            yield Problem("$.tutoring.rounds", "only `choose: pool` takes more rounds than one")
+        return
+    if settings.rounds == 1:
+        message = "the pool of one round is empty; `choose: pool` needs two rounds or more, as in `rounds: 4`"
+        yield Problem("$.tutoring.rounds", message)
+    yield from settings.pool.problems(settings.named_actions, "$.tutoring.pool")
 
 
 def _variables(space: Space, role: SpaceRole) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import Text
+from edgen.protocols.tutoring.pool_config import PoolSettings
 
 # What templates may use besides what their role sees; none that it does not see is told.
 EXTRA_VARIABLES = ("about", "actions", "exercise_number", "wanted", "question", "picture", "mistake")
@@ -45,8 +46,14 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
     """Responses of the tutor to each turn of the student, none of which knows the others."""
     tutors: tuple[Text, ...] | None = None
     """The backends that respond, each once, by their names; null: all responses are the tutor's, with seeds of their own."""
-    choose: Literal["draw", "first"] = "draw"
-    """Which response goes on: one that is drawn, or the first."""
+    choose: Literal["draw", "first", "pool"] = "draw"
+    """Which response goes on: one that is drawn, the first, or (`pool`) one that was given to such a turn in an earlier round."""
+    rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
+    """For `choose: pool`: rounds of sessions, each served from the responses of those before it; the first, from templates."""
+    sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    """Scenarios of a round; the last round has all that are left. null: all rounds have the same share of `conversations`."""
+    pool: PoolSettings = PoolSettings()
+    """How students are served with `choose: pool`."""
     actions: dict[Text, dict[Text, Text]] | None = None
     """What utterances do, for `student` and for `tutor`: actions by name, each with a clause that says what it is. null: as in CIMA."""
     wanted: dict[Text, Weight] | None = None

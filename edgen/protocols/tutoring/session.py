@@ -18,6 +18,8 @@ from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.base import Prompting, Question, Rules, ask
 from edgen.protocols.stage import append_message, in_one_message
 from edgen.protocols.tutoring.config import Tutoring
+from edgen.protocols.tutoring.responses import ResponsePool
+from edgen.protocols.tutoring.serving import DRY, Serving
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.space.exercises.answers import is_right
 from edgen.space.exercises.chain import ExerciseChain, ExercisePool
@@ -34,6 +36,8 @@ class Prepared(msgspec.Struct, frozen=True):
     student: SpaceRole
     tutor: SpaceRole
     uses: Mapping[str, str]
+    responses: ResponsePool | None = None
+    """What students of a round are served from, where they are."""
 
 
 class ExerciseResult(msgspec.Struct):
@@ -72,6 +76,9 @@ class Session:
         self._repairs: dict[str, None] = {}
         self._flags: dict[str, None] = {}
         self._step = 0
+        self._serving = None
+        if (pool := self._prepared.responses) is not None:
+            self._serving = Serving(pool, self._prepared.tutor.name, self._settings.named_actions["tutor"])
         self.results: list[ExerciseResult] = []
 
     @property
@@ -144,7 +151,28 @@ class Session:
     # ---- the tutors
 
     def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
-        """The responses to the last turn, one of which goes on; why not, where there is none at all."""
+        """The responses to the last turn, and the one that goes on; why not, where there is none at all."""
+        serving = self._serving
+        served = (
+            None if serving is None else serving.next(self._turns[-1], self.exercise, self._rng("served"))
+        )
+        if serving is not None and served is not None and serving.is_closed(self._turns):
+            self._turns.append(served)
+            return None
+        found, rejection = yield from self._responses()
+        if served is not None:
+            self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
+            return None
+        if not found:
+            return rejection
+        chosen = self._choose(len(found))
+        goes_on = found[chosen] if serving is None else serving.take(found[chosen])
+        others = tuple(turn for place, turn in enumerate(found) if place != chosen)
+        self._turns.append(msgspec.structs.replace(goes_on, alternatives=others))
+        return None
+
+    def _responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
+        """The tutors' responses to the last turn, and why the last of those that are missing is."""
         role, backends = self._prepared.tutor, self._settings.tutor_backends
         found: list[Turn] = []
         rejection: Rejection | None = None
@@ -159,12 +187,7 @@ class Session:
             if wanted:
                 data["wanted"] = wanted
             found.append(Turn(role.name, said.text, said.actions, data))
-        if not found:
-            return rejection
-        chosen = self._choose(len(found))
-        others = tuple(turn for place, turn in enumerate(found) if place != chosen)
-        self._turns.append(msgspec.structs.replace(found[chosen], alternatives=others))
-        return None
+        return found, rejection
 
     def _draw_wanted(self, place: int) -> str | None:
         """The action that a response is asked for."""
@@ -261,9 +284,13 @@ class Session:
         }
 
     def _conversation(self) -> Conversation:
+        serving = self._serving
+        if serving is not None and serving.ran_dry:
+            self._flags.setdefault(DRY)
+        exercises = {"exercises": [result.as_outcome() for result in self.results]}
         return Conversation(
             tuple(self._turns),
             repairs=tuple(self._repairs),
             flags=tuple(self._flags),
-            outcome={"exercises": [result.as_outcome() for result in self.results]},
+            outcome=exercises if serving is None else {**exercises, **serving.as_outcome()},
         )
