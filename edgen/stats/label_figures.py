@@ -1,0 +1,139 @@
+"""Labels of one source against those of another that is taken for right: precision, recall, F1, Jaccard, by label, micro, macro.
+
+A unit carries a set of labels on each side. By label: true positives are units that carry it on both sides. Micro: over the
+counts of all labels together. Macro: the mean over the labels that either side uses, where what has no denominator counts
+as 0 (as scikit-learn's averages with zero_division=0 do). Source: Sokolova and Lapalme 2009, Inf. Process. Manag. 45.
+Bias: the share of units that carry the label by the one less that by the other. Intervals are expanded percentiles of a
+seeded bootstrap that draws whole scenarios (see `edgen.stats.resampling`), at 95%. Memory: some numbers for each scenario.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.stats.intervals import Estimate
+from edgen.stats.resampling import bootstrap, divide, interval, round_number
+
+Floats = NDArray[np.float64]
+_RESAMPLES = 1000
+_TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by what is right, by the other
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """What has no denominator is None."""
+
+    precision: Estimate | None
+    recall: Estimate | None
+    f1: Estimate | None
+    jaccard: Estimate | None
+
+
+class LabelScores(Scores, frozen=True, kw_only=True):
+    """A label that `gold` units carry by what is right, and `given` by the other source."""
+
+    gold: int
+    given: int
+    bias: Estimate | None
+
+
+class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """`exact`: the share of units whose sets are the same."""
+
+    units: int
+    exact: Estimate | None
+    labels: dict[str, LabelScores]
+    micro: Scores
+    macro: Scores
+
+
+class LabelCounts:
+    """Counts that figures are made of, unit by unit."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, int] = {}
+        self._units: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])  # units, those with equal sets
+        self._counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+
+    def add(self, scenario: int, gold: Collection[str], given: Collection[str]) -> None:
+        """A unit: its labels by what is right, and by the other source."""
+        units = self._units[scenario]
+        units[0] += 1
+        units[1] += {*gold} == {*given}
+        for label in {*gold, *given}:
+            counts = self._counts[scenario, self._labels.setdefault(label, len(self._labels))]
+            counts[_TRUE] += label in gold and label in given
+            counts[_GOLD] += label in gold
+            counts[_GIVEN] += label in given
+
+    def figures(self) -> LabelFigures:
+        """The figures of all units so far; labels in the order of their frequency."""
+        scenarios = {scenario: row for row, scenario in enumerate(sorted(self._units))}
+        table = np.zeros((len(scenarios), 2 + 3 * len(self._labels)))
+        for scenario, units in self._units.items():
+            table[scenarios[scenario], :2] = units
+        for (scenario, label), counts in self._counts.items():
+            table[scenarios[scenario], 2 + 3 * label : 5 + 3 * label] = counts
+        sums = table.sum(axis=0, keepdims=True)
+        if len(table) > 1:
+            sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
+        return self._figures(sums, len(table))
+
+    def _figures(self, sums: Floats, scenarios: int) -> LabelFigures:
+        """`sums` (1 + resamples, columns): what was seen in the first row."""
+        units, counts = sums[:, 0], sums[:, 2:].reshape(len(sums), -1, 3)
+        n = int(units[0])
+
+        def told(values: Floats) -> Estimate | None:
+            return _estimate(values, n, scenarios)
+
+        by_label = _scores(counts)
+        pooled = _scores(counts.sum(axis=1, keepdims=True))
+        used = counts[0, :, _GOLD] + counts[0, :, _GIVEN] > 0
+        order = sorted(self._labels, key=lambda label: (-counts[0, self._labels[label], _GOLD], label))
+        labels = {}
+        for label in order:
+            at = self._labels[label]
+            bias = divide(counts[:, at, _GIVEN] - counts[:, at, _GOLD], units, np.nan)
+            labels[label] = LabelScores(
+                gold=int(counts[0, at, _GOLD]),
+                given=int(counts[0, at, _GIVEN]),
+                bias=told(bias),
+                **{name: told(values[:, at]) for name, values in by_label.items()},
+            )
+        return LabelFigures(
+            units=n,
+            exact=told(divide(sums[:, 1], units, np.nan)),
+            labels=labels,
+            micro=Scores(**{name: told(values[:, 0]) for name, values in pooled.items()}),
+            macro=Scores(
+                **{
+                    name: told(np.nan_to_num(values[:, used]).mean(axis=1)) if used.any() else None
+                    for name, values in by_label.items()
+                }
+            ),
+        )
+
+
+def _scores(counts: Floats) -> dict[str, Floats]:
+    """Counts (draws, labels, 3) to values (draws, labels) of each score, NaN where there is no denominator."""
+    true, gold, given = (counts[:, :, column] for column in (_TRUE, _GOLD, _GIVEN))
+    return {
+        "precision": divide(true, given, np.nan),
+        "recall": divide(true, gold, np.nan),
+        "f1": divide(2 * true, gold + given, np.nan),
+        "jaccard": divide(true, gold + given - true, np.nan),
+    }
+
+
+def _estimate(values: Floats, n: int, scenarios: int) -> Estimate | None:
+    """The first of the values with the interval of the others."""
+    if np.isnan(values[0]):
+        return None
+    span = interval(values[1:], scenarios) if len(values) > 1 else None
+    low, high = span or (None, None)
+    return Estimate(value=round_number(float(values[0])), low=low, high=high, n=n, scenarios=scenarios)
