@@ -136,6 +136,7 @@ backends:
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
+  labeller: {type: simulator, confusion: {Hint: {Question: 0.2}}}
 """),
     Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}

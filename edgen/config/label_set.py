@@ -26,7 +26,7 @@ from edgen.core.yaml_values import build, nearest, read_text, read_yaml, shorten
 
 MOST_LABELS = 200
 _LONGEST = 60  # characters of a name
-_APART = re.compile(r"[,;|\[\]\"\r\n]")  # what stands between labels in a reply
+_APART = re.compile(r"[:,;|\[\]\"\r\n]")  # what stands between labels in a reply
 NOTHING_ELSE = "anything else"
 
 

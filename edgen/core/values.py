@@ -100,6 +100,7 @@ class RejectionReason(enum.StrEnum):
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
     NO_ACTIONS = "no_actions"  # a turn that was to say what it does, and does not
+    NO_LABELS = "no_labels"  # units that were to be labelled, and are not, or with labels that there are not
     NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side

@@ -149,13 +149,15 @@ class Starter(NamedTuple):
 class Simulation(Face):
     """What the simulator offers to a protocol that answers its own prompts.
 
-    `messages` are those of the request, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed.
+    `messages` are those of the request, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed;
+    `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
     `say` speaks a rule of the phrase book. The others answer what edgen's own protocols ask: each returns None where
     the messages ask something else.
     """
 
     messages: Sequence[Message]
     fault: str | None
+    confusion: Mapping[str, Mapping[str, float]]
 
     def random(self) -> float: ...
     def say(self, rule: str, **slots: str) -> str: ...
@@ -181,6 +183,10 @@ class Protocol:
 
     def simulated(self, request: Simulation) -> str | None:
         """What the simulator answers; None where the prompt is none of this protocol's."""
+        return None
+
+    def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
+        """What a turn does that the simulator said under this protocol; None where it said no such turn."""
         return None
 
 

@@ -34,7 +34,7 @@ class Simulator:
     @property
     def identity(self) -> Mapping[str, Any]:
         """All that shapes the answers; see Backend."""
-        identity = {
+        identity: dict[str, Any] = {
             "type": "simulator",
             "model": self.model,
             "version": VERSION,
@@ -44,7 +44,11 @@ class Simulator:
             "faults": fault.canonical(self._faults.content),
         }
         planted = self._config.planted
-        return identity if planted is None else {**identity, "planted": planted}
+        if planted is not None:
+            identity["planted"] = planted
+        if self._config.confusion:
+            identity["confusion"] = self._config.confusion
+        return identity
 
     @property
     def model(self) -> str:
@@ -74,6 +78,7 @@ class Simulator:
             model=config.model,
             protocol=request.protocol,
             planted=config.planted,
+            confusion=config.confusion,
         )
         return reply if request.logprobs is None else self._score(request, reply)
 

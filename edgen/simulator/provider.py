@@ -10,6 +10,8 @@ from edgen.config.backends import BackendConfig, Text
 from edgen.core.errors import InputError, Problem
 from edgen.providers.base import Backend, Key, Link, Provider
 
+Share = Annotated[float, Meta(ge=0, le=1)]
+
 
 class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
@@ -24,6 +26,8 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """Milliseconds before each answer."""
     planted: int | None = None
     """The seed of planted worths: each of a teacher's turns adds to the outcome what is drawn from it and the turn's words, and judges and closing questions answer by that; null: there are none."""
+    confusion: dict[Text, dict[Text, Share]] | None = None
+    """How often a labeller takes a label for which other, as in {Hint: {Question: 0.2}}; `*` is any label. null: it makes no mistakes."""
 
 
 class SimulatorProvider(Provider):
@@ -38,15 +42,22 @@ class SimulatorProvider(Provider):
     )
 
     def problems(self, config: SimulatorConfig) -> list[Problem]:
+        found = [
+            Problem(
+                f"confusion.{label}", f"these are shares of one whole, and add up to {sum(row.values()):g}"
+            )
+            for label, row in (config.confusion or {}).items()
+            if sum(row.values()) > 1 + 1e-9
+        ]
         if not config.faults:
-            return []
+            return found
         from edgen.simulator.faults import parse
 
         try:
             parse(config.faults)
         except InputError as error:
-            return [Problem("faults", str(error).removeprefix("faults: "))]
-        return []
+            found.append(Problem("faults", str(error).removeprefix("faults: ")))
+        return found
 
     def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
         """What of the schema cannot be simulated."""

@@ -7,7 +7,7 @@ prompt is theirs. A run whose prompts ask for whole conversations never loads wh
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,10 @@ class SimulatedRequest:
         *,
         json_mode: bool = False,
         planted: int | None = None,
+        confusion: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self.messages = messages
+        self.confusion = confusion or {}
         self.fault = fault
         self.random = rng.random
         self._rng = rng

@@ -7,7 +7,7 @@ label; it is part of what a ledger files replies under, and of what every draw b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
@@ -42,6 +42,7 @@ def respond(
     model: str | None = None,
     protocol: str | None = None,
     planted: int | None = None,
+    confusion: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Reply:
     """The reply to the messages.
 
@@ -49,13 +50,19 @@ def respond(
     `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number; an
     answer without a fault fits `schema` (see `structured`). Usage is counted in
     tokens of four characters, and `max_tokens` cuts there. `protocol`: who asks, None where the prompt has to tell.
-    `planted`: the seed of planted worths, None where there are none.
+    `planted`: the seed of planted worths, None where there are none. `confusion`: how often a labeller takes a label for
+    which other.
     """
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = content_fault(faults, key)
     request = SimulatedRequest(
-        messages, fault.name if fault else None, rng, json_mode=json_mode, planted=planted
+        messages,
+        fault.name if fault else None,
+        rng,
+        json_mode=json_mode,
+        planted=planted,
+        confusion=confusion,
     )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.unit_labels import split_names
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt
@@ -21,7 +22,6 @@ from edgen.reading.text.thinking import drop_thinking
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _LINE = re.compile(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
 _FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
-_SPLIT = re.compile(r"\s*(?:[,;/+&|]|\band\b)\s*")
 _MARKS = " \t*_.\"'“”[]()"
 MAX_READ = 100_000  # characters of a reply
 
@@ -62,7 +62,7 @@ def read_acted_turn(
 
 def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Rejection:
     """Those of the actions that are named, in their order; why not, where none or an unknown one is."""
-    listed = _SPLIT.split(named) if isinstance(named, str) else named
+    listed = split_names(named, actions) if isinstance(named, str) else named
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         return _none(actions)
     known = {action.casefold(): action for action in actions}

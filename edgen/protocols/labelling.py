@@ -1,0 +1,124 @@
+"""A labeller labels turns of a conversation: one in its context, several, or the whole conversation, in one request.
+
+What is to be labelled has a number, and the answer names the labels of each number. An answer with an unknown label,
+without one, or for another number of units is asked for again. Whoever has something to be labelled (a protocol, a layer
+of labels) runs `label_units` within its own generator. The conversation is fenced as for a judge (see
+`edgen.protocols.oracle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.config.label_set import LabelSet
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
+from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
+
+TEMPLATE = "label_turns"
+# What a labeller's template is given; it has to show `SHOWN`.
+SHOWN = ("guarded", "sets", "form")
+VARIABLES = (*SHOWN, "fence", "alternatives")
+
+
+class Unit(NamedTuple):
+    """Something to be labelled, with the labels that it can carry: a turn, or None for all that is shown.
+    `alternative`: it is one of the responses that could stand in the same place."""
+
+    labels: LabelSet
+    turn: Turn | None = None
+    alternative: bool = False
+
+
+class Labelling(Protocol):
+    """A labeller."""
+
+    name = "labelling"
+    precedence = 12
+    answers = (AnswerKind("unit_labels", "the labels of numbered turns, as JSON or a line each", VARIABLES),)
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The labels that the turns have, mistaken as often as the backend is told to."""
+        from edgen.protocols.labelling_simulated import answer
+
+        return answer(request)
+
+
+LABELLING = Labelling()
+
+
+def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()) -> Template:
+    """A labeller's template: `key` is the job's that names it, `asked` who is asked, `sets` what will be labelled with."""
+    return Template(
+        name=name or TEMPLATE,
+        key=key,
+        expects="unit_labels",
+        variables=VARIABLES,
+        shows=(SHOWN,),
+        why="a labeller",
+        asked=asked,
+        stand_ins={
+            "sets": [_set_shown(labels, [number]) for number, labels in enumerate(sets, start=1)],
+            "form": '{"1": ["…"]}',
+            "guarded": "(1) Student: …",
+        },
+    )
+
+
+def label_units(
+    shown: Sequence[Turn | Unit], address: Address, prompt: Prompting, rules: Rules, role: str
+) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
+    """The labels of the units among what is shown, in their order; or why there are none. `role`: who is asked."""
+    units = [one for one in shown if isinstance(one, Unit)]
+    choices = [Choice(unit.labels.names, unit.labels.several) for unit in units]
+
+    def read(reply: Reply) -> tuple[Labels, ...] | Rejection:
+        return read_unit_labels(reply.text, choices, finish_reason=reply.finish_reason, refusal=reply.refusal)
+
+    messages = prompt.messages(labelling_variables(shown, address, rules.seed))
+    return (yield from ask(Question(address, messages, LABELLING.name, role, prompt.schema), rules, read))
+
+
+def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
+    """What a labeller's template is told."""
+    lines, units = [], []
+    for one in shown:
+        turn: Turn | None
+        if isinstance(one, Turn):
+            turn = one
+        else:
+            units.append(one)
+            turn = one.turn and Turn(f"({len(units)}) {one.turn.role}", one.turn.text)
+        if turn is not None:
+            lines.append(turn)
+    guarded = guarded_lines(lines)
+    fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [guarded])
+    by_set: dict[tuple[str, bool], tuple[LabelSet, list[int]]] = {}
+    for number, unit in enumerate(units, start=1):
+        by_set.setdefault((unit.labels.name, unit.turn is None), (unit.labels, []))[1].append(number)
+    alternatives = [str(number) for number, unit in enumerate(units, start=1) if unit.alternative]
+    form = {str(number): ["…"] if unit.labels.several else "…" for number, unit in enumerate(units, start=1)}
+    return {
+        "fence": fence,
+        "guarded": fence_text("Conversation", guarded, fence),
+        "sets": [
+            _set_shown(labels, numbers, whole=whole) for (_, whole), (labels, numbers) in by_set.items()
+        ],
+        "alternatives": ", ".join(alternatives) if len(alternatives) > 1 else None,
+        "form": msgspec.json.encode(form).decode(),
+    }
+
+
+def _set_shown(labels: LabelSet, numbers: Sequence[int], *, whole: bool = False) -> Mapping[str, Any]:
+    return {
+        "units": ", ".join(map(str, numbers)),
+        "several": labels.several,
+        "labels": labels.definitions,
+        "examples": {name: list(labels.examples.get(name, ())) for name in labels.names},
+        "whole": whole,
+    }

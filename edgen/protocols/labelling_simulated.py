@@ -1,0 +1,126 @@
+"""How the simulator labels: truthfully, but for the mistakes that its backend is told to make.
+
+The truth of a turn that the simulator said is what the protocol knows that had it said (`Protocol.simulated_labels`); that
+of any other is drawn from its words and the labels, so that whoever plants mistakes can tell what is right. A backend's
+`confusion` says how often a label is taken for which other; `*` is any. Draws come from the request's seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from edgen.core import registry
+from edgen.protocols.base import Protocol, Simulation
+from edgen.protocols.oracle import CONTINUED
+from edgen.reading.answers.unit_labels import Labels
+
+ANY = "*"
+_SET = re.compile(
+    r"(?m)^Labels for (the whole conversation, number )?([\d, ]+) \((one or several|exactly one)\):\n"
+)
+_LABEL = re.compile(r"- ([^:\n]+): ")
+_UNIT = re.compile(r"\((\d{1,6})\) ([^:\n]{1,200}): (.*)", re.DOTALL)
+_SECOND = 64  # of 256: turns that carry a second label, where several can stand
+
+
+def answer(request: Simulation) -> str | None:
+    """The labels of each number as JSON; None where the prompt asks for none."""
+    text = "\n".join([message.content for message in request.messages])
+    sets = list(_SET.finditer(text))
+    if not sets:
+        return None
+    if request.fault == "garbage":
+        return request.say("garbage")
+    units = _units(text)
+    found: dict[str, list[str] | str] = {}
+    for one in sets:
+        names = _names(text[one.end() :])
+        several = one[3] == "one or several"
+        for number in one[2].replace(" ", "").split(","):
+            role, said = units.get(number, ("", "\n".join([said for _, said in units.values()])))
+            true = true_labels(role, said, names, several=several)
+            given = list(mistaken(true, names, request))
+            found[number] = given if several else given[0]
+    return msgspec.json.encode(dict(sorted(found.items(), key=lambda item: int(item[0])))).decode()
+
+
+def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
+    """What a turn does; `names` are the labels of the set. Without a role, the text is a whole conversation's."""
+    for protocol in _protocols():
+        said = [label for label in protocol.simulated_labels(role, text) or () if label in names]
+        if said:
+            return tuple(said if several else said[:1])
+    digest = blake2b(
+        "\0".join([" ".join(text.split()), *names]).encode("utf-8", "surrogatepass"), digest_size=9
+    ).digest()
+    first = int.from_bytes(digest[:4], "big") % len(names)
+    if not several or digest[8] >= _SECOND or len(names) < 2:
+        return (names[first],)
+    second = (first + 1 + int.from_bytes(digest[4:8], "big") % (len(names) - 1)) % len(names)
+    return tuple(names[place] for place in sorted((first, second)))
+
+
+def mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
+    """What a labeller makes of the true labels: each is taken for another as often as `request.confusion` says."""
+    confusion = request.confusion
+    if not confusion:
+        return labels
+    taken = {_mistake(label, names, confusion, request.random()) for label in labels}
+    return tuple(name for name in names if name in taken)
+
+
+def _mistake(
+    label: str, names: Sequence[str], confusion: Mapping[str, Mapping[str, float]], draw: float
+) -> str:
+    others = [name for name in names if name != label]
+    for given, share in confusion.get(label, confusion.get(ANY, {})).items():
+        if draw < share:
+            if given != ANY:
+                return given if given in names else label
+            return others[min(int(draw / share * len(others)), len(others) - 1)]
+        draw -= share
+    return label
+
+
+def _units(text: str) -> dict[str, tuple[str, str]]:
+    """The role and the text of every number, and of what has none under a name of its own."""
+    found: dict[str, tuple[str, str]] = {}
+    body = re.search(r"(?ms)^\[([0-9a-f]{16})\] Conversation begins\n(.*)\n\[\1\] Conversation ends$", text)
+    turns: list[str] = []
+    for line in body[2].split("\n") if body else ():
+        if line.startswith(CONTINUED) and turns:
+            turns[-1] += "\n" + line.removeprefix(CONTINUED)
+        else:
+            turns.append(line)
+    for place, turn in enumerate(turns):
+        unit = _UNIT.match(turn)
+        role, _, said = turn.partition(": ")
+        found[unit[1] if unit else f"at {place}"] = (unit[2], unit[3]) if unit else (role, said)
+    return found
+
+
+def _names(text: str) -> list[str]:
+    """The labels that are listed where the text begins."""
+    names = []
+    for line in text.split("\n"):
+        if (found := _LABEL.match(line)) is None:
+            break
+        names.append(found[1])
+    return names
+
+
+def _protocols() -> list[Protocol]:
+    """Those that may know what a turn of theirs does."""
+    found = []
+    for name in registry.names("protocol"):
+        try:
+            protocol = registry.find("protocol", name)
+        except registry.PluginError:
+            continue
+        if type(protocol).simulated_labels is not Protocol.simulated_labels:
+            found.append(protocol)
+    return found

@@ -1,0 +1,119 @@
+"""The labels of numbered units: a reply to the labels of each, in the order of the numbers.
+
+They stand in a JSON object (`{"1": ["Hint"], "2": "Question"}`), wherever it is in the reply, or a line a unit (`1: Hint,
+Question`). A unit without a label, a label that there is not, several where one is asked for, and another number of units
+are no such reply. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.text.characters import excerpt
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+_LINE = re.compile(
+    r"(?m)^[ \t*_(\[#-]{0,8}(?:unit |turn |no\. ?)?(\d{1,6})[ \t*_)\].]{0,8}[:：.)\]-]?[ \t]*(\S.{0,400})$"
+)
+_FIRST = re.compile(r"[,;|]")
+_THEN = re.compile(r"\s*(?:[/+&]|\band\b)\s*")
+_MARKS = " \t*_.\"'“”[](){}"
+
+Labels = tuple[str, ...]
+
+
+class Choice(NamedTuple):
+    """What one unit can carry: the labels, and whether more than one of them."""
+
+    labels: Collection[str]
+    several: bool
+
+
+def read_unit_labels(
+    text: str, choices: Sequence[Choice], *, finish_reason: str = "stop", refusal: str | None = None
+) -> tuple[Labels, ...] | Rejection:
+    """The labels of each unit, as they are written in its choice and in its order; or why there are none."""
+    if refusal is not None:
+        return Rejection(RejectionReason.REFUSED, excerpt(refusal))
+    named = _named(drop_thinking(text[:MAX_READ], []))
+    if finish_reason == "length" and len(named) < len(choices):
+        return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before the last unit")
+    if not named:
+        return _none(f"it labels nothing: {excerpt(text)}" if text.strip() else "it is empty")
+    if odd := [number for number in named if not 1 <= number <= len(choices)]:
+        return _none(f"it labels a unit {odd[0]}, and there are {len(choices)}")
+    found = []
+    for number, choice in enumerate(choices, start=1):
+        chosen = choose_labels(named.get(number), choice)
+        if isinstance(chosen, str):
+            return _none(f"unit {number}: {chosen}")
+        found.append(chosen)
+    return tuple(found)
+
+
+def choose_labels(named: Any, choice: Choice) -> Labels | str:
+    """Those of the labels that are named, in their order; a clause that says why not where none or an unknown one is,
+    or several where there can be one."""
+    listed = split_names(named, choice.labels) if isinstance(named, str) else named
+    there = f"there are {', '.join(choice.labels)}"
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        return f"it names no label ({there})"
+    known = {label.casefold(): label for label in choice.labels}
+    wanted = [one for one in map(_plain, listed) if one]
+    if not wanted:
+        return f"it names no label ({there})"
+    if unknown := [one for one in wanted if one not in known]:
+        return f"it names the label {excerpt(unknown[0])}, which there is not ({there})"
+    chosen = {known[one] for one in wanted}
+    if len(chosen) > 1 and not choice.several:
+        return f"it names {len(chosen)} labels, and one is asked for"
+    return tuple(label for label in choice.labels if label in chosen)
+
+
+def split_names(text: str, known: Collection[str]) -> list[str]:
+    """The names that a text lists; what is known as a whole stays one, as Greetings/Gratitude."""
+    folded = {name.casefold() for name in known}
+    found = []
+    for part in _FIRST.split(text):
+        found += [part] if _plain(part) in folded else _THEN.split(part)
+    return found
+
+
+def _plain(name: str) -> str:
+    return name.strip(_MARKS).casefold()
+
+
+def _none(detail: str) -> Rejection:
+    return Rejection(RejectionReason.NO_LABELS, detail)
+
+
+def _named(text: str) -> dict[int, Any]:
+    """What the reply says of each number; empty where it says nothing of any."""
+    start, end = text.find("{"), text.rfind("}")
+    if 0 <= start < end:
+        value = _json(text[start : end + 1])
+        for inside in (value, *(value or {}).values()):
+            if isinstance(inside, Mapping) and (found := _by_number(inside)):
+                return found
+    found = {}
+    for line in _LINE.finditer(text):
+        found.setdefault(int(line[1]), line[2])
+    return found
+
+
+def _by_number(value: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(key): said for key, said in value.items() if key.isascii() and key.isdigit() and len(key) < 7}
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    try:
+        value = msgspec.json.decode(text, strict=False)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    return value if isinstance(value, dict) else None
