@@ -17,6 +17,7 @@ from edgen.config import Job
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
 from edgen.core import registry
+from edgen.protocols.guided.config import Guided
 from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.tutoring.config import Tutoring
 from edgen.protocols.tutoring.pool_config import PoolSettings
@@ -148,6 +149,10 @@ selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: st
 tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: draw, wanted: {Hint: 3, Question: 1},
            rounds: 1, sessions_per_round: null, pool: {},
            actions: {student: {Guess: tries an answer, Other: anything else}, tutor: {Hint: helps, Question: asks}}}
+"""),
+    Section(Guided, "guided", "For `protocol: guided`; see [guided.md](guided.md).", """\
+guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, turns: 100,
+         questionnaire: machine}
 """),
     Section(PoolSettings, "pool", "The key `pool` of `tutoring`, for `choose: pool`; see [tutoring.md](tutoring.md#rounds-and-the-pool).", """\
 tutoring:

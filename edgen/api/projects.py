@@ -37,6 +37,7 @@ def make_project(folder: Path, protocol: str = "oneshot") -> Project:
     files = {
         "job.yaml": _make_job(folder, starter),
         **{name: _read_shipped("prompts", template) for name, template in templates.items()},
+        **_copied_folders(starter),
         "space.yaml": _name_schema("space") + _read_shipped("preference_space", _space_of(starter)),
         # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
         **{f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")},
@@ -49,6 +50,7 @@ def make_project(folder: Path, protocol: str = "oneshot") -> Project:
     try:
         (folder / SCHEMAS).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             write_new(folder / name, text)
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
@@ -59,6 +61,15 @@ def _read_shipped(folder: resources.Folder, name: str) -> str:
     """A shipped file without a first line that names the schema from where it is."""
     text = resources.find(folder, name).read_text(encoding="utf-8")
     return re.sub(r"\A# yaml-language-server:.*\n", "", text)
+
+
+def _copied_folders(starter: Starter) -> dict[str, str]:
+    """The files of the folders that a shipped job names, by their new names."""
+    return {
+        f"{key}/{path.name}": path.read_text(encoding="utf-8")
+        for key, (kind, name) in starter.folders.items()
+        for path in sorted(resources.find(kind, name).iterdir())
+    }
 
 
 def _space_of(starter: Starter) -> str:
@@ -79,6 +90,8 @@ def _make_job(folder: Path, starter: Starter) -> str:
         body = re.sub(
             rf"^{key}: (\{{.*\}}|\S+)( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE
         )
+    for key, (_, shipped) in starter.folders.items():
+        body = re.sub(rf"\b{key}: {shipped}\b", f"{key}: ./{key}", body)
     head = (
         "# What to make. Try it with the embedded simulator first (no key, nothing is paid), then change\n"
         "# the lines under `backends`, for example to a local server or a service with a key:\n"

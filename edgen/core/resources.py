@@ -9,7 +9,9 @@ import contextlib
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["prompts", "preference_space", "label_sets", "validators", "jobs", "machines"]
+Folder = Literal[
+    "prompts", "preference_space", "label_sets", "validators", "jobs", "machines", "questionnaires"
+]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIX: dict[Folder, str] = {
@@ -19,6 +21,7 @@ _SUFFIX: dict[Folder, str] = {
     "validators": ".schema.json",
     "jobs": ".yaml",
     "machines": "",  # a folder each
+    "questionnaires": ".yaml",
 }
 
 

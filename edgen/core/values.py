@@ -101,6 +101,7 @@ class RejectionReason(enum.StrEnum):
     LOOP = "loop"  # a side repeats itself
     NO_ACTIONS = "no_actions"  # a turn that was to say what it does, and does not
     NO_LABELS = "no_labels"  # units that were to be labelled, and are not, or with labels that there are not
+    NOT_OFFERED = "not_offered"  # neither one of the utterances that were offered nor one that may be said
     NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side

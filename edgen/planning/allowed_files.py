@@ -18,11 +18,12 @@ from typing import Literal
 
 from edgen.config import texts_of
 from edgen.core import resources
-from edgen.core.errors import FileError, SpaceError, TemplateError
+from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
 from edgen.core.yaml_values import nearest
 from edgen.prompting.answer_schema import SUFFIX, schema_file
 
-Kind = Literal["prompts", "preference_space", "tokenizer"]
+Shipped = Literal["prompts", "preference_space", "machines", "questionnaires"]
+Kind = Shipped | Literal["tokenizer"]
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
 MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
 
@@ -31,11 +32,25 @@ class _TokenizerError(FileError):
     what = "tokenizer"
 
 
+class _QuestionnaireError(FileError):
+    what = "questionnaire"
+
+
 # The suffixes of a kind, and the error for a file of it.
 _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError]]] = {
     "prompts": ((".j2",), TemplateError),
     "preference_space": ((".yaml", ".yml"), SpaceError),
     "tokenizer": ((".json",), _TokenizerError),
+    "machines": (("",), MachineError),  # a folder
+    "questionnaires": ((".yaml", ".yml"), _QuestionnaireError),
+}
+
+
+_OWN = {
+    "prompts": "prompt",
+    "preference_space": "space",
+    "machines": "machine",
+    "questionnaires": "questionnaire",
 }
 
 
@@ -56,7 +71,7 @@ class Reach:
     def file(self, kind: Kind, name: str, key: str) -> Path:
         """The file that a job means by `name`, under its key `key`; it need not exist.
 
-        Raises TemplateError, SpaceError or a tokenizer's error for one that the job may not have read.
+        Raises the error of its kind (TemplateError, SpaceError, MachineError …) for one that the job may not have read.
         """
         path, (_, error) = self._find(kind, name), _KINDS[kind]
         try:
@@ -105,6 +120,8 @@ class Reach:
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
+        if kind == "machines":
+            return self._why_no_machine(real)
         suffixes, _ = _KINDS[kind]
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
         if not path.name.endswith(suffixes):
@@ -115,12 +132,21 @@ class Reach:
             return f"this leads to {real}, and {ends} there, too"
         return ""
 
-    def require(self, kind: Literal["prompts", "preference_space"], name: str, key: str) -> Path:
+    def _why_no_machine(self, folder: Path) -> str:
+        """Why a folder of files may not be named: one of them leads out of the project, or is no file of a machine's."""
+        assert self.root is not None
+        for path in folder.glob("*.y*ml"):
+            real = Path(os.path.realpath(path))
+            if not real.is_relative_to(self.root) or not real.name.endswith((".yaml", ".yml")):
+                return f"{path.name} in it leads to {real}, which is no file of the job's project {self.root}"
+        return ""
+
+    def require(self, kind: Shipped, name: str, key: str) -> Path:
         """The same, of a shipped file's name or a path. Raises the error also for a name that nothing has; whoever
         reads the file raises it for a path."""
         path, (suffixes, error) = self.file(kind, name, key), _KINDS[kind]
         if not path.exists() and "/" not in name:
-            own = f"./my_{'prompt' if kind == 'prompts' else 'space'}{suffixes[0]}"
+            own = f"./my_{_OWN[kind]}{suffixes[0]}"
             raise error(
                 name,
                 f"no such {error.what}{nearest(name, resources.shipped(kind))}; "

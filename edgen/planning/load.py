@@ -90,6 +90,7 @@ def _identity(entry: Entry) -> tuple[str, bytes]:
 
 def plan_of(job: Job, reach: Reach) -> Plan:
     """The plan of a job that may name what `reach` lets it."""
+    job = with_files(job, reach)
     space = space_of(job, reach)
     if space.exercises is not None:
         check_exercises(Grammar(space))
@@ -109,6 +110,12 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
     return plan
+
+
+def with_files(job: Job, reach: Reach) -> Job:
+    """The job with what its protocol's settings name by file in place of the names."""
+    held: Job = protocol_of(job).with_files(job, reach.require)
+    return held
 
 
 def space_of(job: Job, reach: Reach) -> Space:
@@ -140,7 +147,7 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
 def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
     """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
     inputs: (the job's values, the texts of its inputs by file name)."""
-    plain = resolved_values(job)
+    plain = resolved_values(with_files(job, reach))
     texts = {"space.yaml": dump_space(space_of(job, reach))}
 
     def keep(name: Any) -> Any:
@@ -153,6 +160,10 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
 
     plain["space"] = "inputs/space.yaml"
     for arm, arm_job in arm_jobs(job, job.name).items():
+        held = resolved_values(with_files(arm_job, reach))
+        for key, changes in plain["arms"][arm].items():
+            if key == arm_job.protocol and isinstance(changes, dict):
+                changes |= {name: held[key][name] for name in changes}
         if arm_job.space != job.space:
             texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, reach))
             plain["arms"][arm]["space"] = f"inputs/{file}"

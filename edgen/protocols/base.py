@@ -24,6 +24,7 @@ import msgspec
 from edgen.config import Branch, Job
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import CallError, FailureKind, Problem
+from edgen.core.resources import Folder
 from edgen.core.values import (
     Address,
     Conversation,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
 T = TypeVar("T")
+FindFile = Callable[[Folder, str, str], Path]
+"""Where a file is that a job names: the shipped folder of its kind, the name, the job's key. Raises a FileError for one that
+the job may not have read."""
 
 _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 
@@ -138,12 +142,14 @@ class Rounds(NamedTuple):
 
 class Starter(NamedTuple):
     """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role whose
-    backend the job's first lines show, and a sentence for the help text."""
+    backend the job's first lines show, and a sentence for the help text. `folders`: shipped folders that the job names, by the
+    key that names each."""
 
     job: str
     templates: Mapping[str, str]
     role: str
     help: str
+    folders: Mapping[str, tuple[Folder, str]] = {}
 
 
 class Simulation(Face):
@@ -211,6 +217,11 @@ class ConversationProtocol(Protocol):
     def role_problems(self, job: Job) -> Iterator[Problem]:
         """What of a job does not fit its `speakers`, the roles of its space."""
         yield from ()
+
+    def with_files(self, job: Job, find: FindFile) -> Job:
+        """The job with what its settings name by file in place of the names, so that a run's copy of it stands by itself
+        and all that shapes answers is in it. Raises FileErrors."""
+        return job
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """The roles that conversations ask, as `backends` names them; the one that a record names comes first."""

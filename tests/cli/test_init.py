@@ -18,6 +18,7 @@ SPACES = {
     "oneshot": "education_dialogue",
     "selfplay": "education_dialogue",
     "tutoring": "italian_prepositions",
+    "guided": "incident_response",
 }
 
 

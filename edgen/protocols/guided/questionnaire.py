@@ -1,0 +1,114 @@
+"""What roles are asked after a conversation: items with a scale each, or to be answered freely.
+
+name: mine
+items:
+  - {name: task, text: The task was easy., scale: [1, 7], least: not at all, most: entirely}
+  - {name: remarks, text: What else would you like to say?}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from edgen.core.errors import JobError, Problem
+from edgen.core.yaml_values import build, read_text, read_yaml
+from edgen.reading.answers.ratings import Scale
+
+_Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}\Z")]
+_Line = Annotated[str, Meta(min_length=1, max_length=1_000)]
+_End = Annotated[int, Meta(ge=-1_000, le=1_000)]
+MOST_ITEMS = 50
+
+
+class QuestionnaireError(JobError):
+    """A questionnaire that cannot be used."""
+
+    what = "questionnaire"
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A question. `scale` is the lowest and the highest rating, None where it is answered freely; `least` and `most` say
+    what these mean."""
+
+    name: _Name
+    text: _Line
+    scale: tuple[_End, _End] | None = None
+    least: _Line | None = None
+    most: _Line | None = None
+
+
+class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions in their order. `source` says where they come from."""
+
+    name: _Line
+    items: tuple[Item, ...]
+    description: _Line | None = None
+    source: _Line | None = None
+
+    @property
+    def scales(self) -> dict[str, Scale | None]:
+        """The scale of each item."""
+        return {item.name: item.scale for item in self.items}
+
+    @property
+    def form(self) -> str:
+        """How an answer looks, as JSON."""
+        example = {item.name: "…" if item.scale is None else item.scale[0] for item in self.items}
+        return msgspec.json.encode(example).decode()
+
+    def lines(self) -> list[str]:
+        """An item a line, as it is asked."""
+        return [f"{item.name}: {item.text}{_asked(item)}" for item in self.items]
+
+
+def _asked(item: Item) -> str:
+    if item.scale is None:
+        return " (in your own words)"
+    low, high = item.scale
+    ends = [f"{end} = {says}" for end, says in ((low, item.least), (high, item.most)) if says]
+    return f" ({low} to {high}{'; ' if ends else ''}{', '.join(ends)})"
+
+
+def load_questionnaire(path: Path) -> Questionnaire:
+    """The questionnaire in a file. Raises QuestionnaireError with every problem."""
+    return read_questionnaire(
+        read_yaml(read_text(path, QuestionnaireError), str(path), QuestionnaireError), str(path)
+    )
+
+
+def read_questionnaire(value: Any, source: str) -> Questionnaire:
+    """The questionnaire in plain values. Raises QuestionnaireError with every problem."""
+    made = build(value, Questionnaire, source, QuestionnaireError)
+    problems = []
+    names = [item.name for item in made.items]
+    if not 1 <= len(names) <= MOST_ITEMS:
+        problems.append(Problem("$.items", f"expected 1 to {MOST_ITEMS} items, and there are {len(names)}"))
+    for place, item in enumerate(made.items):
+        if item.name in names[:place]:
+            problems.append(
+                Problem(f"$.items[{place}].name", f"another item is called {item.name}; rename one of them")
+            )
+        if item.scale is not None and item.scale[0] >= item.scale[1]:
+            problems.append(
+                Problem(f"$.items[{place}].scale", "the lowest rating has to be less than the highest")
+            )
+    if problems:
+        raise QuestionnaireError.of(source, problems)
+    return made
+
+
+def token_of(seed: int, scenario: int, replicate: int) -> str:
+    """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever it is made."""
+    place = f"{seed}/{scenario}/{replicate}/token"
+    return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()
+
+
+def answers_event(role: str, token: str, answers: Mapping[str, int | str]) -> dict[str, Any]:
+    """What an event says of a role's answers."""
+    return {"role": role, "token": token, "answers": dict(answers)}

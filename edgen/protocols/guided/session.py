@@ -1,0 +1,395 @@
+"""A guided conversation as requests and replies: who is asked what, and what the course makes of the answers.
+
+The guided role is shown the conversation and what it may say, and answers a number or something of its own; or chance
+chooses for it, without any call. Its partner says what it likes, and knows what its role sees of scenario and world.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgen.core.values import (
+    Address,
+    Conversation,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+    Turn,
+)
+from edgen.machines.model import Machine
+from edgen.machines.slots import as_text
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of
+from edgen.protocols.guided.config import PARAPHRASER, Guided
+from edgen.protocols.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
+from edgen.protocols.guided.questionnaire import Questionnaire, token_of
+from edgen.protocols.stage import append_message, in_one_message
+from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.reading.answers.choice import Chosen, read_choice
+from edgen.reading.answers.ratings import read_ratings
+from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.space.model import Space, SpaceRole
+
+KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
+UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
+_NO_ANSWER = "(Nobody says anything.)"
+T = TypeVar("T")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all conversations of a job share. `labels` of the partner's turns open locks."""
+
+    machine: Machine
+    questionnaire: Questionnaire | None
+    space: Space
+    wizard: SpaceRole
+    partner: SpaceRole
+    labels: tuple[str, ...] = ()
+
+
+class Session:
+    """A scenario's conversation under way."""
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        self._scenario, self._replicate = scenario, replicate
+        self._prompts, self._rules = prompts, rules
+        self._settings: Guided = rules.settings
+        self._prepared: Prepared = rules.prepared
+        seed = f"{rules.seed}/{scenario.index}/{replicate}"
+        self._chance = random.Random(f"{seed}/choice")  # noqa: S311 - reproducible, not secret
+        self.course = Course(
+            self._prepared.machine,
+            scenario.as_row(),
+            seed,
+            most_turns=self._settings.turns,
+            hints=self._settings.hints,
+        )
+        self._repairs: dict[str, None] = {}
+        self._flags: dict[str, None] = {}
+        self._step = 0
+        self._said = self._free = 0  # turns of the guided role, and those of its own words
+        self._ended_by: str | None = None
+
+    def play(self) -> Conversing:
+        """The conversation from its first turn to its end."""
+        course = self.course
+        while course.end is None:
+            rejection = yield from self._wizards_turns()
+            if rejection is None and course.end is None:
+                rejection = yield from self._partners_turn()
+            if rejection is not None:
+                return rejection
+        if (rejection := _too_little(course.turns)) is not None:
+            return rejection
+        answers = yield from self._ask_questionnaire()
+        return self._conversation(answers)
+
+    def _conversation(self, answers: dict[str, dict[str, int | str]]) -> Conversation:
+        course = self.course
+        assert course.end is not None
+        outcome: dict[str, Any] = {
+            "reason": course.end.reason,
+            "success": course.end.success,
+            "seconds": course.now,
+            "state": course.state,
+            "subtask": course.subtask,
+        }
+        if answers:
+            outcome |= {"token": self._token, "questionnaire": answers}
+        return Conversation(
+            tuple(course.turns),
+            ended_by=self._ended_by,
+            repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
+            outcome=outcome,
+            events=tuple(course.events),
+        )
+
+    # ---- the guided role
+
+    def _wizards_turns(self) -> Generator[Request, Reply, Rejection | None]:
+        """What the guided role says until it is the partner's turn."""
+        course = self.course
+        for _ in range(self._settings.turns_in_a_row):
+            if course.stuck:
+                course.finish(NOTHING_LEFT, course.success)
+            said = course.end is None and (yield from self._wizards_turn())
+            if isinstance(said, Rejection):
+                return said
+            if not said or course.end is not None or course.lock is not None:
+                break
+        return None
+
+    def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
+        """One turn; False where there is nothing that could be said."""
+        offer = self.course.offer()
+        free, role = self._may_write, self._prepared.wizard.name
+        if self._settings.chooser != "model":
+            return (yield from self._chosen_by_chance(offer))
+        if not offer.options and not offer.fixed and not free:
+            return False
+        utterances = [option.utterance for option in offer.options] + [*offer.fixed.values()]
+
+        def read(reply: Reply) -> Chosen | Rejection:
+            return read_choice(reply.text, utterances, role, free=free, **self._reading(reply))
+
+        chosen = yield from self._ask("wizard", role.lower(), self.choice(), read)
+        if isinstance(chosen, Rejection):
+            return chosen
+        self._repairs |= dict.fromkeys(chosen.repairs)
+        self._said += 1
+        if chosen.number is None:
+            self._free += 1
+            self.course.say_freely(chosen.text)
+        elif chosen.number <= len(offer.options):
+            yield from self._say(offer.options[chosen.number - 1].state)
+        else:
+            self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)])
+        return True
+
+    @property
+    def _may_write(self) -> bool:
+        """Whether one more turn of its own words keeps within the share."""
+        settings = self._settings
+        return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
+
+    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
+        """A turn that is drawn, or the most probable one; a fixed reply where nothing else is offered."""
+        by_chance = self._settings.chooser == "chance"
+        if offer.options:
+            state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
+            yield from self._say(state)
+        elif offer.fixed:
+            names = [*offer.fixed]
+            self.course.say_fixed(self._chance.choice(names) if by_chance else names[0])
+        return bool(offer.options or offer.fixed)
+
+    def _say(self, state: str) -> Generator[Request, Reply, None]:
+        """Say an offered state, reworded if it is to be."""
+        words = None
+        if self._settings.paraphrase:
+            words = yield from self._reworded(state)
+            if words is None:
+                self._repairs.setdefault(KEPT)
+        self.course.say_state(state, words)
+
+    def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
+        """A state's utterance in other words that keep the values of its slots; None where there are none such."""
+        role, keep = self._prepared.wizard.name, self.course.slot_values(state)
+
+        def read(reply: Reply) -> TurnReply | Rejection:
+            said = read_turn(reply.text, role, **self._reading(reply))
+            if isinstance(said, Rejection):
+                return said
+            text = said.text.casefold()
+            lost = next((value for value in keep if value.casefold() not in text), None)
+            if lost is not None or not text:
+                return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
+            return said
+
+        said = yield from self._ask("paraphrase", PARAPHRASER, self.rewording(state), read)
+        return None if isinstance(said, Rejection) else said.text
+
+    def rewording(self, state: str) -> tuple[Message, ...]:
+        """What whoever rewords an offered state is asked with."""
+        return self._prompts["paraphrase"].messages(
+            {
+                "index": self._scenario.index,
+                "role": self._prepared.wizard.name,
+                "conversation": self._transcript,
+                "utterance": self._utterance(state),
+                "keep": list(self.course.slot_values(state)),
+            }
+        )
+
+    def _utterance(self, state: str) -> str:
+        return next(one.utterance for one in self.course.offer().options if one.state == state)
+
+    def choice(self) -> tuple[Message, ...]:
+        """What the guided role is asked with."""
+        offer, limit = self.course.offer(), self._prepared.machine.time_limit
+        options = [option.utterance for option in offer.options]
+        states = [option.state for option in offer.options]
+        left = None if limit is None else max(0, round(limit - self.course.now))
+        return self._prompts["wizard"].messages(
+            {
+                **self._known(self._prepared.wizard),
+                "conversation": self._transcript,
+                "options": options,
+                "replies": [*offer.fixed.values()],
+                "hint": states.index(offer.hint) + 1 if offer.hint is not None else None,
+                "free": self._may_write,
+                "subtask": self.course.subtask,
+                "seconds_left": left,
+            }
+        )
+
+    # ---- its partner
+
+    def _partners_turn(self) -> Generator[Request, Reply, Rejection | None]:
+        role = self._prepared.partner.name
+
+        def read(reply: Reply) -> ActedTurn | Rejection:
+            labels = self._prepared.labels
+            if labels:
+                return read_acted_turn(reply.text, role, labels, **self._reading(reply))
+            turn = read_turn(reply.text, role, **self._reading(reply))
+            return (
+                turn
+                if isinstance(turn, Rejection)
+                else ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
+            )
+
+        said = yield from self._ask("partner", role.lower(), self.partners_messages(), read)
+        if isinstance(said, Rejection):
+            return said
+        self._repairs |= dict.fromkeys(said.repairs)
+        if said.text:
+            self.course.answer(said.text, said.actions)
+        if said.ended and self.course.end is None:
+            self._ended_by = role
+            self.course.finish(PARTNER_LEFT, self.course.success)
+        return None
+
+    def partners_messages(self) -> tuple[Message, ...]:
+        """What the partner is asked with: its brief as things stand, what it said as assistant, what it heard as user."""
+        role = self._prepared.partner
+        variables = {**self._known(role), "labels": list(self._prepared.labels)}
+        messages = list(in_one_message(self._prompts["partner"].messages(variables)))
+        for turn in self.course.turns:
+            append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
+        if messages[-1].role != "user":
+            messages.append(Message("user", _NO_ANSWER))
+        return tuple(messages)
+
+    # ---- afterwards
+
+    def _ask_questionnaire(self) -> Generator[Request, Reply, dict[str, dict[str, int | str]]]:
+        """The answers of each role that somebody plays, by role."""
+        prepared, found = self._prepared, {}
+        if prepared.questionnaire is None:
+            return {}
+        asked = [prepared.wizard] if self._settings.chooser == "model" else []
+        for role in (*asked, prepared.partner):
+            scales = prepared.questionnaire.scales
+
+            def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
+                return read_ratings(
+                    reply.text, scales, finish_reason=reply.finish_reason, refusal=reply.refusal
+                )
+
+            answers = yield from self._ask("questionnaire", role.name.lower(), self.questions(role), read)
+            if isinstance(answers, Rejection):
+                self._flags.setdefault(UNANSWERED)
+                continue
+            found[role.name] = answers
+            self.course.events.append(
+                {
+                    "event": "questionnaire",
+                    "time": self.course.now,
+                    "turn": len(self.course.turns),
+                    "role": role.name,
+                    "token": self._token,
+                    "answers": answers,
+                }
+            )
+        return found
+
+    def questions(self, role: SpaceRole) -> tuple[Message, ...]:
+        """What a role is asked with after the conversation."""
+        asked, end = self._prepared.questionnaire, self.course.end
+        assert asked is not None
+        return self._prompts["questionnaire"].messages(
+            {
+                **self._known(role),
+                "conversation": self._transcript,
+                "items": asked.lines(),
+                "form": asked.form,
+                "reason": None if end is None else end.reason,
+                "success": None if end is None else end.success,
+            }
+        )
+
+    # ---- asking
+
+    @property
+    def _token(self) -> str:
+        return token_of(self._rules.seed, self._scenario.index, self._replicate)
+
+    @property
+    def _transcript(self) -> str:
+        return transcript_of(self.course.turns)
+
+    def _known(self, role: SpaceRole) -> dict[str, Any]:
+        """What a template may be told by somebody who knows what the role knows: the scenario's values, with a line for
+        each, and a line for each variable of the world."""
+        prepared = self._prepared
+        other = prepared.partner if role is prepared.wizard else prepared.wizard
+        known = scenario_variables(self._scenario)
+        values = self._scenario.values
+        return {
+            **{name: value for name, value in known.items() if name == "index" or name in role.sees},
+            "role": role.name,
+            "partner": other.name,
+            "about": [
+                f"{prepared.space[name].label or name.replace('_', ' ')}: {values[name]}"
+                for name in role.sees
+                if name in values and name not in prepared.machine.world
+            ],
+            "world": [
+                f"{prepared.machine.world[name].label or name.replace('_', ' ')}: {as_text(value)}"
+                for name, value in self.course.sees(role.name).items()
+            ],
+        }
+
+    def _reading(self, reply: Reply) -> dict[str, Any]:
+        """How a reply of any role is read."""
+        return {
+            "finish_reason": reply.finish_reason,
+            "refusal": reply.refusal,
+            "words": self._rules.words,
+            "roles": self._rules.role_words,
+        }
+
+    def _ask(
+        self, use: str, backend: str, messages: tuple[Message, ...], read: Callable[[Reply], T | Rejection]
+    ) -> Generator[Request, Reply, T | Rejection]:
+        address = Address(self._scenario.index, self._replicate, step=self._step)
+        self._step += 1
+        question = Question(address, messages, "guided", backend, self._prompts[use].schema)
+        return (yield from ask(question, self._rules, read))
+
+
+def openings(
+    scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
+) -> dict[str, tuple[Message, ...]]:
+    """Each template's first request: the partner's and those behind it as if the most probable was said."""
+    session = Session(scenario, 0, prompts, rules)
+    found = {"wizard": session.choice()} if "wizard" in prompts else {}
+    if options := session.course.offer().options:
+        state = likeliest(options)
+        if "paraphrase" in prompts:
+            found["paraphrase"] = session.rewording(state)
+        session.course.say_state(state)
+    found["partner"] = session.partners_messages()
+    if "questionnaire" in prompts:
+        found["questionnaire"] = session.questions(rules.prepared.partner)
+    return found
+
+
+def _too_little(turns: Sequence[Turn]) -> Rejection | None:
+    """Why what was said is no conversation, None if it is one."""
+    if len(turns) < 2:
+        return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")
+    if len({turn.role for turn in turns}) < 2:
+        return Rejection(RejectionReason.ONE_SPEAKER, "only one side speaks")
+    return None

@@ -1,0 +1,121 @@
+"""Which of the utterances that were offered a reply chooses, or what it says instead.
+
+A choice is a number, alone or with a word around it (`2`, `Option 2.`, `I choose 2`, `{"choice": 2}`), a number in front
+of an utterance (`2. I am on my way.`), or an utterance that was offered, to the letter. All else is something of the
+speaker's own, with or without `Say:` in front, and is read as any turn is. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.assistant_words import find_service_refusal
+from edgen.reading.one_turn.reader import read_turn
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
+from edgen.reading.text.characters import excerpt
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_WORDS = (
+    r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|go\swith)\s)?"
+    r"(?:(?:(?:my|the)\s)?(?:answer|choice|option|number|utterance|reply|no\.?)(?:\sis)?[\s:#]{0,3}){0,3}"
+)
+_ALONE = re.compile(rf"(?i)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
+_IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?[.):\]]\s{0,5}(?=\S)")
+_SAY = re.compile(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """`number`: which one was chosen, from 1; None where `text` is said instead. `ended`: with the end marker."""
+
+    number: int | None
+    text: str = ""
+    ended: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+def read_choice(
+    text: str,
+    offered: Sequence[str],
+    role: str,
+    *,
+    free: bool = True,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    roles: RoleWords = TEACHER_STUDENT,
+    words: OwnWords = (),
+) -> Chosen | Rejection:
+    """What `role` chooses of the utterances `offered`, numbered from 1, or says instead where it is `free` to; why
+    neither, where it is neither."""
+    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+        return refused
+    body = drop_thinking(text[:MAX_READ], []).strip()
+    body = fenced[1].strip() if (fenced := _FENCE.match(body)) else body
+    number, said = _split(body)
+    if number is None:
+        number = _place(said, offered)
+    if number is not None:
+        if 1 <= number <= len(offered):
+            return Chosen(number)
+        return Rejection(
+            RejectionReason.NOT_OFFERED, f"it chooses number {number}, and there are {len(offered)}"
+        )
+    turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
+    if isinstance(turn, Rejection):
+        return turn
+    if (place := _place(turn.text, offered)) is not None:
+        return Chosen(place)
+    if not turn.text:
+        return Rejection(RejectionReason.EMPTY, "it neither chooses nor says anything")
+    if not free:
+        return Rejection(RejectionReason.NOT_OFFERED, f"it says what was not offered: {excerpt(turn.text)}")
+    return Chosen(None, turn.text, turn.ended, turn.repairs)
+
+
+def _split(body: str) -> tuple[int | None, str]:
+    """The number that a reply chooses, or what it says."""
+    value = _json(body)
+    if value is not None:
+        number = value.get("choice", value.get("number"))
+        if isinstance(number, str) and number.strip().isdecimal():
+            number = int(number.strip()[:6])
+        if type(number) is int:
+            return number, ""
+        said = value.get("say", value.get("text"))
+        return None, said if isinstance(said, str) else ""
+    if _SAY.match(body):
+        return None, _SAY.sub("", body, count=1)
+    lines = [line for line in body.split("\n") if line.strip()]
+    # A model may explain its choice, before it or behind.
+    for line in dict.fromkeys((*lines[:1], *lines[-1:])):
+        if alone := _ALONE.fullmatch(line.strip()):
+            return int(alone[1]), ""
+    if front := _IN_FRONT.match(body):
+        return int(front[1]), ""
+    return None, body
+
+
+def _place(said: str, offered: Sequence[str]) -> int | None:
+    """The number of an utterance that is said to the letter, but for case, blanks and quotation marks."""
+    folded = _fold(said)
+    return next((place for place, one in enumerate(offered, 1) if _fold(one) == folded), None)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split()).strip("\"'“”")
+
+
+def _json(body: str) -> dict[str, Any] | None:
+    if not body.startswith("{"):
+        return None
+    try:
+        value = msgspec.json.decode(body, strict=False)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    return value if isinstance(value, dict) else None

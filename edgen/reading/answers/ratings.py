@@ -1,0 +1,82 @@
+"""The answers to a questionnaire: a JSON object, or a line an item (`task: 6`).
+
+A rating is a whole number on its item's scale, as `6`, `"6"`, `6/7` or `6 (agree)`; anything else is none, and so is an
+answer that lacks a rating. What is to be written freely may be missing. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.assistant_words import find_service_refusal
+from edgen.reading.loose_json.parser import Pairs, parse
+from edgen.reading.roles import TEACHER_STUDENT
+from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+MAX_TEXT = 2_000  # of one free answer
+_RATING = re.compile(
+    r"[\"'*\s]{0,6}(-?\d{1,6})(?:\.0)?[\"'*]{0,3}(?:\s{0,3}/\s{0,3}(\d{1,6})|\s.{0,80}|[.,]?)\s{0,3}"
+)
+_LINE = re.compile(r"^[\s*_#>\"'-]{0,8}([\w][\w .-]{0,59}?)[\s*_\"']{0,6}[:：=]\s{0,5}(.{0,2000})$")
+
+Scale = tuple[int, int]
+
+
+def read_ratings(
+    text: str,
+    items: Mapping[str, Scale | None],
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+) -> dict[str, int | str] | Rejection:
+    """The answer to each item by its name; None for a scale means free text. Why not, where a rating is missing or out of
+    its scale."""
+    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+        return refused
+    given = _given(drop_thinking(text[:MAX_READ], []), items)
+    found: dict[str, int | str] = {}
+    for name, scale in items.items():
+        value = given.get(_fold(name))
+        if scale is None:
+            if isinstance(value, str) and (said := replace_surrogates(value.strip()[:MAX_TEXT], [])):
+                found[name] = said
+            continue
+        rating = _rating(value, scale)
+        if rating is None:
+            told = "has no answer" if value is None else f"is answered by {excerpt(str(value))}"
+            cut = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
+            return Rejection(cut, f"{name} {told}, and the scale is {scale[0]} to {scale[1]}")
+        found[name] = rating
+    return found
+
+
+def _given(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
+    """What is said of each name, by the name as it is compared; the first counts."""
+    wanted = {_fold(name) for name in items}
+    start = text.find("{")
+    parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
+    for value in parsed.values if parsed is not None else ():
+        if isinstance(value, Pairs) and any(_fold(key) in wanted for key, _ in value):
+            return {_fold(key): said for key, said in reversed(value)}
+    lines = [match for line in text.split("\n") if (match := _LINE.match(line))]
+    return {_fold(match[1]): match[2] for match in reversed(lines)}
+
+
+def _rating(value: Any, scale: Scale) -> int | None:
+    low, high = scale
+    if isinstance(value, str) and (number := _RATING.fullmatch(value)) is not None:
+        if number[2] is not None and int(number[2]) != high:
+            return None
+        value = int(number[1])
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def _fold(key: Any) -> str:
+    return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()
