@@ -188,14 +188,19 @@ def bars_picture(
 
 
 def intervals_picture(
-    name: str, title: str, rows: Sequence[Interval], caption: str, axis: Axis = SHARES
+    name: str,
+    title: str,
+    rows: Sequence[Interval],
+    caption: str,
+    axis: Axis = SHARES,
+    reference: float | None = None,
 ) -> Iterator[Picture]:
-    """Values with their 95% intervals; no picture without rows."""
+    """Values with their 95% intervals, and what they are to be compared with; no picture without rows."""
     if rows:
         yield Picture(
             name=name,
             title=title,
-            chart=Intervals(rows, axis),
+            chart=Intervals(rows, axis, reference),
             caption=caption.strip(),
             alternative=describe_rows("Dots with 95% intervals", title, rows),
             tables=(Table(("", "value (95% interval)"), tuple((row.label, row.said) for row in rows)),),

@@ -25,7 +25,7 @@ __all__ = [
     "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
-Need = Literal["pairs", "pyarrow"]
+Need = Literal["pairs", "pyarrow", "labels", "events"]
 Choice = Literal["files", "csv_safe", "masks", "tokenizer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
@@ -48,6 +48,7 @@ class Format:
     `rows` reads the run and `files` opens what the rows are written to. `tables`: the columns of the one table with
     their meanings, several tables, or the one table that a space gives. `use` shows in a few lines how to load the
     files and train, `notes` says what a user has to know.
+    `needs`: pairs, a library, or what only some protocols put into records: labels of turns, events.
     `token_columns`: those that rows have besides where the user gives a tokenizer.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.

@@ -37,6 +37,8 @@ REASONS: Mapping[str, str] = {
     "too_long": "the messages up to the turn at which the conversations part are more tokens than --max-tokens",
     "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
+    "no_labels": "no turn has a label",
+    "no_events": "the record tells of no states and choices, as those of `protocol: guided` do",
     "invalid": "the record breaks the schema of the released data",
 }
 

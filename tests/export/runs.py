@@ -102,7 +102,11 @@ def job() -> Job:
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
 FORMATS: dict[str, Format] = {name: find("format", name) for name in names("format")}
 # Those that a run about Education Dialogue's space can be written in.
-OF_EDUCATION = [name for name, one in FORMATS.items() if one.family in (None, "education")]
+OF_EDUCATION = [
+    name
+    for name, one in FORMATS.items()
+    if one.family in (None, "education") and not {"labels", "events"} & {*one.needs}
+]
 
 
 def chat(train: Role = "Teacher", opening: Opening = "user") -> Chat:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from edgen.core.errors import TemplateError, UsageError
+from edgen.core.errors import ShortError, TemplateError, UsageError
 from edgen.core.pair import Candidate, Label, Pair, Side, Signals
 from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import make_chat
@@ -157,6 +157,11 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
             export(RUN, format_, tmp_path / "out")
         assert f"of the family {format_.family}, and these are of the family dialogue" in str(caught.value)
         assert "roles Tutor, Learner, Parent" in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+        return
+    if {"labels", "events"} & {*format_.needs}:
+        with pytest.raises(ShortError, match=r"nothing of the run can be exported as .*\. Left out: no_"):
+            export(RUN, format_, tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
         return
     exported = export(RUN, format_, tmp_path / "out")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.values import ROLES, Conversation, Role, Turn
+from edgen.core.values import ROLES, Conversation, Event, Role, Turn
 from edgen.evaluation.measure import Measure
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
@@ -47,6 +47,7 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: Role | None = None
     repairs: tuple[str, ...] = ()
     outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +125,9 @@ class ArmSums:
         if not self.arm.measures or self.arm.space is None:
             return
         said = Conversation(
-            outcome.turns, outcome.probability, outcome.ended_by, outcome.repairs, outcome=outcome.outcome
-        )
+            outcome.turns, outcome.probability, outcome.ended_by, outcome.repairs, outcome=outcome.outcome,
+            events=outcome.events,
+        )  # fmt: skip
         for measure in self.arm.measures:
             for name, amount in measure.sums(said, self.arm.space):
                 yield f"{measure.name}: {name}", amount

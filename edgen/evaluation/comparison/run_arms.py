@@ -250,7 +250,7 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
             record = reader.read(kept[-1])
             found = record.conversation
             said = {"turns": record.turns, "probability": found.probability, "ended_by": found.ended_by}
-            said |= {"repairs": record.provenance.repairs, "outcome": found.outcome}
+            said |= {"repairs": record.provenance.repairs, "outcome": found.outcome, "events": found.events}
         yield SettledConversation(
             scenario=index,
             replicate=replicate,

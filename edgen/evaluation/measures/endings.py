@@ -1,0 +1,156 @@
+"""How guided conversations end: whether the task was done, why they ended, and after how long.
+
+Memory: some bytes a conversation.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from edgen.core.text import quantity, seconds
+from edgen.core.values import Conversation
+from edgen.evaluation.figures import (
+    Axis,
+    Bar,
+    Block,
+    Histogram,
+    bars_picture,
+    histograms_picture,
+    intervals_picture,
+    label_with_arm,
+    series_colour,
+)
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary
+from edgen.families.guided import GuidedEvents
+from edgen.space import Space
+from edgen.stats.distributions import Distribution, summarize_counts
+from edgen.stats.intervals import Estimate, share
+
+MOST_SECONDS = 10**9  # of a file that anybody may have written
+_SHOWN = 12  # reasons on a terminal
+
+
+class Endings(msgspec.Struct, frozen=True, kw_only=True):
+    """Guided `conversations` whose end is told; `success`: the share in which the task was done, of those that say;
+    `reasons`: conversations by why they ended; `duration` in whole seconds of the conversation's clock."""
+
+    conversations: int
+    success: Estimate | None
+    reasons: dict[str, int]
+    duration: Distribution
+
+
+class EndingsMeasure(Measure[Endings]):
+    name = "endings"
+    definition = (
+        "Guided conversations (`protocol: guided`) by why they ended, as their machine or the protocol calls it, the share in "
+        "which the task was done, and the seconds of the conversation's clock until then: the outcomes of CRWIZ (Chiyah "
+        "Garcia, Lopes, Liu and Hastie, LREC 2020)."
+    )
+    order = 15
+    section = "task"
+    nothing = "No record tells how a guided conversation ended."
+
+    def start(self, shared: Shared) -> EndingsCount:  # noqa: ARG002
+        return EndingsCount()
+
+    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """The end, and whether the task was done where it says."""
+        events = GuidedEvents(conversation.events, len(conversation.turns))
+        if events.end is None:
+            return
+        yield from (("ended", 1), ("seconds", events.duration), (f"reason {events.end.reason}", 1))
+        if events.end.success is not None:
+            yield from (("said", 1), ("done", events.end.success))
+
+    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+        """Success, time, and each reason."""
+        yield Compared(
+            name="task_done", title="task done", kind="share", top="done", bottom="said",
+            over="guided conversations whose end says", definition="Guided conversations in which the task was done.",
+        )  # fmt: skip
+        yield Compared(
+            name="duration", title="seconds until the end", kind="number", top="seconds", bottom="ended",
+            over="guided conversations", definition="Seconds of the conversation's clock until it ended.",
+        )  # fmt: skip
+        for column in columns:
+            kind, _, reason = column.partition(" ")
+            if kind == "reason":
+                yield Compared(
+                    name=f"ended_{reason}", title=f"ended: {reason}", kind="share", top=column, bottom="ended",
+                    over="guided conversations", definition=f"Guided conversations that ended for this reason: {reason}.",
+                )  # fmt: skip
+
+    def lines(self, value: Endings) -> Iterator[str]:
+        if not value.conversations:
+            return
+        yield row("task done", f"{share_with_interval(value.success)}, where the end says")
+        for reason, count in [*value.reasons.items()][:_SHOWN]:
+            yield row(f"  {reason[:24]}", quantity(count, "conversation"))
+        if len(value.reasons) > _SHOWN:
+            yield row("  other reasons", quantity(sum([*value.reasons.values()][_SHOWN:]), "conversation"))
+        yield SUMMARY_HEAD
+        yield summary("seconds", value.duration)
+
+    def blocks(self, found: Sequence[ArmResult[Endings]]) -> Iterator[Block]:
+        shares = [("Task done", lambda value: value.success)]
+        yield from intervals_picture(
+            "task-done", "Task done", share_intervals(found, shares),
+            "Of the conversations whose end says whether it was.",
+        )  # fmt: skip
+        bars = [
+            Bar(
+                label_with_arm(reason, one.arm),
+                count / one.value.conversations,
+                f"{count:,} of {one.value.conversations:,}",
+                series_colour(place),
+            )
+            for place, one in enumerate(found)
+            for reason, count in one.value.reasons.items()
+        ]
+        yield from bars_picture(
+            "end-reasons", "Why conversations ended", bars,
+            "Look for ends that are nobody's success or failure: nothing left to say, too many turns.", most=24,
+        )  # fmt: skip
+        durations = [
+            Histogram(one.name, one.value.duration, series_colour(place)) for place, one in enumerate(found)
+        ]
+        yield from histograms_picture(
+            "duration", "Seconds until the end", durations, Axis(tick=seconds, low=0, whole=True),
+            "Look for a pile at the time limit.",
+        )  # fmt: skip
+
+
+class EndingsCount:
+    def __init__(self) -> None:
+        self._reasons: Counter[str] = Counter()
+        self._seconds: Counter[int] = Counter()
+        self._done, self._scenarios = array("b"), array("q")
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        events = GuidedEvents(sample.events, len(sample.turns))
+        if events.end is None:
+            return
+        self._reasons[events.end.reason] += 1
+        self._seconds[round(min(events.duration, MOST_SECONDS))] += 1
+        if events.end.success is not None:
+            self._done.append(events.end.success)
+            self._scenarios.append(sample.scenario.index)
+
+    def result(self) -> Endings:
+        return Endings(
+            conversations=self._reasons.total(),
+            success=share(np.array(self._done), np.array(self._scenarios)),
+            reasons=dict(sorted(self._reasons.items(), key=lambda one: (-one[1], one[0]))),
+            duration=summarize_counts(self._seconds),
+        )
+
+
+MEASURE = EndingsMeasure()

@@ -1,0 +1,51 @@
+"""A row a turn with what it does: the dialogue acts of whatever protocol labels its turns, and the state of a guided one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """The turns of every conversation of which at least one has a label."""
+    for conversation in run.conversations():
+        turns = conversation.candidate.turns
+        if not any(turn.labels for turn in turns):
+            yield LeftOut("no_labels")
+            continue
+        for number, turn in enumerate(turns):
+            state = turn.data.get("state")
+            value = {
+                "conversation": conversation.candidate.id,
+                "turn": number,
+                "role": turn.role,
+                "text": turn.text,
+                "acts": list(turn.labels),
+                "state": state if isinstance(state, str) else None,
+            }
+            yield Row(conversation.split, value)
+
+
+FORMAT = Format(
+    name="dialogue-acts",
+    summary="A row a turn: who says what, and which acts it is.",
+    rows=rows,
+    tables={
+        "conversation": "the conversation: the run (and arm), the scenario and the replicate",
+        "turn": "the turn's place in its conversation, from 0",
+        "role": "who speaks",
+        "text": "what is said, without the end marker",
+        "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
+        "state": "the state of the machine that it was offered as; null where it is none, and where nobody is guided",
+    },
+    use="""\
+from datasets import load_dataset
+turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""",
+    needs=("labels",),
+    chat=False,
+    notes=(
+        "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
+    ),
+    tags=("dialogue-acts",),
+)

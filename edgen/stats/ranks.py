@@ -1,0 +1,224 @@
+"""Two tests by ranks, for ratings and counts: Mann and Whitney's of two groups, Spearman's of two values of each.
+
+Values that are equal share the mean of their ranks. What is tested are single observations; an interval's clusters
+are scenarios, over which the influence of each observation is added up (the linearised variance, with the factor
+G / (G - 1)), and its quantiles are those of Student's t with G - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgen.stats.intervals import FEWEST_SCENARIOS
+from edgen.stats.quantiles import t95
+from edgen.stats.resampling import round_number
+
+Floats = NDArray[np.float64]
+EXACT_GROUPS = (
+    50  # observations in both groups up to which Mann and Whitney's p counts every way to deal them
+)
+EXACT_PAIRS = 8  # pairs up to which Spearman's p counts every order
+
+
+class RankTest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval and the two-sided p-value of there
+    being nothing. `exact`: p counts every possibility, else it is approximate. `low` and `high` are None from fewer than
+    five scenarios, and where all observations agree."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    exact: bool
+    n: int
+    scenarios: int
+
+
+def superiority(
+    a: ArrayLike, b: ArrayLike, a_scenarios: ArrayLike, b_scenarios: ArrayLike
+) -> RankTest | None:
+    """The chance that a value of `a` (m) is above one of `b` (n), a tie counting half: Mann and Whitney's U over m n (1947,
+    Annals of Mathematical Statistics 18). None where a group is empty.
+
+    p is exact up to EXACT_GROUPS observations, beyond by the normal approximation with the corrections for ties and
+    continuity. The interval is that of clustered placements (Obuchowski 1997, Biometrics 53; DeLong, DeLong and
+    Clarke-Pearson 1988, Biometrics 44) on the logit scale.
+    """
+    x, y = (np.asarray(one, dtype=np.float64) for one in (a, b))
+    if not (x.size and y.size):
+        return None
+    above, below = _placements(x, y), 1 - _placements(y, x)
+    value = float(np.mean(above))
+    influence = np.concatenate([(above - value) / x.size, (below - value) / y.size])
+    clusters = np.concatenate([np.asarray(a_scenarios), np.asarray(b_scenarios)])
+    scale = value * (1 - value)
+    span = None
+    if scale > 0 and (half := _half_width(influence, clusters, scale)) is not None:
+        middle = math.log(value / (1 - value))
+        span = (1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
+    exact = x.size + y.size <= EXACT_GROUPS
+    p = _exact_groups(x, y) if exact else _normal_groups(x, y, value)
+    return _found(value, span, p, exact, clusters)
+
+
+def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | None:
+    """Spearman's correlation of ranks (1904, American Journal of Psychology 15) of pairs (n); None from fewer than three
+    pairs, and where one side does not vary.
+
+    p is exact up to EXACT_PAIRS pairs, beyond Student's t with n - 2 degrees of freedom (Pitman 1937, Supplement to the
+    JRSS 4). The interval rests on the influence function (Croux and Dehon 2010, Statistical Methods & Applications 19)
+    on Fisher's scale.
+    """
+    first, second = (_mid_shares(np.asarray(one, dtype=np.float64)) for one in (x, y))
+    n = first.size
+    if n < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    value = max(-1.0, min(1.0, float(np.corrcoef(first, second)[0, 1])))
+    clusters = np.asarray(scenarios)
+    span = None
+    if abs(value) < 1 - 1e-12:
+        influence = _influence(first, second, value) / n
+        if (half := _half_width(influence, clusters, 1 - value**2)) is not None:
+            span = (math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
+    exact = n <= EXACT_PAIRS
+    p = _exact_pairs(first, second) if exact else _student(value, n - 2)
+    return _found(value, span, p, exact, clusters)
+
+
+def _found(
+    value: float, span: tuple[float, float] | None, p: float, exact: bool, clusters: NDArray[np.int64]
+) -> RankTest:
+    low, high = (None, None) if span is None else map(round_number, span)
+    return RankTest(
+        value=round_number(value), low=low, high=high, p=round_number(min(p, 1.0)), exact=exact,
+        n=clusters.size, scenarios=np.unique(clusters).size,
+    )  # fmt: skip
+
+
+def _half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
+    """Half the interval of an estimate on a scale whose derivative is 1 / `scale`; None where there is too little."""
+    groups, member = np.unique(clusters, return_inverse=True)
+    if len(groups) < FEWEST_SCENARIOS:
+        return None
+    sums = np.bincount(member, weights=influence)
+    variance = float(sums @ sums) * len(groups) / (len(groups) - 1)
+    return t95(len(groups) - 1) * math.sqrt(variance) / scale
+
+
+def _placements(values: Floats, among: Floats) -> Floats:
+    """For each value the share of `among` that is below it, what is equal counting half."""
+    there = np.sort(among)
+    low, high = np.searchsorted(there, values, "left"), np.searchsorted(there, values, "right")
+    found: Floats = (low + high) / (2 * there.size)
+    return found
+
+
+def _mid_shares(values: Floats) -> Floats:
+    """The ranks of values as shares, those of equal ones at their middle: 0.5 on the average."""
+    return _placements(values, values)
+
+
+def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
+    """Twice the middle ranks, which are whole numbers."""
+    found: NDArray[np.int64] = np.rint(_mid_shares(values) * 2 * values.size).astype(np.int64) + 1
+    return found
+
+
+def _exact_groups(x: Floats, y: Floats) -> float:
+    """The share of all ways to deal the values to two groups of these sizes whose sum of ranks is as far from the
+    expected one. Values that are equal are dealt together: a table of ways by how many are dealt, and their sum."""
+    ranks = _doubled_ranks(np.concatenate([x, y]))
+    m, total = x.size, int(ranks.sum())
+    ways = np.zeros((m + 1, total + 1))
+    ways[0, 0] = 1.0
+    for rank, count in zip(*np.unique(ranks, return_counts=True), strict=True):
+        more = ways.copy()
+        for taken in range(1, min(int(count), m) + 1):
+            step = taken * int(rank)
+            more[taken:, step:] += math.comb(int(count), taken) * ways[: m + 1 - taken, : total + 1 - step]
+        ways = more
+    expected = m * total  # all times the number of values
+    far = np.abs(np.arange(total + 1) * ranks.size - expected)
+    mine = abs(int(ranks[:m].sum()) * ranks.size - expected)
+    return float(ways[m, far >= mine].sum() / ways[m].sum())
+
+
+def _normal_groups(x: Floats, y: Floats, value: float) -> float:
+    m, n = x.size, y.size
+    _, ties = np.unique(np.concatenate([x, y]), return_counts=True)
+    tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / ((m + n) * (m + n - 1))
+    variance = m * n / 12 * (m + n + 1 - tied)
+    if variance <= 0:
+        return 1.0
+    z = max(abs(value - 0.5) * m * n - 0.5, 0.0) / math.sqrt(variance)
+    return math.erfc(z / math.sqrt(2))
+
+
+@functools.cache
+def _orders(n: int) -> NDArray[np.int64]:
+    return np.array(list(itertools.permutations(range(n))), dtype=np.int64)
+
+
+def _exact_pairs(first: Floats, second: Floats) -> float:
+    """The share of all orders in which the ranks go together as much."""
+    one, other = _doubled_ranks(first), _doubled_ranks(second)
+    n = one.size
+    sums = other[_orders(n)] @ one
+    far = np.abs(sums * n - int(one.sum()) * int(other.sum()))
+    return float(np.mean(far >= far[0]))
+
+
+def _influence(first: Floats, second: Floats, value: float) -> Floats:
+    """What each pair adds to the correlation of the shares, that it moves the others' shares included."""
+    a, b = (one - 0.5 for one in (first, second))
+    together, one, other = (float(np.mean(p * q)) for p, q in ((a, b), (a, a), (b, b)))
+    moved_a, moved_b = _mean_above(first, b), _mean_above(second, a)
+    cross = a * b + moved_a + moved_b - 3 * together
+    own = a * a + 2 * _mean_above(first, a) - 3 * one
+    others = b * b + 2 * _mean_above(second, b) - 3 * other
+    found: Floats = cross / math.sqrt(one * other) - value / 2 * (own / one + others / other)
+    return found
+
+
+def _mean_above(shares: Floats, weights: Floats) -> Floats:
+    """For each pair the sum of the weights of those above it, half of those beside it, over their number."""
+    levels, place = np.unique(shares, return_inverse=True)
+    sums = np.bincount(place, weights=weights, minlength=len(levels))
+    above = np.cumsum(sums[::-1])[::-1] - sums / 2
+    found: Floats = above[place] / shares.size
+    return found
+
+
+def _student(correlation: float, freedom: int) -> float:
+    """The two-sided p-value of a correlation, the incomplete beta function I(1 - r²; freedom / 2, 1 / 2)."""
+    return _incomplete_beta(1 - correlation**2, freedom / 2, 0.5)
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """The regularised one, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8), to 1e-12."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(1 - x, b, a)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    # Lentz's way to add up a continued fraction from its front (Thompson and Barnett 1986, J. Comput. Phys. 64)
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    fraction = d
+    for i in range(1, 400):
+        for top in (
+            i * (b - i) * x / ((a + 2 * i - 1) * (a + 2 * i)),
+            -(a + i) * (a + b + i) * x / ((a + 2 * i) * (a + 2 * i + 1)),
+        ):
+            d, c = 1 / (1 + top * d), 1 + top / c
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return front * fraction / a

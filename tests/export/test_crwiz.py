@@ -1,0 +1,179 @@
+"""CRWIZ's logs and dialogue acts, of records in which everything is known. CRWIZ's own programs read them in tests/rl/apart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.core.pair import Candidate
+from edgen.core.values import Scenario, Turn
+from edgen.export.crwiz_log import START, RoomLog
+from edgen.export.write import export
+from edgen.families.dialogue import DIALOGUE
+from edgen.space import Dimension, Entry, Space, SpaceRole
+from edgen.store.run_reader import AcceptedConversation
+from tests.export.runs import FORMATS, MemoryRun
+from tests.guided_records import ITEMS, LEADS, records, turns_of
+
+SPACE = Space(
+    name="harbour",
+    dimensions=(Dimension("place", (Entry("harbour"),)),),
+    roles=(SpaceRole("Wizard", ("place",)), SpaceRole("Operator", ())),
+)
+PLANTED, TRUTH = records(60)
+
+
+def accepted(index: int, record: dict[str, Any]) -> AcceptedConversation:
+    turns = turns_of(record)
+    found = Candidate(
+        id=record["id"], scenario=index, replicate=0, turns=turns, ended_by=None, simulated=True
+    )
+    side = "test" if index % 5 == 0 else "train"
+    return AcceptedConversation(found, Scenario(index, record["scenario"]), side, record, turns, {})  # type: ignore[arg-type]
+
+
+RUN: Any = MemoryRun([accepted(*one) for one in enumerate(PLANTED)], None, space=SPACE, family=DIALOGUE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("crwiz") / "out"
+    exported = export(RUN, FORMATS["crwiz"], path)
+    assert exported.rows == {
+        "default": {"train": 48, "test": 12}, "questionnaires": {"train": 96, "test": 24}
+    }  # fmt: skip
+    return path
+
+
+@pytest.fixture(scope="module")
+def logs(folder: Path) -> list[dict[str, Any]]:
+    paths = sorted((folder / "logs").glob("*/*.json"), key=lambda path: path.name)
+    assert [path.stem for path in paths] == [one["id"] for one in PLANTED]
+    return [json.loads(path.read_bytes()) for path in paths]
+
+
+def events(logs: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for log in logs for event in log["logs"] if event["event"] == kind]
+
+
+def test_a_log_is_laid_out_as_the_example(logs: list[dict[str, Any]], shared_data: Path) -> None:
+    example = json.loads((shared_data / "crwiz_log_shape_example.json").read_bytes())
+    known = {event["event"]: event for event in example["logs"]}
+    for log in logs:
+        assert log.keys() >= example.keys() - {"_note"}
+        assert log["type"] == example["type"]
+        assert log["description"] == example["description"]
+        for event in log["logs"]:
+            assert [*event] == [*example["logs"][0]]
+            if shape := known.get(event["event"]):
+                assert event["data"].keys() == shape["data"].keys(), event["event"]
+    (first,) = [event for event in logs[0]["logs"] if event["event"] == "start_task"]
+    assert first["data"]["users"] == known["start_task"]["data"]["users"] == {"3": "Fred", "4": "Operator"}
+
+
+def test_what_was_planted_is_logged(logs: list[dict[str, Any]]) -> None:
+    changes = Counter(
+        (one["data"]["previous_state"], one["data"]["current_state"])
+        for one in events(logs, "fsa_state_change")
+    )
+    assert changes == TRUTH.moves + Counter({("", "start"): 60})
+    hints = events(logs, "fsa_request_task_hint") + events(logs, "fsa_request_task_hint_again")
+    assert len(hints) == TRUTH.hints
+    assert events(logs, "fsa_request_task_hint_again"), "asked for again in the same state"
+    assert {one["data"]["probability"] for one in hints} == {1.0, 0.5}
+    for one in events(logs, "fsa_get_state_transitions"):
+        offered = [option["state_name"] for option in one["data"]["possible_utterances"]]
+        assert offered == LEADS[one["data"]["current_state"]]
+    assert Counter(one["data"]["reason_id"] for one in events(logs, "end_task")) == TRUTH.reasons
+    fixes = TRUTH.moves["report", "fix"]
+    for kind in ("perform_action_triggered", "perform_action_response", "status_update"):
+        assert len(events(logs, kind)) == fixes, kind
+    assert len(events(logs, "disable_user_input")) == len(events(logs, "enable_user_input")) > 0
+    assert len(events(logs, "generate_game_token")) == 120
+
+
+def test_messages_are_the_turns_in_their_order(logs: list[dict[str, Any]]) -> None:
+    users = {"Wizard": (3, "Fred"), "Operator": (4, "Operator")}
+    for log, record in zip(logs, PLANTED, strict=True):
+        said = [event for event in log["logs"] if event["event"] == "text_message"]
+        assert [(one["user"]["id"], one["user"]["name"], one["data"]["message"]) for one in said] == [
+            (*users[turn["role"]], turn["text"]) for turn in record["conversation"]
+        ]
+        assert [event["id"] for event in log["logs"]] == [*range(1, len(log["logs"]) + 1)]
+        dates = [event["date_created"] for event in log["logs"]]
+        assert all(a <= b for a, b in pairwise(dates))
+        assert dates[0] == START
+        assert log["date_extracted"] == dates[-1]
+        # what the guided role says comes right before the state that it leads to
+        for one, next_ in pairwise(log["logs"]):
+            if next_["event"] == "fsa_state_change" and next_["data"]["previous_state"]:
+                assert one["data"]["message"] == next_["data"]["utterance"]
+
+
+def test_the_analysis_adds_up(logs: list[dict[str, Any]]) -> None:
+    found = [log["logs"][-1]["data"] for log in logs]
+    assert sum(one["mission_successful"] for one in found) == TRUTH.successes
+    assert sum(one["participant_wizard"]["typed_turns"] for one in found) == TRUTH.by["free"]
+    assert sum(one["participant_wizard"]["total_turns"] for one in found) == sum(TRUTH.by.values())
+    for name, spent in TRUTH.subtasks.items():
+        told = [one[f"subtask_{name}"] for one in found if f"subtask_{name}" in one]
+        assert [one["subtask_elapsed_time"] for one in told] == pytest.approx(spent)
+    for one, took in zip(found, TRUTH.durations, strict=True):
+        assert one["mission_elapsed_time"] == pytest.approx(took)
+        assert one["overall_messages"]["total_turns"] == len(one["dialogue_summary"])
+
+
+def test_answers_are_joined_to_logs_by_tokens(folder: Path, logs: list[dict[str, Any]]) -> None:
+    lines = [
+        json.loads(line)
+        for split in ("train", "test")
+        for line in (folder / "questionnaires" / f"{split}.jsonl").read_text().splitlines()
+    ]
+    tokens = {one["data"]["game_token"]: one["room"] for one in events(logs, "generate_game_token")}
+    assert {one["game_token"]: one["room"] for one in lines} == tokens
+    assert all([a["item"] for a in one["answers"]] == [*ITEMS, "more"] for one in lines)
+
+
+def test_the_same_run_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    export(RUN, FORMATS["crwiz"], tmp_path / "again")
+    for path in folder.rglob("*.json*"):
+        assert (tmp_path / "again" / path.relative_to(folder)).read_bytes() == path.read_bytes()
+
+
+def test_a_third_role_is_another_user_and_nobody_s_turn_is_lost() -> None:
+    turns = (Turn("Guide", "Hello."), Turn("A", "Hi."), Turn("B", "Yes."), Turn("Guide", "Bye."))
+    told = [
+        {"event": "chosen", "time": 0, "turn": 0, "by": "state", "state": "hello", "utterance": "Hello."},
+        {"event": "chosen", "time": 9, "turn": 3, "by": "state", "state": "bye", "utterance": "Bye."},
+    ]
+    log = RoomLog("room", turns, told).as_dict()
+    assert log["roles"] == {"3": "Guide", "4": "A", "5": "B"}
+    said = [one for one in log["logs"] if one["event"] == "text_message"]
+    assert [(one["user"]["name"], one["data"]["message"]) for one in said] == [
+        ("Fred", "Hello."), ("Operator", "Hi."), ("B", "Yes."), ("Fred", "Bye."),
+    ]  # fmt: skip
+
+
+def test_dialogue_acts_are_a_row_a_turn(tmp_path: Path) -> None:
+    exported = export(RUN, FORMATS["dialogue-acts"], tmp_path / "out")
+    rows = [
+        json.loads(line)
+        for split in ("test", "train")
+        for line in (tmp_path / "out" / f"{split}.jsonl").read_text().splitlines()
+    ]
+    assert (
+        len(rows)
+        == sum(exported.rows["default"].values())
+        == sum(len(one["conversation"]) for one in PLANTED)
+    )
+    assert Counter(act for row in rows for act in row["acts"]) == TRUTH.acts
+    by_id = {one["id"]: one["conversation"] for one in PLANTED}
+    for row in rows:
+        turn = by_id[row["conversation"]][row["turn"]]
+        assert (row["role"], row["text"]) == (turn["role"], turn["text"])
+        assert row["state"] == turn["data"].get("state")
