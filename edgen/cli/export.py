@@ -102,6 +102,20 @@ TokensOption = Annotated[
         help="With --tokenizer: rows are padded to N tokens, longer ones left out.  [default: 2048]",
     ),
 ]
+ActionsOption = Annotated[
+    Literal["labels", "wanted"] | None,
+    Option(
+        help="Formats of single responses only: prompts tell what the response is to do: labels: what it does; wanted: "
+        "what it was asked for.  [default: nothing is told]"
+    ),
+]
+AlternativesOption = Annotated[
+    bool | None,
+    Option(
+        "--alternatives/--no-alternatives",
+        help="sft and trl-prompts only: responses that did not go on have rows, too.  [default: no-alternatives]",
+    ),
+]
 
 
 def command(
@@ -120,6 +134,8 @@ def command(
     min_turns_left: TurnsLeftOption = None,
     tokenizer: TokenizerOption = None,
     max_tokens: TokensOption = None,
+    actions: ActionsOption = None,
+    alternatives: AlternativesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -147,6 +163,8 @@ def command(
         min_turns_left=min_turns_left,
         tokenizer=tokenizer,
         max_tokens=max_tokens,
+        actions=actions,
+        alternatives=alternatives,
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

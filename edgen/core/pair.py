@@ -24,7 +24,8 @@ Compare = Literal["conversation", "response"]
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """An accepted conversation of a scenario, to be compared with others of the same scenario.
 
-    `branch` is the turn, counted from 0, at which it left replicate 0. Turns hold no end marker.
+    `branch` is the turn, counted from 0, at which it left replicate 0. Turns hold no end marker. `outcome` is what it came
+    to, where its protocol says so.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: Role | None = None
     branch: int | None = None
     simulated: bool = False
+    outcome: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:

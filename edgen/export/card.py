@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from edgen.export.caveats import SETTLED, caveats, outcomes, unfinished
-from edgen.export.chat import Chat
+from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, simulated_parts
 from edgen.export.files import Patterns
 from edgen.export.format import Format
@@ -271,6 +271,12 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         yield "Each conversation opens with the messages that the environment shows the trained side."
     else:
         yield opening[chat.opening]
+    single = "actions" in format_.options
+    if single and chat.scenes is not None:
+        yield chat.scenes.note
+    if single and chat.actions is not None:
+        whence = "what it does, by its labels" if chat.actions == "labels" else "what it was asked for"
+        yield f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
     end = "No message holds the end marker."
     if chat.keeps_end and format_.prompts_only:
         end = "No message holds the end marker: a prompt ends before the trained side's words."

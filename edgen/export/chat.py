@@ -20,18 +20,21 @@ from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
-from edgen.export.options import ExportOptions, Opening
+from edgen.export.options import ExportOptions, Opening, Told
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
+from edgen.families.base import Scene, Scenes
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.space import Space
 from edgen.space.education import is_education, template_fields, template_variables
 
 Message = dict[str, str]
+DO_THIS = "Do this now:"  # before the actions that a prompt asks for, as templates of tutoring say it
 
 
-def make_chat(options: ExportOptions, space: Space) -> Chat:
-    """The chat that the options ask for. The assistant is the first role of the space where nobody chose one.
+def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None) -> Chat:
+    """The chat that the options ask for. The assistant is the first role of the space where nobody chose one. `scenes` are
+    those of the conversations' family.
 
     Raises UsageError for a role that the space has not and for a tokenizer that cannot be used, TemplateError for such a
     template.
@@ -57,6 +60,9 @@ def make_chat(options: ExportOptions, space: Space) -> Chat:
         keeps_end=end_marker == "keep",
         masks=options.masks is not False,
         min_turns_left=options.min_turns_left,
+        scenes=scenes,
+        actions=options.actions,
+        alternatives=options.alternatives is True,
     )
     chat.tokens = load_tokenizer(options)
     return chat
@@ -86,7 +92,9 @@ class Chat:
     """How turns become messages. `assistant` is the role that is trained; `prompt` gives the texts of the opening,
     from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
     behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so. `min_turns_left`:
-    a pair is no row where fewer turns follow the one at which it parts."""
+    a pair is no row where fewer turns follow the one at which it parts. `scenes`: what single responses are said in, where
+    conversations are about several things. `actions`: what tells a prompt what the response is to do. `alternatives`:
+    responses that did not go on are responses, too."""
 
     assistant: Role
     opening: Opening
@@ -95,6 +103,9 @@ class Chat:
     keeps_end: bool = False
     masks: bool = True
     min_turns_left: int | None = None
+    scenes: Scenes | None = None
+    actions: Told | None = None
+    alternatives: bool = False
     tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # where a tokenizer was given
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
@@ -128,6 +139,26 @@ class Chat:
             else:
                 messages.append({"role": side, "content": text})
         return messages
+
+    def prompt_in(self, scene: Scene, turns: Sequence[Turn]) -> list[Message]:
+        """The messages before a response in a scene: its turns, one at least; what the assistant knows of the scene
+        stands at the end of the first message."""
+        messages = self.messages(turns[scene.begin :], scene.scenario)
+        if scene.brief:
+            messages[0]["content"] += f"\n\n{scene.brief}"
+        return messages
+
+    def tell(self, prompt: list[Message], response: Turn) -> list[Message] | None:
+        """The prompt with what the response is to do at the end of its last message, where that is wanted; None where
+        nothing says what."""
+        if self.actions is None:
+            return prompt
+        named = response.labels if self.actions == "labels" else response.data.get("wanted", ())
+        actions = [named] if isinstance(named, str) else list(named)
+        if not actions or not prompt:
+            return None
+        last = prompt[-1]
+        return [*prompt[:-1], {**last, "content": f"{last['content']}\n\n{DO_THIS} {', '.join(actions)}"}]
 
     def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
         """What stands before the first turn."""
@@ -167,10 +198,10 @@ class Chat:
         return self._last[1]
 
     def _brief(self, scenario: Scenario) -> str:
-        """What the assistant may know of the scenario, a line a dimension."""
+        """What the assistant may know of the scenario, a line a dimension. What it sees of exercises is none."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
         labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}
-        return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen)
+        return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen if name in labels)
 
 
 def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:

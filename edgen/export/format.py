@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow", "labels", "events"]
-Choice = Literal["files", "csv_safe", "masks", "tokenizer"]
+Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
@@ -123,6 +123,12 @@ class Format:
             raise UsageError(f"{self.name} holds no tokens; leave --tokenizer and --max-tokens out.")
         if "masks" in chosen and "masks" not in self.options:
             raise UsageError(f"{self.name} has no mask a message; leave --masks and --no-masks out.")
+        if "actions" in chosen and "actions" not in self.options:
+            raise UsageError(f"{self.name} has no prompt of a single response; leave --actions out.")
+        if "alternatives" in chosen and "alternatives" not in self.options:
+            raise UsageError(
+                f"{self.name} has no row for each response; leave --alternatives and --no-alternatives out."
+            )
         if "min_turns_left" in chosen and "pairs" not in self.needs:
             raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
         options.check()

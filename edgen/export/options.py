@@ -13,6 +13,7 @@ from edgen.core.errors import UsageError
 Opening = Literal["user", "system", "both"]
 Storage = Literal["parquet", "jsonl"]
 EndMarker = Literal["keep", "drop"]
+Told = Literal["labels", "wanted"]
 # A language as the hub has it: ISO 639, with script or region where wanted.
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
@@ -27,7 +28,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     set for the hub is stored. `csv_safe`: cells that a spreadsheet would take for formulas are disarmed.
     `masks`: each message says in `train` whether it is trained. `min_turns_left`: pairs are left out that part where
     fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
-    `max_tokens` the length that they are padded to.
+    `max_tokens` the length that they are padded to. `actions`: prompts tell what the response is to do, by its labels or
+    by what it was asked for. `alternatives`: responses that did not go on have rows, too.
     """
 
     train: str | None = None
@@ -42,6 +44,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     min_turns_left: int | None = None
     tokenizer: str | Path | None = None
     max_tokens: int | None = None
+    actions: Told | None = None
+    alternatives: bool | None = None
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -77,6 +81,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             "files": get_args(Storage),
             "csv_safe": (True, False),
             "masks": (True, False),
+            "actions": get_args(Told),
+            "alternatives": (True, False),
         }
         for name, allowed in choices.items():
             given = getattr(self, name)

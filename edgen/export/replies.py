@@ -1,7 +1,8 @@
-"""Replies of the trained side with what stands before them: what the formats for online methods share.
+"""Replies of the trained side with what stands before them: what formats of single responses share.
 
-A trainer shows the policy a prompt and has it reply; the run's own reply at that place is the reference that a judge
-compares with.
+A trainer imitates the reply, or shows the policy its prompt and has it reply; the run's own is then the reference that a
+judge compares with. Where the family knows scenes, as exercises, a prompt holds the scene alone and what the trained side
+knows of it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +18,7 @@ from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import Chat, Message
 from edgen.export.conversation_rows import Repeats
 from edgen.export.rows import LeftOut, SplitName
-from edgen.store.run_reader import RunReader
+from edgen.store.run_reader import AcceptedConversation, RunReader
 
 # What `describe` gives, for cards.
 DESCRIBED = (
@@ -30,7 +31,9 @@ DESCRIBED = (
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A place where the trained side speaks: `prompt` and `before` are what was said so far, as messages and as turns.
-    `reference` is what the run's conversation says there; None where it only ends there."""
+    `reference` is what the run's conversation says there, or one of the alternatives to it; None where it only ends
+    there. `labels` are what it does by that; `flagged`: the other side said that it makes no sense. `scenario` is with the
+    values of the scene, `drawn` as it was drawn."""
 
     id: str
     split: SplitName
@@ -40,16 +43,19 @@ class Reply:
     before: tuple[Turn, ...]
     reference: str | None
     scenario: Scenario
+    drawn: Scenario
+    labels: tuple[str, ...] = ()
+    flagged: bool = False
 
     def describe(self) -> dict[str, Any]:
         """What `edgen.env.replies` is told of the place."""
         return {
-            "index": self.scenario.index,
+            "index": self.drawn.index,
             "id": self.id,
             "turn": self.turn,
             "role": self.role,
             "before": msgspec.json.encode(self.before).decode(),
-            "scenario": msgspec.json.encode(self.scenario.values).decode(),
+            "scenario": msgspec.json.encode(self.drawn.values).decode(),
         }
 
 
@@ -59,27 +65,74 @@ def replies(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
     Conversations of one scenario share their beginnings, which would otherwise weigh more than the rest.
     """
     repeats = Repeats()
+    for found in responses(run, chat):
+        if isinstance(found, Reply) and repeats.has(found.drawn.index, found.prompt):
+            yield LeftOut("repeated")
+        else:
+            yield found
+
+
+def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
+    """Every reply of the trained side, with the alternatives to it where the chat has those; prompts may repeat."""
     for conversation in run.conversations():
         one = conversation.candidate
-        messages = chat.messages(one.turns, conversation.scenario, one.ended_by)
-        spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-        own = _own_turns(one.turns, chat.assistant)
-        for turn, at in enumerate(spoken):
-            if repeats.has(conversation.scenario.index, messages[:at]):
-                yield LeftOut("repeated")
-                continue
-            # Behind the last of its turns the trained side may only have ended the conversation.
-            before = one.turns[: own[turn]] if turn < len(own) else one.turns
-            yield Reply(
-                id=one.id,
-                split=conversation.split,
-                role=chat.assistant,
-                turn=turn,
-                prompt=messages[:at],
-                before=before,
-                reference=messages[at]["content"] if turn < len(own) else None,
-                scenario=conversation.scenario,
-            )
+        if chat.scenes is None:
+            yield from _by_message(conversation, chat)
+            continue
+        scenes = chat.scenes.of(chat.assistant, conversation.scenario, one.turns, one.outcome)
+        for turn, (at, scene) in enumerate(scenes.items()):
+            prompt = chat.prompt_in(scene, one.turns[:at])
+            said = one.turns[at]
+            for response in (said, *said.alternatives) if chat.alternatives else (said,):
+                place = Place(conversation, turn, one.turns[:at], scene.scenario)
+                yield _reply(place, chat, prompt, response)
+
+
+class Place(NamedTuple):
+    """Where a reply stands: which of the trained side's in its conversation, and what was said before."""
+
+    conversation: AcceptedConversation
+    turn: int
+    before: tuple[Turn, ...]
+    scenario: Scenario
+
+
+def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -> Reply | LeftOut:
+    """The reply that a turn is; `said` is None where the trained side only ends the conversation."""
+    told = (
+        prompt if said is None and chat.actions is None else None if said is None else chat.tell(prompt, said)
+    )
+    if told is None:
+        return LeftOut("no_actions")
+    conversation = place.conversation
+    return Reply(
+        id=conversation.candidate.id,
+        split=conversation.split,
+        role=chat.assistant,
+        turn=place.turn,
+        prompt=told,
+        before=place.before,
+        reference=None if said is None else said.text,
+        scenario=place.scenario,
+        drawn=conversation.scenario,
+        labels=() if said is None else said.labels,
+        flagged=said is not None and said.data.get("nonsense") is True,
+    )
+
+
+def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Reply | LeftOut]:
+    """The replies of a whole conversation, a message of the trained side each: turns running are one."""
+    one = conversation.candidate
+    messages = chat.messages(one.turns, conversation.scenario, one.ended_by)
+    spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    own = _own_turns(one.turns, chat.assistant)
+    for turn, at in enumerate(spoken):
+        # Behind the last of its turns the trained side may only have ended the conversation.
+        speaks = turn < len(own)
+        before = one.turns[: own[turn]] if speaks else one.turns
+        place = Place(conversation, turn, before, conversation.scenario)
+        said = msgspec.structs.replace(one.turns[own[turn]], text=messages[at]["content"]) if speaks else None
+        yield _reply(place, chat, messages[:at], said)
 
 
 def replies_with_reference(run: RunReader, chat: Chat) -> Iterator[tuple[Reply, str] | LeftOut]:

@@ -94,7 +94,7 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     check_target(target)
     if (refusal := format_.refuse(run)) is not None:
         raise UsageError(refusal)
-    chat = make_chat(options, run.space)
+    chat = make_chat(options, run.space, run.family.scenes(run.space))
     with _disk_errors_as_sentences(target), _staged(target) as stage:
         staging = Staging(stage, run, format_.tables_of(run.space, options), options)
         with contextlib.closing(format_.files(staging)) as files:

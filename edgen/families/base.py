@@ -116,6 +116,27 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Scene(msgspec.Struct, frozen=True):
+    """What a turn is said in, where a conversation is about one thing after the other: the turn, from 0, at which that
+    began, the scenario with the values that it has, and what the turn's role knows of it, in lines."""
+
+    begin: int
+    scenario: Scenario
+    brief: str
+
+
+class Scenes:
+    """The scenes of conversations about one space. `note` is what a card says of rows that have them."""
+
+    note: ClassVar[str] = ""
+
+    @abstractmethod
+    def of(
+        self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
+    ) -> dict[int, Scene]:
+        """The scene of each turn of a role that answers something, by its place. `turns` may stop anywhere."""
+
+
 class Family:
     """A kind of conversation.
 
@@ -167,6 +188,10 @@ class Family:
         """Whether a turn, as a decoded record has it, begins something new, so that it may stand behind one of the same
         role."""
         return False
+
+    def scenes(self, space: Space) -> Scenes | None:
+        """The scenes of conversations about this space; None where a conversation is about one thing."""
+        return None
 
     def read_file(self, record: Any) -> FiledRecord:
         """The conversation in a decoded record of a file, whoever wrote it. Raises ValueError with a clause that says

@@ -386,4 +386,5 @@ def _candidate(record: Recorded, arm: str) -> Candidate:
         ended_by=record.conversation.ended_by,
         branch=record.provenance.branch,
         simulated=record.provenance.simulated,
+        outcome=record.conversation.outcome,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -98,6 +99,9 @@ def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, com
         assert total == len(pairs)
     elif name == "csv":
         assert total == sum(len(lesson.candidate.turns) for lesson in lessons)
+    elif name == "sft":
+        replies = (itertools.groupby(lesson.candidate.turns, lambda turn: turn.role) for lesson in lessons)
+        assert total == sum(role == "Teacher" for runs in replies for role, _ in runs)
     elif not FORMATS[name].prompts_only and FORMATS[name].of == "conversations":
         assert total == len(lessons) == 18
 

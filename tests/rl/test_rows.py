@@ -19,7 +19,7 @@ from tests.rl.pipeline import JOB, Exports, Message, Row, Tokenizers, edgen, joi
 pytestmark = pytest.mark.integration
 
 FORMATS = (
-    "trl-dpo", "trl-conversation", "trl-kto", "trl-sft", "trl-prompts",
+    "trl-dpo", "trl-conversation", "trl-kto", "trl-sft", "sft", "trl-prompts",
     "sharegpt", "llamafactory", "openrlhf", "refuel", "verl", "mtpo",
 )  # fmt: skip
 

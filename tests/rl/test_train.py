@@ -151,6 +151,31 @@ def test_sft_puts_the_loss_on_one_side(
         assert trained_texts(tokens, labels) in lessons.values()
 
 
+@templates
+def test_sft_learns_a_response_alone(
+    exports: Exports, tokenizers: Tokenizers, template: str, tmp_path: Path
+) -> None:
+    tokens = tokenizers.with_template(template)
+    rows = exports.train("sft")
+    with complaints() as said:
+        trainer = SFTTrainer(
+            model=tiny.language_model(tokens, tmp_path), train_dataset=rows, processing_class=tokens,
+            args=SFTConfig(**settings(tmp_path)),
+        )  # fmt: skip
+        take_steps(trainer)
+    assert said == []
+    assert len(trainer.train_dataset) == len(rows)
+    answers = {f"{row['completion'][0]['content']}{tiny.END}\n" for row in rows}
+    for row, seen in zip(rows, trainer.train_dataset, strict=True):
+        prompt = ids(tokens, row["prompt"], prompt=True)
+        assert seen["input_ids"] == ids(tokens, row["prompt"] + row["completion"])
+        assert starts_with(seen["input_ids"], prompt)
+        assert seen["labels"] == [-100] * len(prompt) + seen["input_ids"][len(prompt) :]
+    batch: dict[str, Any] = next(iter(trainer.get_train_dataloader()))
+    for labels in batch["labels"].tolist():  # what a step really gets
+        assert tokens.decode([label for label in labels if label != -100]) in answers
+
+
 def test_grpo_answers_the_prompts(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> None:
     """An online method: it samples its own answers to prompts, here rewarded for their length."""
     tokens = tokenizers.with_template(tiny.STRICT)

@@ -17,9 +17,10 @@ from edgen.core.values import Turn
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
+from edgen.families.tutoring.scenes import entry_of
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
-from edgen.space.model import Entry, Space
+from edgen.space.model import Space
 
 MOST_TURNS = 10  # of a context, as in the release
 _PREP, _SHAPE = ("preposition", "object", "colour"), ("shape", "colour")
@@ -85,12 +86,8 @@ def _exercise(grammar: Grammar, conversation: AcceptedConversation, one: Any) ->
     """The exercise, with its points, which no record holds."""
     values = {**conversation.scenario.values, **one["concepts"]}
     return grammar.exercise(
-        one["tier"], {name: _entry(grammar.space, name, value) for name, value in values.items()}
+        one["tier"], {name: entry_of(grammar.space, name, value) for name, value in values.items()}
     )
-
-
-def _entry(space: Space, name: str, value: str) -> Entry:
-    return next(entry for entry in space[name].entries if entry.value == value)
 
 
 def _fits(turns: Sequence[Turn]) -> bool:
@@ -101,7 +98,7 @@ def _fits(turns: Sequence[Turn]) -> bool:
 
 def _prep_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: Space) -> dict[str, Any]:
     english = made.concepts
-    italian = {name: _entry(space, name, value).fields["it"] for name, value in english.items()}
+    italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
     responses = (response, *response.alternatives)
     return {
         "past_convo": [turn.text for turn in context],
@@ -122,7 +119,7 @@ def _prep_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: 
 
 def _shape_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: Space) -> dict[str, Any]:
     english = made.concepts
-    italian = {name: _entry(space, name, value).fields["it"] for name, value in english.items()}
+    italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
     responses = (response, *response.alternatives)
     said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
     return {

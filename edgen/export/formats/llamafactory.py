@@ -131,6 +131,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
         ),
         f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is both is left out.",
     ),
+    options=("actions",),
     scenario=True,
     tried=(
         Tried(

@@ -91,6 +91,7 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
             "in one pair and rejected in another is not among the scored ones."
         ),
     ),
+    options=("actions",),
     scenario=True,
     tried=(
         Tried(

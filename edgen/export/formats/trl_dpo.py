@@ -43,6 +43,7 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
     notes=(
         "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
     ),
+    options=("actions",),
     scenario=True,
     tried=(
         Tried(

@@ -85,6 +85,7 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
         ),
         "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
     ),
+    options=("actions",),
     scenario=True,
     tried=(
         Tried("trl", "1.16.0", "2026-11-22", "KTOTrainer took two steps with each of two chat templates."),

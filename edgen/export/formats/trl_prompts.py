@@ -39,6 +39,7 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
         "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
         "What is left out as repeated is counted in prompts, not in conversations.",
     ),
+    options=("actions", "alternatives"),
     scenario=True,
     prompts_only=True,
     tried=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.families.base import FiledRecord
+from edgen.families.base import FiledRecord, Scenes
 from edgen.families.dialogue import Dialogue
 from edgen.families.tutoring import cima
 from edgen.space.model import Space, SpaceRole
@@ -43,6 +43,12 @@ class Tutoring(Dialogue):
         """The tutor puts the next exercise right behind its response to the last."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and "exercise" in data
+
+    def scenes(self, space: Space) -> Scenes | None:
+        """Exercises."""
+        from edgen.families.tutoring.scenes import ExerciseScenes
+
+        return ExerciseScenes(space)
 
     def read_file(self, record: Any) -> FiledRecord:
         """A session, or a context of CIMA's with its tutors' responses."""

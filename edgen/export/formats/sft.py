@@ -1,0 +1,74 @@
+"""Single responses with their prompts: TRL's prompt-completion rows, for SFTTrainer and whatever learns the completion.
+
+https://huggingface.co/docs/trl/dataset_formats#prompt-completion
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgen.export.conversation_rows import Repeats
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.replies import responses
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """A row a response; of those of a scenario that say the same after the same prompt, one."""
+    repeats = Repeats()
+    for found in responses(run, chat):
+        if isinstance(found, LeftOut):
+            yield found
+        elif found.reference is None:
+            yield LeftOut("only_ends")
+        elif found.flagged:
+            yield LeftOut("nonsense")
+        else:
+            completion = {"role": "assistant", "content": found.reference}
+            if repeats.has(found.drawn.index, [*found.prompt, completion]):
+                yield LeftOut("repeated")
+                continue
+            value = {
+                "prompt": found.prompt,
+                "completion": [completion],
+                "actions": ", ".join(found.labels),
+                "id": found.id,
+                "turn": found.turn,
+            }
+            yield Row(found.split, value, scenario=found.scenario)
+
+
+FORMAT = Format(
+    name="sft",
+    summary="Single responses of the trained side, each with its prompt, as TRL's SFTTrainer takes them.",
+    rows=rows,
+    tables={
+        "prompt": "messages up to the response, what it is to do told in the last one with --actions",
+        "completion": "the response",
+        "actions": "what the response does, joined by commas; empty where nothing says so",
+        "id": "the conversation",
+        "turn": "which turn of the trained side it is, counted from 0",
+    },
+    use="""\
+from datasets import load_dataset
+from trl import SFTTrainer
+SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
+    notes=(
+        "SFTTrainer puts the loss on the completion alone, as it does where rows have a prompt and a completion.",
+        (
+            "With --alternatives, each response to a turn has a row, those that did not go on included; a response that "
+            "the other side called nonsense has none."
+        ),
+        "What is left out is counted in responses, not in conversations.",
+    ),
+    options=("actions", "alternatives"),
+    scenario=True,
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
+        ),
+    ),
+    tags=("trl", "sft", "conversational"),
+)
