@@ -37,7 +37,7 @@ class Finding(msgspec.Struct, frozen=True):
 def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[Finding]:
     """Everything found, the fatal first, in the order of the states. `available`: what the space has, dimensions and
     fields (`topic.answer`); None: what the machine says that it needs."""
-    known = [*machine.world, *(machine.needed if available is None else available)]
+    known = [*machine.world, *machine.needed, *(available or ())]
     found = [*_head(machine, available)]
     for state in machine.states.values():
         found += _names(machine, state)

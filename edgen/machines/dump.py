@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import MachineError
-from edgen.core.files import explain_write_errors, write_new
+from edgen.core.files import explain_write_errors, replacing
 from edgen.core.yaml_dump import as_key, as_number, as_text, flow
 from edgen.machines.load import FIXED, HEAD
 from edgen.machines.model import Condition, Effect, End, Lock, Machine, State
@@ -38,14 +38,25 @@ def write_files(texts: Mapping[str, str], folder: Path) -> None:
             raise MachineError(str(folder), "there is something there already; name a new folder.")
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            write_new(folder / name, text)
+            with replacing(folder / name, sync=False, new=True) as file:
+                file.write(text.encode())
 
 
 def machine_sha256(machine: Machine) -> str:
     """SHA-256, in hex, of all that shapes a conversation: everything but the description and labels."""
     world = {name: msgspec.structs.replace(one, label=None) for name, one in machine.world.items()}
     bare = msgspec.structs.replace(machine, description=None, world=world)
-    return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()
+    content = _whole(_all_fields(bare))  # 2 and 2.0 are one value
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+
+
+def _all_fields(value: Any) -> Any:
+    """A value with every field of its structs, defaults too: msgspec leaves some of these out and some not."""
+    if isinstance(value, msgspec.Struct):
+        return {name: _all_fields(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {key: _all_fields(one) for key, one in value.items()}
+    return [_all_fields(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _file(state: State) -> str:

@@ -63,7 +63,7 @@ def within(number: float, variable: Variable) -> float:
     """The number, or the bound that it passed."""
     if variable.least is not None:
         number = max(number, variable.least)
-    return number if variable.most is None else min(number, variable.most)
+    return float(number if variable.most is None else min(number, variable.most))
 
 
 def changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
