@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from edgen.config import texts_of
+from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
 from edgen.core.yaml_values import nearest
 from edgen.prompting.answer_schema import SUFFIX, schema_file
 
-Shipped = Literal["prompts", "preference_space", "machines", "questionnaires"]
+Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
 Kind = Shipped | Literal["tokenizer"]
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
 MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
@@ -40,6 +41,7 @@ class _QuestionnaireError(FileError):
 _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError]]] = {
     "prompts": ((".j2",), TemplateError),
     "preference_space": ((".yaml", ".yml"), SpaceError),
+    "label_sets": ((".yaml", ".yml"), LabelSetError),
     "tokenizer": ((".json",), _TokenizerError),
     "machines": (("",), MachineError),  # a folder
     "questionnaires": ((".yaml", ".yml"), _QuestionnaireError),
@@ -49,6 +51,7 @@ _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError]]] = {
 _OWN = {
     "prompts": "prompt",
     "preference_space": "space",
+    "label_sets": "labels",
     "machines": "machine",
     "questionnaires": "questionnaire",
 }

@@ -7,6 +7,7 @@ of any other is drawn from its words and the labels, so that whoever plants mist
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -50,7 +51,7 @@ def answer(request: Simulation) -> str | None:
 
 def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
     """What a turn does; `names` are the labels of the set. Without a role, the text is a whole conversation's."""
-    for protocol in _protocols():
+    for protocol in _protocols(tuple(registry.names("protocol"))):
         said = [label for label in protocol.simulated_labels(role, text) or () if label in names]
         if said:
             return tuple(said if several else said[:1])
@@ -113,10 +114,11 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _protocols() -> list[Protocol]:
+@functools.cache
+def _protocols(names: tuple[str, ...]) -> list[Protocol]:
     """Those that may know what a turn of theirs does."""
     found = []
-    for name in registry.names("protocol"):
+    for name in names:
         try:
             protocol = registry.find("protocol", name)
         except registry.PluginError:

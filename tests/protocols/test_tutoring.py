@@ -20,7 +20,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words
-from edgen.protocols.tutoring.config import CIMA_ACTIONS
+from edgen.protocols.tutoring.config import cima_actions
 from edgen.protocols.tutoring.session import MISSING
 from edgen.reading.answers.acted_turn import ActedTurn, choose_actions, read_acted_turn
 from edgen.simulator.text import respond
@@ -305,7 +305,7 @@ def test_what_the_simulator_says_is_what_it_names() -> None:
                     assert one.labels == ("Confirmation",)
         assert answers
     for side, role in (("student", "Student"), ("tutor", "Tutor")):
-        assert {label for who, label in labels if who == role} >= {*CIMA_ACTIONS[side]} - {"Other"}
+        assert {label for who, label in labels if who == role} >= {*cima_actions()[side]} - {"Other"}
 
 
 # ---- a run
@@ -397,7 +397,9 @@ def test_a_wrong_job_is_refused_with_a_sentence(changes: dict[str, Any], told: s
     ],
 )
 def test_actions_are_read_from_any_usual_form(text: str, expected: Any) -> None:
-    found = read_acted_turn(text, "Student", CIMA_ACTIONS["student"], roles=role_words(("Tutor", "Student")))
+    found = read_acted_turn(
+        text, "Student", cima_actions()["student"], roles=role_words(("Tutor", "Student"))
+    )
     if isinstance(expected, str):
         assert isinstance(found, Rejection), found
         assert found.reason == expected
@@ -407,7 +409,7 @@ def test_actions_are_read_from_any_usual_form(text: str, expected: Any) -> None:
 
 
 def test_actions_come_back_as_they_are_written() -> None:
-    assert choose_actions(["hint", "QUESTION"], CIMA_ACTIONS["tutor"]) == ("Question", "Hint")
-    unknown = choose_actions(["Hnt"], CIMA_ACTIONS["tutor"])
+    assert choose_actions(["hint", "QUESTION"], cima_actions()["tutor"]) == ("Question", "Hint")
+    unknown = choose_actions(["Hnt"], cima_actions()["tutor"])
     assert isinstance(unknown, Rejection)
     assert "hnt" in unknown.detail

@@ -6,6 +6,7 @@ and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020)
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,11 +28,15 @@ from edgen.protocols.base import (
     Starter,
     Template,
 )
+from edgen.protocols.labelling import labelling_template
 from edgen.protocols.tutoring.config import EXTRA_VARIABLES, Tutoring
+from edgen.protocols.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
+from edgen.protocols.tutoring.labeller import LABELLER
 from edgen.space.exercises.model import SHOWN
 from edgen.space.model import Space, SpaceRole
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
+_OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
 
 
 class TutoringProtocol(ConversationProtocol):
@@ -45,8 +50,14 @@ class TutoringProtocol(ConversationProtocol):
             "what one side says next, and the actions of it, as JSON or with a line of actions",
             ("index", *SHOWN, *EXTRA_VARIABLES),
         ),
+        AnswerKind(
+            "best_worst",
+            "the letters of the best and of the worst of several responses",
+            ("index", *SHOWN, *EXTRA_VARIABLES, *JUDGE_VARIABLES),
+        ),
     )
     Config = Tutoring
+    label_sets = ("actions.student", "actions.tutor")
     sends_schemas = True
     starter = Starter(
         "tutoring",
@@ -73,22 +84,23 @@ class TutoringProtocol(ConversationProtocol):
                 for name in unknown
             )
         sides = settings.named_actions
-        yield from _round_problems(settings)
-        if sides.keys() != {"student", "tutor"}:
+        if settings.actions is not None and settings.actions.keys() != {"student", "tutor"}:
             yield Problem("$.tutoring.actions", "expected actions of `student` and of `tutor`")
         for side, actions in sides.items():
             if not actions:
                 yield Problem(f"$.tutoring.actions.{side}", "this is empty; name one action at least")
-        known = sides.get("tutor", {})
-        for action in settings.wanted or ():
-            if action not in known:
-                message = f"the tutor has no such action (known: {', '.join(known)})"
-                yield Problem(f"$.tutoring.wanted.{action}", message)
+        if (
+            settings.actions is None or sides.keys() == settings.actions.keys()
+        ):  # else label sets are still to be read
+            yield from _round_problems(settings)
+            yield from _wanted_problems(settings)
+        yield from _labelling_problems(settings)
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """The tutors, and the student."""
+        """The tutors, the student, and who else is asked."""
         settings: Tutoring = settings_of(job)
-        return tuple(dict.fromkeys((*settings.tutor_backends, *self._student_names(job))))
+        names = (*settings.tutor_backends, *self._student_names(job), *_others(settings))
+        return tuple(dict.fromkeys(names))
 
     def _student_names(self, job: Job) -> list[str]:
         """The roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the space tells."""
@@ -152,10 +164,35 @@ class TutoringProtocol(ConversationProtocol):
                     "about": ["Learner: shy"],
                     "actions": settings_of(job).named_actions.get(side, {}),
                     "exercise_number": 1,
+                    "labelled_by": settings_of(job).labelled_by,
                     "points": ["a point"],
                 },
             )
+        for use in _others(settings_of(job)):
+            if use in templates:
+                message = f"the space has a role {use}, and so has the job's {use}; rename one"
+                raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
+            templates[use] = self._template_of_other(use, job, space, templates["tutor"])
         return templates
+
+    def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
+        """That of the labeller or of the judge, who may use what tutors may."""
+        settings: Tutoring = settings_of(job)
+        if use == LABELLER:
+            sets = [settings.labels_of(side) for side in settings.named_actions]
+            return labelling_template(job.prompts.get(use), f"prompts.{use}", use, sets)
+        seen = () if space is None else tutor.variables
+        return dataclasses.replace(
+            tutor,
+            name=job.prompts.get(use, "tutoring_judge"),
+            key=f"prompts.{use}",
+            expects="best_worst",
+            variables=(*seen, *JUDGE_VARIABLES),
+            reports=(),
+            shows=(SHOWN_TO_JUDGE,),
+            why="a judge of responses",
+            asked=use,
+        )
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
@@ -186,12 +223,13 @@ class TutoringProtocol(ConversationProtocol):
                 ExpectedCall(backend, uses[backend], _TURN, hears=True, heard=not place)
                 for place, backend in enumerate(settings.tutor_backends)
             ]
+            calls += [ExpectedCall(use, use, _OF_OTHERS, hears=True) for use in _others(settings)]
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
-        """The student, then each of the tutors."""
+        """The student, then each of the tutors, then labeller and judge."""
         settings: Tutoring = settings_of(job)
-        order = [*self._student_names(job)[:1], *settings.tutor_backends]
+        order = [*self._student_names(job)[:1], *settings.tutor_backends, *_others(settings)]
         return order[step % len(order)]
 
     def caveats(self, settings: Tutoring) -> Iterator[str]:
@@ -205,14 +243,20 @@ class TutoringProtocol(ConversationProtocol):
                 "alone. Each served turn says where it comes from (`served` in its data). What was served may not fit."
             )
         else:
-            yield "One of them was drawn and went on." if settings.choose == "draw" else "The first went on."
-        yield "Actions are those that the speaker names."
+            yield _WENT_ON[settings.choose]
+        yield _LABELLED[settings.labelled_by]
 
     def simulated(self, request: Simulation) -> str | None:
-        """A turn with its actions."""
-        from edgen.protocols.tutoring.simulated import speak
+        """A turn with its actions, or a judgement of responses."""
+        from edgen.protocols.tutoring.simulated import judge, speak
 
-        return speak(request)
+        return judge(request) or speak(request)
+
+    def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
+        """The actions that the simulator's words stand for."""
+        from edgen.protocols.tutoring.simulated import true_actions
+
+        return true_actions(role, text)
 
 
 def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
@@ -225,10 +269,69 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     if len(tutors) != 1 or len(students) != 1 or tutors[0].name.lower() != "tutor":
         message = f"{space.name} has to have two roles: Tutor, who sees `answer`, and one who does not"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
-    if taken := [name for name in space.names if name in EXTRA_VARIABLES]:
+    if taken := [name for name in space.names if name in (*EXTRA_VARIABLES, *JUDGE_VARIABLES)]:
         message = f"{space.name} has a dimension {taken[0]}, which means something else to templates of tutoring; rename it"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
     return students[0], tutors[0]
+
+
+def _others(settings: Tutoring) -> tuple[str, ...]:
+    """Who is asked besides student and tutors, in this order after each turn."""
+    return (
+        *((LABELLER,) if settings.labelled_by != "speaker" else ()),
+        *((JUDGE,) if settings.choose == "judge" else ()),
+    )
+
+
+def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
+    """Wanted actions that there are not, weights beside a policy."""
+    sides, where = settings.named_actions, "$.tutoring.wanted"
+    rows: dict[str, Mapping[str, Any]] = {where: settings.wanted or {}}
+    if settings.wanted_by_student:
+        rows = {}
+        for action, row in (settings.wanted or {}).items():
+            if action not in sides["student"]:
+                message = f"the student has no such action (known: {', '.join(sides['student'])})"
+                yield Problem(f"{where}.{action}", message)
+            if not isinstance(row, dict):
+                message = "expected weights of the tutor's actions, as under the student's other actions"
+                yield Problem(f"{where}.{action}", message)
+            else:
+                rows[f"{where}.{action}"] = row
+    for path, weights in rows.items():
+        if not weights and settings.wanted is not None:
+            yield Problem(path, "this is empty; name one action of the tutor")
+        for action in weights:
+            if action not in sides.get("tutor", {}):
+                message = f"the tutor has no such action (known: {', '.join(sides.get('tutor', {}))})"
+                yield Problem(f"{path}.{action}", message)
+
+
+def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
+    """What needs the student's actions before a labeller can tell them, and tutors with the names of others."""
+    if not settings.speaker_names:
+        late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
+        if settings.wanted_by_student:
+            yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
+        if settings.choose == "pool":
+            yield Problem("$.tutoring.choose", f"a pool serves by the student's action, and {late}")
+    for name in _others(settings):
+        if name in settings.tutor_backends:
+            yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")
+
+
+_WENT_ON = {
+    "draw": "One of them was drawn and went on.",
+    "first": "The first went on.",
+    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: `unjudged` among "
+    "the flags).",
+}
+_LABELLED = {
+    "speaker": "Actions are those that the speaker names.",
+    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it did not label "
+    "have none (`unlabelled` among the flags).",
+    "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
+}
 
 
 def _round_problems(settings: Tutoring) -> Iterator[Problem]:

@@ -16,8 +16,11 @@ from edgen.core.values import Address, Conversation, Message, Rejection, Reply, 
 from edgen.prompting import scenario_variables
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.base import Prompting, Question, Rules, ask
+from edgen.protocols.labelling import labelling_variables
 from edgen.protocols.stage import append_message, in_one_message
 from edgen.protocols.tutoring.config import Tutoring
+from edgen.protocols.tutoring.judging import JUDGE, UNJUDGED, judge_responses, judge_variables, mark_judged
+from edgen.protocols.tutoring.labeller import LABELLER, UNLABELLED, label_turns, shown_to_labeller
 from edgen.protocols.tutoring.responses import ResponsePool
 from edgen.protocols.tutoring.serving import DRY, Serving
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
@@ -26,7 +29,9 @@ from edgen.space.exercises.chain import ExerciseChain, ExercisePool
 from edgen.space.exercises.model import SHOWN, Exercise
 from edgen.space.model import SpaceRole
 
-MISSING = "missing_response"  # a flag of a conversation
+# Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
+MISSING = "missing_response"
+AT_ONCE = "answer_at_once"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -136,10 +141,11 @@ class Session:
     def _hear(self, said: ActedTurn) -> None:
         result = self.results[-1]
         result.turns += 1
-        guessed = "Guess" not in self._settings.named_actions["student"] or "Guess" in said.actions
-        result.solved = guessed and is_right(
-            said.text, result.exercise, self._prepared.pool.grammar.exercises
-        )
+        told = self._settings.speaker_names and "Guess" in self._settings.named_actions["student"]
+        right = is_right(said.text, result.exercise, self._prepared.pool.grammar.exercises)
+        result.solved = right and ("Guess" in said.actions or not told)
+        if result.solved and result.turns == 1:
+            self._flags.setdefault(AT_ONCE)
         data = {"solved": True} if result.solved else {}
         self._turns.append(Turn(self._prepared.student.name, said.text, said.actions, data))
 
@@ -160,12 +166,14 @@ class Session:
             self._turns.append(served)
             return None
         found, rejection = yield from self._responses()
+        if found or served is not None:
+            found = yield from self._label(found)
         if served is not None:
             self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
             return None
         if not found:
             return rejection
-        chosen = self._choose(len(found))
+        chosen, found = yield from self._choose(found)
         goes_on = found[chosen] if serving is None else serving.take(found[chosen])
         others = tuple(turn for place, turn in enumerate(found) if place != chosen)
         self._turns.append(msgspec.structs.replace(goes_on, alternatives=others))
@@ -191,11 +199,47 @@ class Session:
 
     def _draw_wanted(self, place: int) -> str | None:
         """The action that a response is asked for."""
-        wanted = self._settings.wanted
-        return self._rng(f"wanted/{place}").choices([*wanted], [*wanted.values()])[0] if wanted else None
+        weights = self._settings.weights_after(self._turns[-1].labels)
+        return self._rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
 
-    def _choose(self, count: int) -> int:
-        return 0 if self._settings.choose == "first" else self._rng("choice").randrange(count)
+    def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
+        """The place of the response that goes on, and all of them, with what a judge says of them."""
+        if self._settings.choose == "first":
+            return 0, found
+        if self._settings.choose == "judge" and len(found) > 1:
+            told = self._variables(self._prepared.tutor, "tutor", None)
+            picked = yield from judge_responses(
+                self._turns,
+                found,
+                self._rng("letters"),
+                told,
+                self._address(),
+                self._prompts[JUDGE],
+                self._rules,
+            )
+            if picked is not None:
+                return picked[0], mark_judged(found, *picked)
+            self._flags.setdefault(UNJUDGED)
+        return self._rng("choice").randrange(len(found)), found
+
+    # ---- the labeller
+
+    def _label(self, found: list[Turn]) -> Generator[Request, Reply, list[Turn]]:
+        """The responses with the labeller's labels, where there is one; the turn that they respond to gets its own."""
+        settings = self._settings
+        if settings.labelled_by == "speaker":
+            return found
+        shown = shown_to_labeller(
+            self._turns, found, settings.labels_of("student"), settings.labels_of("tutor")
+        )
+        labelled = yield from label_turns(
+            shown, settings.labelled_by, self._address(), self._prompts[LABELLER], self._rules
+        )
+        if labelled is None:
+            self._flags.setdefault(UNLABELLED)
+            return found
+        self._turns[-1] = labelled[0]
+        return labelled[1:]
 
     def _rng(self, what: str) -> random.Random:
         place = f"{self._rules.seed}/{self._scenario.index}/{self._replicate}/{len(self._turns)}/{what}"
@@ -207,7 +251,7 @@ class Session:
         self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
     ) -> Generator[Request, Reply, ActedTurn | Rejection]:
         """What a role says next, asked of a backend."""
-        actions = self._settings.named_actions[side]
+        actions = self._settings.named_actions[side] if self._settings.speaker_names else ()
         use = self._prepared.uses[backend] if side == "tutor" else backend
 
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
@@ -221,8 +265,7 @@ class Session:
                 roles=self._rules.role_words,
             )
 
-        address = Address(self._scenario.index, self._replicate, step=self._step)
-        self._step += 1
+        address = self._address()
         messages = self._messages(role, side, use, wanted)
         said = yield from ask(
             Question(address, messages, "tutoring", backend, self._prompts[use].schema),
@@ -233,13 +276,39 @@ class Session:
             self._repairs |= dict.fromkeys(said.repairs)
         return said
 
+    def _address(self) -> Address:
+        """That of the next thing to be asked."""
+        self._step += 1
+        return Address(self._scenario.index, self._replicate, step=self._step - 1)
+
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """What student and tutors are first asked with, by what their templates are for."""
         self.begin()
         student, tutor = self._prepared.student, self._prepared.tutor
         seats = {student.name.lower(): (student, "student")}
         seats |= dict.fromkeys(self._prepared.uses.values(), (tutor, "tutor"))
-        return {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
+        found = {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
+        return found | self._opening_of_others()
+
+    def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
+        """What labeller and judge would be asked with, were the first turn and the responses to it said already."""
+        settings, address = self._settings, Address(self._scenario.index, self._replicate)
+        student, tutor = self._prepared.student, self._prepared.tutor
+        turns = [*self._turns, Turn(student.name, "…")]
+        responses = [Turn(tutor.name, "…")] * len(settings.tutor_backends)
+        found = {}
+        if LABELLER in self._prompts:
+            shown = shown_to_labeller(
+                turns, responses, settings.labels_of("student"), settings.labels_of("tutor")
+            )
+            variables = labelling_variables(shown, address, self._rules.seed)
+            found[LABELLER] = self._prompts[LABELLER].messages(variables)
+        if JUDGE in self._prompts:
+            told = self._variables(tutor, "tutor", None)
+            found[JUDGE] = self._prompts[JUDGE].messages(
+                {**told, **judge_variables(turns, responses, address, self._rules.seed)}
+            )
+        return found
 
     def _messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
@@ -269,6 +338,7 @@ class Session:
             **{name: value for name, value in {**now, **shown}.items() if name in role.sees},
             "about": about,
             "actions": self._settings.named_actions[side],
+            "labelled_by": self._settings.labelled_by,
             "wanted": wanted,
             "exercise_number": len(self.results),
         }

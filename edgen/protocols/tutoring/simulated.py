@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
 from edgen.core.values import Message
 from edgen.protocols.base import Simulation
+from edgen.protocols.labelling_simulated import true_labels
+from edgen.protocols.oracle import CONTINUED
 from edgen.space.exercises.answers import words_of
 
 _ACTIONS = re.compile(r'"actions"\s*:')
+_TEXT = re.compile(r'"text"\s*:')
 _LISTED = re.compile(r"(?m)^\s*[-*]\s+([A-Z][\w -]{0,39}):\s")
 _ANSWER = re.compile(r"(?mi)^(?:the )?right answer:\s*(.+)$")
 _MISTAKE = re.compile(r"(?mi)^your first answer:\s*(.+)$")
@@ -27,13 +31,15 @@ _EXERCISE = re.compile(r"(?m)^Exercise \d+: (.+)$")
 _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
 _TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
+_RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
 _TELLS_AFTER = 3  # tries of the student
 
 
 def speak(request: Simulation) -> str | None:
     """The next turn as JSON; None where the prompt is none of this protocol's."""
     brief = request.messages[0].content if request.messages else ""
-    if not _ACTIONS.search(brief):
+    named = _ACTIONS.search(brief) is not None
+    if not named and not (_TEXT.search(brief) and _EXERCISE.search(brief)):
         return None
     if request.fault == "garbage":
         return request.say("garbage")
@@ -41,8 +47,55 @@ def speak(request: Simulation) -> str | None:
     said = _tutor(request, brief, answer[1].strip()) if answer else _student(request, brief)
     known = _LISTED.findall(brief.rpartition("can do:")[2])
     text, actions = said
-    fitting = [action for action in actions if action in known] or known[:1] or ["Other"]
+    if not named:
+        return msgspec.json.encode({"text": text}).decode()
+    fitting = [action for action in actions if action in known]
+    if not fitting:
+        fitting = [*true_labels("", text, known, several=True)] if known else ["Other"]
     return msgspec.json.encode({"text": text, "actions": fitting}).decode()
+
+
+def true_actions(role: str, text: str) -> tuple[str, ...] | None:
+    """What a turn of the simulator's does, by its words; None for a student's that it never says."""
+    if role == "Tutor":
+        if text.startswith(_PRAISE) or text in _GOING_WELL:
+            return ("Confirmation",)
+        if text.startswith(_ASKS):
+            return ("Question", "Hint")
+        if text.startswith(_NOT_YET):
+            return ("Correction",) if text in _NOT_YET else ("Correction", "Hint")
+        return ("Hint",)  # its points are the space's
+    if text.startswith(_SEES):
+        return ("Affirmation",) if text in _SEES else ("Question", "Affirmation")
+    if text in _WONDERS:
+        return ("Question",)
+    return ("Guess",) if text.startswith(_TRIES) else None
+
+
+def judge(request: Simulation) -> str | None:
+    """The best and the worst response; None where the prompt asks for none. A response is worth what its words are
+    drawn for, and nothing where it gives the answer away."""
+    text = "\n".join([message.content for message in request.messages])
+    body = _RESPONSES.search(text)
+    if body is None:
+        return None
+    if request.fault == "garbage":
+        return request.say("garbage")
+    lettered = re.split(r"(?m)^([A-Z]): ", body[2])[1:]
+    answer = _ANSWER.search(text)
+    worths = {
+        letter: worth(said.strip().replace(f"\n{CONTINUED}", "\n"), answer[1].strip() if answer else None)
+        for letter, said in zip(lettered[::2], lettered[1::2], strict=True)
+    }
+    ordered = sorted(worths, key=lambda letter: (worths[letter], letter))
+    return msgspec.json.encode({"best": ordered[-1], "worst": ordered[0]}).decode()
+
+
+def worth(text: str, answer: str | None) -> float:
+    """What a response is worth to the simulated judge, in (-1, 1)."""
+    digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    drawn = int.from_bytes(digest, "big") / 2**64
+    return drawn - 1 if answer and _says(text, answer) else drawn
 
 
 def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:

@@ -47,14 +47,14 @@ def read_acted_turn(
     words: OwnWords = (),
 ) -> ActedTurn | Rejection:
     """What `role` says and does in a reply, or why it is no such turn. `actions` are those that it may take; they come
-    back as they are written there, in its order."""
-    body, named, flagged = _split(text[:MAX_READ])
+    back as they are written there, in its order. Without any it need not say what it does."""
+    body, named, flagged = _split(text[:MAX_READ], named=bool(actions))
     if flagged and not body.strip():
         return ActedTurn("", (), flagged=True)
     said = read_turn(body, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
     if isinstance(said, Rejection):
         return said
-    chosen = choose_actions(named, actions)
+    chosen = choose_actions(named, actions) if actions else ()
     if isinstance(chosen, Rejection):
         return chosen
     return ActedTurn(said.text, chosen, said.ended, flagged, said.repairs)
@@ -82,10 +82,10 @@ def _none(actions: Collection[str]) -> Rejection:
     return Rejection(RejectionReason.NO_ACTIONS, f"it names no action (there are {', '.join(actions)})")
 
 
-def _split(text: str) -> tuple[str, Any, bool]:
+def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
     """What is said, the actions as they are named, and whether what was heard is said to make no sense."""
     text = drop_thinking(text, [])
-    value = _json(text)
+    value = _json(text, named=named)
     if value is not None:
         said = value.get("text")
         return said if isinstance(said, str) else "", value.get("actions"), value.get("nonsense") is True
@@ -97,8 +97,9 @@ def _split(text: str) -> tuple[str, Any, bool]:
     return text, None, False
 
 
-def _json(text: str) -> dict[str, Any] | None:
-    """The JSON object that a reply is or that stands in it; None where there is none with actions."""
+def _json(text: str, *, named: bool) -> dict[str, Any] | None:
+    """The JSON object that a reply is or that stands in it; None where there is none with actions, or with a text
+    where actions need not be `named`."""
     body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
     start, end = body.find("{"), body.rfind("}")
     if start < 0 or end < start:
@@ -107,6 +108,7 @@ def _json(text: str) -> dict[str, Any] | None:
         value = msgspec.json.decode(body[start : end + 1], strict=False)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
-    return (
-        value if isinstance(value, dict) and ("actions" in value or value.get("nonsense") is True) else None
-    )
+    if not isinstance(value, dict):
+        return None
+    told = "actions" in value or value.get("nonsense") is True or (not named and "text" in value)
+    return value if told else None
