@@ -146,9 +146,9 @@ price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, ba
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
 """),
     Section(Tutoring, "tutoring", "For `protocol: tutoring`; see [tutoring.md](tutoring.md).", """\
-tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: draw, wanted: {Hint: 3, Question: 1},
-           rounds: 1, sessions_per_round: null, pool: {},
-           actions: {student: {Guess: tries an answer, Other: anything else}, tutor: {Hint: helps, Question: asks}}}
+tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: judge,
+           labelled_by: both, wanted: {Guess: {Hint: 3, Question: 1}, Other: {Question: 1}}, rounds: 1, sessions_per_round: null, pool: {},
+           actions: {student: {Guess: tries an answer, Other: anything else}, tutor: cima_tutor}}
 """),
     Section(Guided, "guided", "For `protocol: guided`; see [guided.md](guided.md).", """\
 guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, turns: 100,

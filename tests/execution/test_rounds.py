@@ -35,6 +35,7 @@ from tests.execution.test_online_scheduler import Scripted
 
 POOL: dict[str, Any] = {"choose": "pool", "rounds": 3, "student_turns": 4, "responses": 2}
 PLAIN: dict[str, Any] = {"student_turns": 4, "responses": 2}
+LABELLED: dict[str, Any] = {**PLAIN, "labelled_by": "both", "choose": "judge"}
 JOB: dict[str, Any] = {
     "name": "t",
     "seed": 7,
@@ -106,7 +107,7 @@ def sources(folder: Path) -> dict[int, set[int]]:
     }
 
 
-@pytest.mark.parametrize("settings", [POOL, PLAIN], ids=["pool", "plain"])
+@pytest.mark.parametrize("settings", [POOL, PLAIN, LABELLED], ids=["pool", "plain", "labelled"])
 async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, settings: dict[str, Any]) -> None:
     """At two concurrencies, by batch, and ended by force after so many calls and gone on with: in the first round, at
     its end, one call behind it, and later."""

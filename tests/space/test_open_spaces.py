@@ -223,8 +223,10 @@ def test_a_bad_file_is_refused_in_words_that_name_the_place(case: str) -> None:
 
 
 def test_no_dimension_can_have_the_name_of_a_variable_that_templates_are_told_besides() -> None:
-    # Tutoring refuses a space whose dimensions have these names; a rubric's own go before a dimension's.
-    others = [kind.variables for use, kind in answer_kinds().items() if use not in ("acted_turn", "scores")]
+    # Tutoring refuses a space whose dimensions have these names; a rubric's own go before a dimension's, and a labeller's
+    # template is told no dimension.
+    apart = ("acted_turn", "best_worst", "scores", "unit_labels")
+    others = [kind.variables for use, kind in answer_kinds().items() if use not in apart]
     told = {name for names in others for name in names} - {*EDUCATION_VARIABLES}
     assert told <= OF_EDGEN
     assert "index" in OF_EDGEN

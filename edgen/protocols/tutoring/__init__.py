@@ -168,11 +168,12 @@ class TutoringProtocol(ConversationProtocol):
                     "points": ["a point"],
                 },
             )
+        tutor = templates[next(iter(self._tutor_uses(job).values()))]
         for use in _others(settings_of(job)):
-            if use in templates:
+            if space is not None and use in templates:
                 message = f"the space has a role {use}, and so has the job's {use}; rename one"
                 raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
-            templates[use] = self._template_of_other(use, job, space, templates["tutor"])
+            templates[use] = self._template_of_other(use, job, space, tutor)
         return templates
 
     def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
