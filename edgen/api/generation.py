@@ -20,6 +20,7 @@ from edgen.api.supervision.supervise import supervise, used_elsewhere
 from edgen.config import BackendConfig, Job, backend_name, load_job
 from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
 from edgen.execution.finish import is_finished
+from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.rework import dropped_arms, find_rework
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
@@ -135,8 +136,9 @@ class _Generation:
                 f"{folder.path}: a run is there already. Choose another folder with -o, "
                 "or leave --resume never out to go on with it."
             )
-        for arm in self._plans:
+        for arm, plan in self._plans.items():
             refuse_selected(folder.arm(arm))
+            _in_order(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None
         try:
             with _alone_at(folder.path):
@@ -247,7 +249,7 @@ class _Generation:
             elsewhere=elsewhere,
             scheduler=arm.scheduler,
         )
-        arm.run = Run(arm.plan, session, arm.folder, self._options.part)
+        arm.run = Run(arm.plan, session, arm.folder, self._options.part, _in_order(arm.plan))
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
         # Its session ends with its own files, so that what it notes is about itself; else with the others.
@@ -298,6 +300,15 @@ class _Generation:
                 f"{own.shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
                 "Whatever loads the folder's files by a pattern would load that too: move it elsewhere."
             )
+
+
+def _in_order(plan: Plan) -> MakeInOrder | None:
+    """What decides the gates of a plan that depend on the conversations before; None where there are none."""
+    if not plan.gates.ordered:
+        return None
+    from edgen.evaluation.in_order import InOrder
+
+    return InOrder
 
 
 _under_way: set[Path] = set()  # the folders that this process works on

@@ -304,6 +304,8 @@ def shaping_values(job: Job) -> dict[str, Any]:
             plain.pop(name, None)
     if job.branch is None:
         del plain["branch"]
+    if not job.gates:
+        del plain["gates"]
     if not job.role_words:
         del plain["role_words"]
     for name, backend in job.backends.items():

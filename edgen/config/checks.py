@@ -26,6 +26,7 @@ _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
 
+_GATE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NO_BACKEND = "this key is missing; `default` answers where no other role does"
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear
 
@@ -38,7 +39,7 @@ def _keys(body: dict[str, Any]) -> set[str]:
 
 def problems(job: Job) -> list[Problem]:
     """Every problem, with its path; empty where there is none."""
-    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job)]
+    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job), *_gate_problems(job)]
 
 
 def role_problems(job: Job) -> list[Problem]:
@@ -63,6 +64,13 @@ def role_problems(job: Job) -> list[Problem]:
         for path, message in role_word_problems(job.role_words, job.speakers)
     ]
     return [*found, *protocol.role_problems(job)]
+
+
+def _gate_problems(job: Job) -> list[Problem]:
+    """Gates whose names could not stand among reasons; what they ask, the space tells."""
+    message = "a gate is named by small letters, digits and _, at most 40 of them, the first a letter"
+    found = [Problem(f"$.gates.{name}", message) for name in job.gates if not _GATE.fullmatch(name)]
+    return [*found, *([Problem("$.gates", "there are more than 50")] if len(job.gates) > 50 else [])]
 
 
 def _unknown(key: str, named: Iterable[str], what: str, known: Collection[str]) -> list[Problem]:

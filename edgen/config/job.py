@@ -162,6 +162,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What replies call the roles besides their names, as in `{Teacher: [Tutor], Student: [Learner]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     """How often a scenario is asked for before its answer counts as rejected."""
+    gates: dict[str, Text] = {}
+    """What a conversation has to meet to be accepted, by names: expressions, as in `{short: turns >= 8, new: not near_duplicate}`."""
     backends: dict[str, BackendConfig]
     """What answers, by role; `default` answers where no other role does."""
     arms: dict[str, dict[str, Any]] = {}

@@ -103,17 +103,25 @@ class RejectionReason(enum.StrEnum):
     NO_LABELS = "no_labels"  # units that were to be labelled, and are not, or with labels that there are not
     NOT_OFFERED = "not_offered"  # neither one of the utterances that were offered nor one that may be said
     NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
+    GATE = "gate"  # a conversation that does not meet one of the job's gates
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side
     IDENTICAL = "identical"  # both sides say the same, so there is nothing to judge
     NO_RESPONSES = "no_responses"  # they do not part in two turns of the teacher
 
 
-class Rejection(msgspec.Struct, frozen=True):
-    """The model answered, and the answer is no conversation. `detail` is a short clause."""
+class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The model answered, and the answer is no conversation. `detail` is a short clause; `of` is which of several of its
+    reason's kind, as the name of a gate."""
 
     reason: RejectionReason
     detail: str
+    of: str = ""
+
+    @property
+    def code(self) -> str:
+        """The reason as ledgers and counts have it: `truncated`, `gate:short`."""
+        return f"{self.reason}:{self.of}" if self.of else str(self.reason)
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from edgen.execution.merge_extras import copy_rest, judge_ledgers
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
 from edgen.execution.run_identity import Part, begun_arms, compare_runs
 from edgen.families.base import record_id
+from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import (
     SELECTION,
@@ -85,6 +86,12 @@ def merge(
             for arm in begun_arms(run):
                 stack.enter_context(run.arm(arm).lock_for_reading())
         job, parts, notes = compare_runs(runs)
+        if asks_for_near_duplicates(part.job for part in parts):
+            raise RunError(
+                f"{paths[0]}: its job has a gate on near_duplicate, which was decided in each run by itself: what is new "
+                "in one may be in another, too. Runs without that gate can be merged, and near-duplicates left out of what "
+                "comes of it (`edgen select RUN --where 'not near_duplicate'`)."
+            )
         work = stack.enter_context(making(output, "merging"))
         return _Merger(runs, job, parts, work, tell).make(notes)
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import Job, load_job, protocol_of, resolved_values
+from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values
 from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
+from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rounds import prepare_rounds
 from edgen.execution.session import Session
+from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
 from edgen.space import dump_space
@@ -38,6 +40,12 @@ def check_part(job: Job, part: range | None) -> None:
         raise UsageError(
             "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on what "
             "becomes of all of them. Say --set top_up=false, and ask for some more conversations instead."
+        )
+    if asks_for_near_duplicates(arm_jobs(job, job.name).values()):
+        raise UsageError(
+            "--range and a gate on near_duplicate do not go together: what is new in a piece may be in another one, too. "
+            "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN --where "
+            "'not near_duplicate'`."
         )
     if part.stop > job.conversations:
         raise UsageError(
@@ -70,9 +78,17 @@ def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> 
 
 
 class Run:
-    """A plan, the session that works on it, and the run's folder. `part`: the scenarios to make, None for all."""
+    """A plan, the session that works on it, and the run's folder. `part`: the scenarios to make, None for all;
+    `in_order`: what decides gates that depend on the conversations before."""
 
-    def __init__(self, plan: Plan, session: Session, rundir: RunFolder, part: range | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        session: Session,
+        rundir: RunFolder,
+        part: range | None = None,
+        in_order: MakeInOrder | None = None,
+    ) -> None:
         self.session = session
         self.counts = session.counts
         self._plan = plan
@@ -80,6 +96,7 @@ class Run:
         self._rundir = rundir
         self._ledger = session.ledger
         self._part = part
+        self._in_order = in_order
         self._wanted = self._announced = self._plan_of()
         self.counts.planned = self._wanted.asked
         self._sated = self._known_sated()
@@ -172,6 +189,7 @@ class Run:
                     for replicate in range(job.replicates)
                 )
                 await self.session.scheduler.run(self.session.pending(units, start, stop, counted=True))
+                await self._decide_in_order(stop)
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:
@@ -179,9 +197,20 @@ class Run:
             first, end, before = end, end + -(-missing // job.replicates), self.counts.accepted
             self.session.count_kept(first, end, job.replicates)
 
+    async def _decide_in_order(self, end: int) -> None:
+        """Decide the gates that depend on the conversations before, for all scenarios below `end`: what is planned next,
+        and what is made of what is here, rests on it."""
+        if not self._plan.gates.ordered:
+            return
+        assert self._in_order is not None, "whoever makes a run with such gates brings what decides them"
+        scope = msgspec.structs.replace(self._announced.scope, end=end)
+        await decide_in_order(self._plan, self._ledger, self.counts, scope, self._in_order)
+
     def _known_sated(self) -> RunStatus | None:
         """The status of a top-up that already has all it wants: nothing of it is tried again."""
-        if not self._plan.job.top_up:
+        if (
+            not self._plan.job.top_up or self._plan.gates.ordered
+        ):  # of which it is not known whether they are decided
             return None
         status = self._ledger.status()
         same = status.plan == self._plan_of(status.plan.scenarios)
@@ -202,6 +231,11 @@ class Run:
         more = ""
         if "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
+        elif self._plan.job.top_up and any(reason.startswith("gate:") for reason in lost):
+            more = (
+                f" Of the last {_HOPELESS} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
+                "each of them was, and `gates` of the job what was asked."
+            )
         elif not (self._plan.job.top_up or of_arms or self._wanted.of is not None):
             more = " `top_up: true` plans more until enough are accepted."
         return (

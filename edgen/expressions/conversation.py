@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from edgen.core.values import Conversation, Role, Scenario, Turn
-from edgen.expressions.language import Expression, Kind, Named, Value
+from edgen.expressions.language import Expression, Kind, Named, Value, kind_of
 from edgen.reading.detect import words
 from edgen.space.model import Space
 
@@ -63,11 +63,11 @@ class Facts:
 
 
 class ConversationNames:
-    """The names that hold for conversations about a space. `layers`: what was labelled."""
+    """The names that hold for conversations about a space. `layers`: what was labelled, None for whatever may be."""
 
-    def __init__(self, space: Space, layers: Iterable[str] = ()) -> None:
+    def __init__(self, space: Space, layers: Iterable[str] | None = ()) -> None:
         self._space = space
-        self._layers = tuple(layers)
+        self._layers = None if layers is None else tuple(layers)
         self._roles = {role.name.lower(): role.name for role in space.roles}
 
     def find(self, path: tuple[str, ...]) -> Named | None:
@@ -93,7 +93,7 @@ class ConversationNames:
         for name in self._space.names:
             yield from (name, f"scenario.{name}") if name not in MEASURES else (f"scenario.{name}",)
             yield from (f"scenario.{name}.{field}" for field in self._space[name].fields)
-        yield from (f"{LABELS}.{layer}" for layer in self._layers)
+        yield from (f"{LABELS}.{layer}" for layer in self._layers or ())
         yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
 
     def _role(self, rest: list[str]) -> Role | None:
@@ -123,13 +123,17 @@ class ConversationNames:
         name, *fields = rest
         if not fields:
             return Named("text", lambda facts: facts.scenario.values.get(name))
-        if fields[0] not in self._space[name].fields:
+        known = (entry.fields[fields[0]] for entry in self._space[name].entries if fields[0] in entry.fields)
+        if (first := next(known, None)) is None:
             return None
-        return Named("any", lambda facts: _look_up(facts.scenario.fields.get(name), fields))
+        # A field is of one kind everywhere in its dimension.
+        kind = kind_of(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
+        return Named(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
 
     def _labelled(self, rest: list[str]) -> Named | None:
         layer, role = rest[0], self._role(rest[1:])
-        if layer not in self._layers or (rest[1:] and role is None):
+        unknown = self._layers is not None and layer not in self._layers
+        if unknown or (rest[1:] and role is None):
             return None
 
         def get(facts: Facts) -> Value:

@@ -92,7 +92,8 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-def _kind_of(value: Value) -> Kind:
+def kind_of(value: Value) -> Kind:
+    """The kind of a value that is there."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int | float):
@@ -101,7 +102,7 @@ def _kind_of(value: Value) -> Kind:
 
 
 def _describe(value: Value) -> str:
-    return _CALLED[_kind_of(value)]
+    return _CALLED[kind_of(value)]
 
 
 _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -218,7 +219,7 @@ class _Compiler:
             raise self.refuse(node, "whether a value is missing is asked by `is None`")
         if not isinstance(value, bool | int | float | str):
             raise self.refuse(node, "values are numbers, texts, True and False")
-        return _kind_of(value), lambda _: value
+        return kind_of(value), lambda _: value
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set) -> tuple[Kind, Run]:
         values: list[Value] = []
@@ -226,7 +227,7 @@ class _Compiler:
             if not isinstance(one, ast.Constant):
                 raise self.refuse(one, "a list holds numbers or texts, as in [3, 4]")
             self._constant(one)
-            if values and _kind_of(one.value) != _kind_of(values[0]):
+            if values and kind_of(one.value) != kind_of(values[0]):
                 raise self.refuse(
                     one, f"this is {_describe(one.value)} in a list that begins with {_describe(values[0])}"
                 )
@@ -272,7 +273,7 @@ class _Compiler:
         def checked(about: Any) -> Value:
             value = run(about)
             if value is not None and not isinstance(value, bool):
-                raise self._not_truth(node, _kind_of(value))
+                raise self._not_truth(node, kind_of(value))
             return value
 
         return checked
@@ -346,7 +347,7 @@ class _Compiler:
                 if (value := part(about)) is None:
                     return None
                 if unknown:
-                    self._require(operands[place], _kind_of(value), takes[place])
+                    self._require(operands[place], kind_of(value), takes[place])
                 values.append(value)
             try:
                 return function(*values)
@@ -402,7 +403,7 @@ class _Compiler:
             if a is None or b is None:
                 return None
             if unknown:
-                check(node, _kind_of(a), _kind_of(b))
+                check(node, kind_of(a), kind_of(b))
             return function(a, b)
 
         return run

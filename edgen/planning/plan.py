@@ -15,10 +15,13 @@ from edgen.config import CallSettings, Job, own_words, protocol_of, settings_of,
 from edgen.core.digest import fingerprint
 from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Scenario, Usage
 from edgen.core.version import __version__
+from edgen.expressions.conversation import Facts
 from edgen.families import family_of
 from edgen.families.base import Provenance, Recorded, record_id
+from edgen.planning.gates import read_gates
 from edgen.prompting import Prompt
-from edgen.protocols.base import ConversationProtocol, Result, Rules, Template
+from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
+from edgen.protocols.gated import gated
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.space import Space, content_sha256
 from edgen.space.education import ROLES as EDUCATION_ROLES
@@ -60,6 +63,7 @@ class Plan:
         self.roles = self.protocol.roles(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
         self.rounds = self.protocol.rounds(job)
+        self.gates = read_gates(job.gates, space, job.name)
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
@@ -106,8 +110,19 @@ class Plan:
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
-        rules = self._rules_by_round[self.rounds.of(index)]
-        return Task(self.protocol.start(scenario, replicate, self.prompts, rules), group, settled)
+        return Task(self._start(scenario, replicate), group, settled)
+
+    def _start(self, scenario: Scenario, replicate: int) -> Conversing:
+        """The protocol's work on one conversation, behind the gates that it has to pass by itself."""
+        own = self._rules_by_round[self.rounds.of(scenario.index)]
+
+        def start(rules: Rules) -> Conversing:
+            return self.protocol.start(scenario, replicate, self.prompts, rules)
+
+        if not self.gates.plain:
+            return start(own)
+        name = record_id(self.job.name, scenario.index, replicate)
+        return gated(start, own, lambda made: self.gates.refuse(Facts(scenario, made, name)))
 
     @property
     def cells(self) -> int | None:

@@ -69,7 +69,7 @@ class Settled(msgspec.Struct, frozen=True):
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:
         """The model answered, and it came to nothing."""
-        return cls(Status.REJECTED, str(rejection.reason), rejection.detail)
+        return cls(Status.REJECTED, rejection.code, rejection.detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Rows are read in pages, so that no long read holds the writer's log back.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,6 +126,18 @@ class Outcomes:
                 last = self._book.row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
             reply = None if last is None else self._book.reply(last)
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
+
+    def candidates(self, reasons: Collection[str]) -> Iterator[bytes]:
+        """The records of what was accepted, or rejected for one of these reasons with its record kept."""
+        for row in self._paged(f"{WITH_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
+            if row.status is Status.ACCEPTED or row.reason in reasons:
+                self._book.require_sound(row)
+                yield self._book.record(row)
+
+    def candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
+        """The outcomes that `candidates` has the records of, in the same order."""
+        rows = self._rows("")
+        return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
 
     def _rows(self, where: str) -> Iterator[OutcomeRow]:
         for row in self._paged(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):

@@ -1,0 +1,301 @@
+"""A job's gates: what does not pass is rejected under their names, asked for again within `asks`, and made up for; the
+bytes depend on answers and on the order of scenarios alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import edgen
+from edgen.core import resources
+from edgen.core.errors import JobError, RunError, ShortError, UsageError
+from edgen.core.values import Conversation, Message, Scenario, Turn
+from edgen.execution.merge import merge
+from edgen.expressions.conversation import Facts
+from edgen.planning.gates import read_gates
+from edgen.simulator.text import respond
+from edgen.space import load_space
+from edgen.store.run_reader import RunReader
+from tests.execution import service as served
+from tests.execution.batch.test_batch_kill import backend, simulator
+from tests.execution.service import Service, equation, files
+
+EDUCATION = load_space(resources.find("preference_space", "education_dialogue"))
+JOB: dict[str, Any] = {
+    "name": "t", "seed": 5, "conversations": 24, "space": "education_dialogue", "prompt": "education_dialogue",
+    "asks": 3, "backends": {"default": {"type": "simulator"}},
+}  # fmt: skip
+GATES = {"short": "turns < 14", "new": "not near_duplicate"}
+
+
+def conversation(*words: str, turns: int = 2) -> str:
+    return "\n".join(
+        f"{'Student' if turn % 2 else 'Teacher'}: {' '.join(words)} {turn}?" for turn in range(turns)
+    )
+
+
+def records(run: Path) -> list[tuple[int, int, bytes]]:
+    with RunReader(run) as reader:
+        return [(scenario, task, data) for scenario, task, _, data in reader.views[""].records()]
+
+
+class TestByItself:
+    def test_what_fails_is_asked_for_again_and_no_call_more_often_than_asks(self, tmp_path: Path) -> None:
+        """Answers that cannot be read and conversations that do not pass use up the same attempts."""
+        asked: Counter[tuple[int, int]] = Counter()
+
+        async def say(request: edgen.Request) -> str:
+            place = request.address
+            asked[place.scenario, place.attempt] += 1
+            kinds = ["garbage", "long", "short"]
+            kind = kinds[(place.scenario // 3**place.attempt) % 3]  # every way of three attempts
+            return (
+                "I like turtles."
+                if kind == "garbage"
+                else conversation("so", turns=8 if kind == "long" else 4)
+            )
+
+        job = JOB | {"conversations": 27, "gates": {"short": "turns < 8"}}
+        with pytest.raises(
+            ShortError, match=r"19 of 27 conversations were accepted \(no_turns 4, gate:short 4\)"
+        ):
+            edgen.generate(job, output=tmp_path / "run", backends={"default": say})
+        assert max(asked.values()) == 1
+        assert max(attempt for _, attempt in asked) == 2
+        taken = {scenario: max(a for s, a in asked if s == scenario) for scenario, _ in asked}
+        with RunReader(tmp_path / "run") as reader:
+            for one in reader.conversations():
+                assert len(one.turns) == 4
+                assert one.provenance["attempts"] == taken[one.scenario.index] + 1
+        line = json.loads((tmp_path / "run" / "rejected.jsonl").read_text().splitlines()[0])
+        assert line["reason"] in ("gate:short", "no_turns")
+        assert {"gate:short": "turns < 8"}.get(line["reason"], line["detail"]) == line["detail"]
+
+    def test_of_agents_the_whole_conversation_is_played_again(self, tmp_path: Path) -> None:
+        job = JOB | {
+            "prompt": None, "protocol": "selfplay", "conversations": 6, "selfplay": {"max_turns": 4},
+            "gates": {"calm": "'zebra' not in text"},
+        }  # fmt: skip
+        asked: Counter[tuple[int, int, int]] = Counter()
+
+        async def say(request: edgen.Request) -> str:
+            place = request.address
+            asked[place.scenario, place.step, place.attempt] += 1
+            zebra = place.step == 3 and place.attempt < place.scenario
+            return f"{'zebra' if zebra else 'horse'} {place.scenario} {place.step} number {place.attempt}"
+
+        with pytest.raises(ShortError, match=r"3 of 6 conversations were accepted \(gate:calm 3\)"):
+            edgen.generate(job, output=tmp_path / "run", backends={"default": say})
+        assert max(asked.values()) == 1
+        for scenario in range(6):
+            tries = min(scenario + 1, 3)
+            assert [a for s, step, a in sorted(asked) if (s, step) == (scenario, 0)] == [*range(tries)]
+            assert [a for s, step, a in sorted(asked) if (s, step) == (scenario, 3)] == [*range(tries)]
+
+    def test_replicates_that_leave_one_rest_on_what_it_came_to_first(self, tmp_path: Path) -> None:
+        job = JOB | {
+            "prompt": None, "protocol": "selfplay", "conversations": 6, "replicates": 2, "branch": {"at": 1},
+            "selfplay": {"max_turns": 4}, "gates": {"one": "scenario.index < 3"}, "top_up": False,
+        }  # fmt: skip
+        with pytest.raises(ShortError, match=r"6 of 12 conversations were accepted \(gate:one 6\)"):
+            edgen.generate(job, output=tmp_path / "run")
+        assert edgen.open(tmp_path / "run").status.calls.made == 6 * (4 + 4)
+
+    def test_what_nothing_passes_ends_with_a_sentence(self, tmp_path: Path) -> None:
+        job = JOB | {
+            "top_up": True,
+            "asks": 1,
+            "gates": {"short": "turns > 900", "new": "not near_duplicate"},
+        }
+        with pytest.raises(
+            ShortError, match=r"0 of 24 .*gate:short 72.* none passed, so no more are planned"
+        ):
+            edgen.generate(job, output=tmp_path / "run")
+
+
+class TestInOrder:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def calm(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("gates") / "run"
+        edgen.generate(JOB | {"top_up": True, "gates": GATES}, output=folder, backends={"default": cls.say})
+        return folder
+
+    @staticmethod
+    async def say(request: edgen.Request) -> str:
+        """One of twelve texts in two cases of three, else one of its own; a third of them too long."""
+        draw = random.Random(f"{request.address.scenario}/{request.address.attempt}")
+        number = draw.randrange(12) if draw.random() < 0.67 else 100 + request.address.scenario
+        words = [f"w{random.Random(f'{number}/{place}').randrange(999)}" for place in range(30)]
+        return conversation(*words, turns=16 if draw.random() < 0.33 else 6)
+
+    def test_the_asked_number_stands_and_one_of_each_kind(self, calm: Path) -> None:
+        status = edgen.open(calm).status
+        assert (status.state, status.accepted, status.pending) == ("complete", 24, 0)
+        assert status.rejected.keys() == {"gate:new", "gate:short"} or status.rejected.keys() == {"gate:new"}
+        assert status.planned == 24 + sum(status.rejected.values())
+        said = [one.turns for one in edgen.open(calm).conversations()]
+        assert len({*said}) == len(said) == 24
+        lines = [json.loads(line) for line in (calm / "rejected.jsonl").read_text().splitlines()]
+        assert {line["detail"] for line in lines if line["reason"] == "gate:new"} == {"not near_duplicate"}
+
+    @pytest.mark.parametrize("in_flight", [1, 16])
+    def test_the_order_of_arrival_does_not_count(self, calm: Path, tmp_path: Path, in_flight: int) -> None:
+        async def say(request: edgen.Request) -> str:
+            await asyncio.sleep(random.random() / 100)
+            return await self.say(request)
+
+        say.__qualname__, say.__module__ = self.say.__qualname__, self.say.__module__
+        job = JOB | {"top_up": True, "gates": GATES, "limits": {"in_flight": in_flight}}
+        edgen.generate(job, output=tmp_path / "run", backends={"default": say})
+        assert records(tmp_path / "run") == records(calm)
+
+    def test_what_failed_and_is_made_later_is_held_against_the_others_in_its_place(
+        self, calm: Path, tmp_path: Path
+    ) -> None:
+        """What comes after it is decided anew."""
+        down = {0, 1, 5, 9}
+
+        async def say(request: edgen.Request) -> str:
+            if request.address.scenario in down:
+                raise ValueError("no")
+            return await self.say(request)
+
+        job = JOB | {"top_up": True, "gates": GATES}
+        say.__qualname__, say.__module__ = self.say.__qualname__, self.say.__module__
+        job["limits"] = {"attempts": 1}
+        status = edgen.generate(job, output=tmp_path / "run", backends={"default": say}).status
+        assert sum(status.failed.values()) == 4
+        assert status.accepted == 24
+        assert records(tmp_path / "run") != records(calm)
+        # With fewer asked for, and then as many, it is not sated any more.
+        down.clear()
+        for count in (23, 24):
+            edgen.generate(
+                job, conversations=count, output=tmp_path / "run", backends={"default": say}, yes=True
+            )
+        assert records(tmp_path / "run") == records(calm)
+
+    def test_gates_see_the_conversation_as_select_does(self, calm: Path, tmp_path: Path) -> None:
+        """Choosing afterwards keeps what was kept at once, where all is made in one go."""
+        both = JOB | {"conversations": 40, "asks": 1}
+        with pytest.raises(ShortError):
+            edgen.generate(both | {"gates": GATES}, output=tmp_path / "gated", backends={"default": self.say})
+        edgen.generate(both, output=tmp_path / "all", backends={"default": self.say})
+        chosen = edgen.select(tmp_path / "all", tmp_path / "chosen", [*GATES.values()])
+        assert [one.turns for one in chosen] == [one.turns for one in edgen.open(tmp_path / "gated")]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("gates", "said"),
+        [
+            ({"good": "labels.quality >= 3"}, "a gate cannot use a layer yet"),
+            ({"a": "trns > 3"}, "there is no trns here (did you mean 'turns'?)"),
+            ({"a": "turns > 3", "b": "turns >"}, "$.gates.b: column"),
+            ({"a": "open('x')"}, "this calls something"),
+            ({"A b": "turns > 3"}, "$.gates"),
+            ({"a": 3}, "$.gates.a"),
+        ],
+    )
+    def test_what_is_no_gate_is_said_before_anything_is_asked(
+        self, tmp_path: Path, gates: dict[str, Any], said: str
+    ) -> None:
+        with pytest.raises(JobError) as caught:
+            edgen.generate(JOB | {"gates": gates}, output=tmp_path / "run")
+        assert said in str(caught.value)
+        assert not (tmp_path / "run").exists()
+
+    def test_values_that_do_not_go_together_are_said_with_the_conversation(self) -> None:
+        """The run stops with that sentence; what was answered is kept."""
+        gates = read_gates({"high": "turns > 1 and outcome.grade > 3"}, EDUCATION, "job")
+        turns = (Turn("Teacher", "So?"), Turn("Student", "So."))
+        assert gates.refuse(Facts(Scenario(0, {}), Conversation(turns, outcome={"grade": 4}))) is None
+        told = Facts(Scenario(0, {}), Conversation(turns, outcome={"grade": "four"}), "t-000000-r0")
+        with pytest.raises(
+            UsageError, match=r"gates\.high, of conversation t-000000-r0, column 31: this compares"
+        ):
+            gates.refuse(told)
+
+    def test_pieces_and_merging(self, tmp_path: Path) -> None:
+        job = JOB | {"conversations": 4, "gates": {"new": "not near_duplicate"}}
+        with pytest.raises(UsageError, match="--range and a gate on near_duplicate do not go together"):
+            edgen.generate(job, output=tmp_path / "run", scenarios=range(2))
+        edgen.generate(job, output=tmp_path / "run")
+        with pytest.raises(RunError, match="its job has a gate on near_duplicate"):
+            merge([tmp_path / "run"], tmp_path / "merged")
+
+
+async def trouble(_: Service, seed: int) -> web.StreamResponse | None:
+    """Half of the answers are one of eight texts."""
+    if random.Random(seed).random() < 0.5:
+        return None
+    prompt = [Message("user", "Teacher: … Student: … Write a conversation about Physics. Probability:")]
+    return served.completion(respond(prompt, seed=seed % 8).text)
+
+
+async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None:
+    """A job with gates is killed so often; the equation holds at each stop, and the bytes are the undisturbed ones."""
+    rng = random.Random(kills)
+    async with served.serve(Service(latency=0.01, trouble=trouble)) as service:
+        gates = {
+            "short": "turns < 14",
+            "sure": "probability is None or probability > .1",
+            "new": "not near_duplicate",
+        }
+        changes = {"conversations": conversations, "gates": gates, "top_up": True, "asks": 2}
+        job = served.write(
+            folder / "job.yaml", served.job_text(service.url, **changes, limits={"in_flight": 8})
+        )
+        calm = await served.edgen("generate", job, "-o", folder / "calm", "--json")
+        assert calm.code == 0, calm.err
+        assert (calm.facts["accepted"], "gate:new" in calm.facts["rejected"]) == (conversations, True)
+        calls = service.asked.total()
+        for _ in range(kills):
+            process = await served.start("generate", job, "-o", folder / "killed", "--json")
+            aim = service.asked.total() + rng.randint(1, max(2, 2 * calls // kills))
+            while process.returncode is None and service.asked.total() < aim:
+                await asyncio.sleep(0.002)
+            if process.returncode is None:
+                process.kill()
+            await served.end(process)
+            if (folder / "killed" / "run.db").exists():
+                status = await served.edgen("status", folder / "killed", "--json")
+                assert equation(status.facts)
+        ended = await served.edgen("generate", job, "-o", folder / "killed", "--json")
+        assert ended.code == 0, ended.err
+    counts = ("planned", "accepted", "rejected", "failed", "pending")
+    assert [ended.facts[key] for key in counts] == [calm.facts[key] for key in counts]
+    assert files(folder / "killed") == files(folder / "calm")
+    rejected = [(folder / name / "rejected.jsonl").read_bytes() for name in ("killed", "calm")]
+    assert rejected[0] == rejected[1]
+
+
+@pytest.mark.crash
+async def test_killed_ten_times_a_run_with_gates_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    await killed_and_ended(tmp_path, 10, 40)
+
+
+@pytest.mark.crash
+async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
+    async with simulator() as url:
+        gates = {"short": "turns < 14", "new": "not near_duplicate"}
+        job = JOB | {
+            "conversations": 12,
+            "top_up": True,
+            "gates": gates,
+            "backends": {"default": backend("openai", url)},
+        }
+        path = served.write(tmp_path / "job.yaml", json.dumps(job | {"batch": {"poll": "1s"}}))
+        for via in ("online", "batch"):
+            ended = await served.edgen("generate", path, "-o", tmp_path / via, "--via", via, "--json")
+            assert ended.code == 0, ended.err
+            assert ended.facts["accepted"] == 12
+    assert files(tmp_path / "online") == files(tmp_path / "batch")
