@@ -189,7 +189,7 @@ class Run:
                     for replicate in range(job.replicates)
                 )
                 await self.session.scheduler.run(self.session.pending(units, start, stop, counted=True))
-                await self._decide_in_order(stop)
+            await self._decide_in_order(end)
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
             if not job.top_up or missing <= 0 or barren >= _HOPELESS:

@@ -28,6 +28,10 @@ _LAYERS = (
     "labels are put on conversations afterwards, so a gate cannot use a layer yet; `edgen select RUN --where` takes "
     "this when the run is labelled"
 )
+_ROUNDS = (
+    "this job is made in rounds, and what a later round is made with must not change when a conversation that failed is "
+    "made later; leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
+)
 
 
 class Gate(NamedTuple):
@@ -66,8 +70,8 @@ def rejection(gate: Gate) -> Rejection:
     return Rejection(RejectionReason.GATE, gate.expression.text, gate.name)
 
 
-def read_gates(gates: Mapping[str, str], space: Space, source: str) -> Gates:
-    """The gates of a job about a space. Raises JobError with every problem found."""
+def read_gates(gates: Mapping[str, str], space: Space, source: str, *, in_rounds: bool = False) -> Gates:
+    """The gates of a job about a space; `in_rounds`: some of its conversations are made with what others came to. Raises JobError with every problem found."""
     problems: list[Problem] = []
     found: list[Gate] = []
     for name, text in gates.items():
@@ -79,6 +83,8 @@ def read_gates(gates: Mapping[str, str], space: Space, source: str) -> Gates:
         found.append(gate)
         if layers_named([gate.expression]):
             problems.append(Problem(f"$.gates.{name}", _LAYERS))
+        if in_rounds and is_ordered(gate.expression):
+            problems.append(Problem(f"$.gates.{name}", _ROUNDS))
     if problems:
         raise JobError.of(source, problems)
     ordered = tuple(gate for gate in found if is_ordered(gate.expression))

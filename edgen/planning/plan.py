@@ -63,7 +63,7 @@ class Plan:
         self.roles = self.protocol.roles(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
         self.rounds = self.protocol.rounds(job)
-        self.gates = read_gates(job.gates, space, job.name)
+        self.gates = read_gates(job.gates, space, job.name, in_rounds=self.rounds.total > 1)
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
