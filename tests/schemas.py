@@ -26,7 +26,7 @@ from edgen.config.label_set import MOST_LABELS, Label, LabelSet
 from edgen.core import registry
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
-from edgen.space.exercises.model import Case, Exercises, Point, Tier
+from edgen.space.exercises.model import Case, Exercises, Point, Thing, Tier
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
 from tests import ROOT, job_page
 
@@ -258,7 +258,7 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
 
 def _exercises() -> dict[str, _Schema]:
     """What stands under `exercises:`, with the short forms: one answer, a point as a text, one value of a condition."""
-    structs = {struct.__name__: struct for struct in (Exercises, Tier, Case, Point)}
+    structs = {struct.__name__: struct for struct in (Exercises, Tier, Thing, Case, Point)}
     parts: dict[str, _Schema] = _described(msgspec.json.schema(Exercises), structs)["definitions"]
     text = {"type": "string"}
     tier = parts["Tier"]["properties"]

@@ -39,6 +39,12 @@ def show(
     exercises: Annotated[
         int, Option(metavar="N", min=0, max=20_000, help="Exercises of each tier that are shown.")
     ] = 3,
+    pictures: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER", help="A new folder for the pictures of these exercises, with a page of them."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Print a space's sizes, cells and weights, and what a balanced design needs for K conversations a cell; and
@@ -49,6 +55,11 @@ def show(
     from edgen.api.spaces.facts import describe_space
 
     facts = describe_space(space, per_cell, exercises)
+    if pictures is not None:
+        from edgen.api.spaces.pictures import PAGE, write_pictures
+
+        drawn = write_pictures(space, pictures, exercises)
+        note(f"{drawn:,} pictures are in {pictures}; {pictures / PAGE} shows them")
     print_value(facts, _render_space(facts), json=json)
 
 

@@ -49,13 +49,15 @@ REASONS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row: its side of the split, its columns, its table, what a preference rests on, and the scenario whose
-    values stand beside the columns where the format has them."""
+    values stand beside the columns where the format has them. `beside`: texts of files that the row names, by their paths
+    in the export's folder; of several rows with one path the first counts."""
 
     split: SplitName
     value: dict[str, Any]
     table: str = DEFAULT
     evidence: Evidence | None = None
     scenario: Scenario | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,10 @@ class Family:
         """The scenes of conversations about this space; None where a conversation is about one thing."""
         return None
 
+    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
+        """What is shown with a turn, by the turn's place: SVG that loads nothing and runs nothing, its texts escaped."""
+        return {}
+
     def read_file(self, record: Any) -> FiledRecord:
         """The conversation in a decoded record of a file, whoever wrote it. Raises ValueError with a clause that says
         why it is none."""

@@ -145,11 +145,15 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
         candidate = reader.named(pick.id)
         data = reader.views[""].record(candidate.scenario, candidate.replicate)
         if data is not None:
-            return _show(pick, label, reader.read(data), [role.name for role in reader.space.roles])
+            record = reader.read(data)
+            pictures = reader.family.pictures(record, reader.space)
+            return _show(pick, label, record, [role.name for role in reader.space.roles], pictures)
     raise RunError(f"{pick.id}: this conversation is not in the run any more; make the report again.")
 
 
-def _show(pick: Pick, arm: str, record: Recorded, roles: Sequence[str]) -> ShownConversation:
+def _show(
+    pick: Pick, arm: str, record: Recorded, roles: Sequence[str], pictures: dict[int, str]
+) -> ShownConversation:
     turns = record.turns
     return ShownConversation(
         id=pick.id,
@@ -159,6 +163,7 @@ def _show(pick: Pick, arm: str, record: Recorded, roles: Sequence[str]) -> Shown
         turns=tuple(_cut(turn) for turn in turns[:MOST_TURNS]),
         words=sum(map(len, cut(turns))),
         roles=tuple(dict.fromkeys((*roles, *(turn.role for turn in turns)))),
+        pictures=pictures,
     )
 
 

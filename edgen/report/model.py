@@ -72,7 +72,8 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the page shows it: its record, its first turns. `arm` is "" without arms."""
+    """A conversation as the page shows it: its record, its first turns. `arm` is "" without arms; `pictures` are SVG, by
+    the place of the turn that they belong to."""
 
     id: str
     arm: str
@@ -81,6 +82,7 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...]
     words: int
     roles: tuple[str, ...]
+    pictures: dict[int, str] = {}
 
     @property
     def title(self) -> str:

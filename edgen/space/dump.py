@@ -79,8 +79,8 @@ def _dumped(entry: Entry, weighted: bool) -> str:
 
 
 def content_sha256(space: Space) -> str:
-    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, and of the exercises. Name, description, source,
-    roles, labels and layout are no part of it."""
+    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, and of the exercises but their drawings.
+    Name, description, source, roles, labels and layout are no part of it."""
     if has_list_content(space):
         content: Any = [
             [
@@ -96,9 +96,18 @@ def content_sha256(space: Space) -> str:
         ]
         content = {"dimensions": dimensions, "exclude": space.exclude}
         if space.exercises is not None:
-            content["exercises"] = msgspec.to_builtins(space.exercises)
+            content["exercises"] = _without_drawings(msgspec.to_builtins(space.exercises))
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _without_drawings(exercises: dict[str, Any]) -> dict[str, Any]:
+    """Exercises without what is drawn: that shapes nothing that is asked or answered."""
+    tiers = {
+        name: {key: said for key, said in tier.items() if key != "draw"}
+        for name, tier in exercises["tiers"].items()
+    }
+    return {**exercises, "tiers": tiers}
 
 
 def _base(entry: Entry) -> tuple[str, float]:

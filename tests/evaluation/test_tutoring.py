@@ -23,6 +23,8 @@ from edgen.evaluation.measuring import Quality, measure, render
 from edgen.evaluation.sample import Sample
 from edgen.families import family_of_record
 from edgen.families.tutoring import TUTORING, cima
+from edgen.report.gather import gather
+from edgen.report.page import page
 from edgen.validation.reading import cut
 from tests.cases import each
 from tests.cli.command import get_command
@@ -260,6 +262,16 @@ def test_a_tutor_who_puts_the_next_exercise_is_no_warning(sessions: edgen.Run, t
     other.write_text(path.read_text("utf-8").replace('"exercise":', '"other":'), "utf-8")
     kinds = {one.kind for file in validate([other]).files for one in file.problems}
     assert kinds == {"alternation"}, "where nothing begins, it still is"
+
+
+def test_the_report_shows_the_picture_of_each_exercise(sessions: edgen.Run) -> None:
+    found = gather(sessions.folder)
+    for one in found.chosen:
+        puts = [place for place, turn in enumerate(one.record.turns) if "exercise" in turn.data]
+        assert [*one.pictures] == puts
+        assert puts
+    html = page(found)
+    assert html.count('<span class="drawn"><svg ') == sum(len(one.pictures) for one in found.chosen)
 
 
 def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_path: Path) -> None:

@@ -139,6 +139,11 @@ def test_the_layouts_are_those_of_the_release(run: edgen.Run, tmp_path: Path, sh
         assert type(ours[key]) is type(value), key
         if isinstance(value, list) and value and key != "tutorKeys":
             assert type(ours[key][0]) is type(value[0]), key
+    if prep:
+        entries = [*written["prepDataset"].values()]
+        pictures = {path.name for path in (tmp_path / "out" / "pictures").iterdir()}
+        assert all((tmp_path / "out" / one["img"]).read_text("utf-8").startswith("<svg ") for one in entries)
+        assert {one["img"] for one in entries} <= {f"pictures/{name}" for name in pictures}
     assert type(ours["tutorActions"][0][0]) is type(theirs["tutorActions"][0][0])
 
 

@@ -14,6 +14,7 @@ from edgen.space.cells import AllowedCells
 from edgen.space.conditions import parents
 from edgen.space.exercises.check import all_values, check_exercises
 from edgen.space.exercises.grammar import Grammar
+from edgen.space.exercises.model import Exercise
 
 _PER_CELL = (1, 2, 5)
 _EXTREMES = 2  # values shown as the most and the least probable ones
@@ -58,16 +59,21 @@ def describe_space(name: str, per_cell: int | None = None, exercises: int = 3) -
 
 def _describe_exercises(grammar: Grammar, shown: int) -> dict[str, Any]:
     """Each tier's number of exercises, what they are made of, and some of them."""
-    described = {}
-    for name, count in check_exercises(grammar).items():
-        tier, every = grammar.tiers[name], list(all_values(grammar, name))
-        places = sorted(random.Random(0).sample(range(len(every)), min(shown, len(every))))  # noqa: S311 - an example
-        described[name] = {
+    return {
+        name: {
             "exercises": count,
-            "concepts": list(tier.tier.concepts),
-            "shown": [msgspec.to_builtins(tier.make(every[place])) for place in places],
+            "concepts": list(grammar.tiers[name].tier.concepts),
+            "shown": [msgspec.to_builtins(one) for one in example_exercises(grammar, name, shown)],
         }
-    return described
+        for name, count in check_exercises(grammar).items()
+    }
+
+
+def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
+    """So many exercises of a tier, the same ones at each call, spread over all of them."""
+    every = list(all_values(grammar, tier))
+    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
+    return [grammar.tiers[tier].make(every[place]) for place in places]
 
 
 def _describe(dimension: Dimension) -> dict[str, Any]:

@@ -18,10 +18,12 @@ from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.families.tutoring.scenes import entry_of
+from edgen.space.exercises.drawing import draw_exercise, picture_name
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
 from edgen.space.model import Space
 
+PICTURES = "pictures"  # the folder of them
 MOST_TURNS = 10  # of a context, as in the release
 _PREP, _SHAPE = ("preposition", "object", "colour"), ("shape", "colour")
 
@@ -55,14 +57,17 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     concepts = _concepts(run.space)
     for conversation in run.conversations():
         for context, response, exercise in _contexts(conversation):
-            made = _exercise(grammar, conversation, exercise)
+            made = grammar.exercise_of(conversation.scenario, exercise)
             turns = [*context, response, *response.alternatives]
             if not _fits(turns):
                 yield LeftOut("actions")
             elif len(context) > MOST_TURNS:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
-                yield Row(conversation.split, _prep_entry(context, response, made, grammar.space))
+                picture = draw_exercise(made)
+                beside = {} if picture is None else {f"{PICTURES}/{picture_name(made)}": picture}
+                entry = _prep_entry(context, response, made, grammar.space)
+                yield Row(conversation.split, entry | {"img": next(iter(beside), "")}, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
             else:
@@ -82,14 +87,6 @@ def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], 
         context.append(turn)
 
 
-def _exercise(grammar: Grammar, conversation: AcceptedConversation, one: Any) -> Exercise:
-    """The exercise, with its points, which no record holds."""
-    values = {**conversation.scenario.values, **one["concepts"]}
-    return grammar.exercise(
-        one["tier"], {name: entry_of(grammar.space, name, value) for name, value in values.items()}
-    )
-
-
 def _fits(turns: Sequence[Turn]) -> bool:
     """Whether all actions are CIMA's."""
     known = {"Tutor": frozenset(TUTOR_ACTIONS)}
@@ -102,7 +99,7 @@ def _prep_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: 
     responses = (response, *response.alternatives)
     return {
         "past_convo": [turn.text for turn in context],
-        "img": f"pictures/{'_'.join(english.values()).replace(' ', '_')}.png",
+        "img": "",
         "prep": italian["preposition"],
         "engPrep": english["preposition"],
         "obj": italian["object"],
@@ -175,7 +172,7 @@ FORMAT = CimaFormat(
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
         "grammarRules": "what the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
-        "img": "what a picture of the exercise is called; none is written",
+        "img": "the exercise's picture, an SVG file in this folder; empty where the space draws none; not of shapes",
     },
     use="""\
 import json

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.families.base import FiledRecord, Scenes
+from edgen.core.errors import SpaceError
+from edgen.families.base import FiledRecord, Recorded, Scenes
 from edgen.families.dialogue import Dialogue
 from edgen.families.tutoring import cima
 from edgen.space.model import Space, SpaceRole
+
+MOST_PICTURES = 40  # of a session that is shown
 
 
 class Tutoring(Dialogue):
@@ -49,6 +53,25 @@ class Tutoring(Dialogue):
         from edgen.families.tutoring.scenes import ExerciseScenes
 
         return ExerciseScenes(space)
+
+    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
+        """The picture of each exercise, with the turn that puts it."""
+        from edgen.space.exercises.drawing import draw_exercise
+        from edgen.space.exercises.grammar import Grammar
+
+        exercises = (recorded.conversation.outcome or {}).get("exercises")
+        if space.exercises is None or not any(tier.draw for tier in space.exercises.tiers.values()):
+            return {}
+        grammar = Grammar(space)
+        found: dict[int, str] = {}
+        for place, turn in enumerate(recorded.turns):
+            number = turn.data.get("exercise")
+            if not isinstance(exercises, list) or not isinstance(number, int) or len(found) >= MOST_PICTURES:
+                continue
+            with contextlib.suppress(SpaceError, IndexError, KeyError, TypeError):  # a record that was edited
+                if picture := draw_exercise(grammar.exercise_of(recorded.scenario, exercises[number])):
+                    found[place] = picture
+        return found
 
     def read_file(self, record: Any) -> FiledRecord:
         """A session, or a context of CIMA's with its tutors' responses."""

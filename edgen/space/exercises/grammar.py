@@ -11,12 +11,16 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+import msgspec
+
 from edgen.core.errors import Problem, SpaceError, TemplateError
+from edgen.core.values import Scenario
 from edgen.core.yaml_values import nearest, shortened
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.prompting.snippet import Snippet, make_sandbox
 from edgen.space.cells import AllowedCells
-from edgen.space.exercises.model import Case, Exercise, Exercises, Point, Tier, When
+from edgen.space.exercises.drawing import thing_problem
+from edgen.space.exercises.model import Case, Exercise, Exercises, Point, Thing, Tier, When
 from edgen.space.model import Entry, Space
 
 Values = Mapping[str, Entry]  # the entry of each dimension
@@ -24,7 +28,7 @@ _ROOT = "$.exercises"
 
 
 class RuleError(Exception):
-    """No case of a rule applies, or two do. `path` is the rule's or the case's, `message` a clause about it."""
+    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is the rule's or the case's, `message` a clause about it."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(path, message)
@@ -70,6 +74,20 @@ class Grammar:
             raise SpaceError.of(self.space.name, [Problem(error.path, error.message)]) from None
         except TemplateError as error:
             raise SpaceError.of(self.space.name, [*_at(f"{_ROOT}.tiers.{tier}", error)]) from None
+
+    def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
+        """The exercise that a session's outcome names by tier and concepts, with all that no record holds. Raises
+        SpaceError where the space has none such."""
+        values = {**scenario.values, **one["concepts"]}
+        entries = {}
+        for name in self.space.names:
+            found = [entry for entry in self.space[name].entries if entry.value == values.get(name)]
+            if not found or one["tier"] not in self.tiers:
+                raise SpaceError.of(
+                    self.space.name, [Problem(_ROOT, f"it has no exercise {shortened(repr(one))}")]
+                )
+            entries[name] = found[0]
+        return self.exercise(one["tier"], entries)
 
     def order(self, used: frozenset[str]) -> tuple[str, ...]:
         """These rules and all that they use, each behind those."""
@@ -224,20 +242,28 @@ class _CompiledTier:
         ]
         self._picture = None if tier.picture is None else grammar.compile(tier.picture, f"{path}.picture")
         self._mistake = None if tier.mistake is None else grammar.compile(tier.mistake, f"{path}.mistake")
+        self._things = [_CompiledThing(one, f"{path}.draw[{i}]", grammar) for i, one in enumerate(tier.draw)]
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
         """The rules that its texts need, in the order in which they are worked out."""
-        texts = [self._question, *self._answers, self._picture, self._mistake]
+        texts = [self._question, *self._answers, self._picture, self._mistake, *self._points, *self._things]
         used = [text.variables_used for text in texts if text is not None]
-        used += [point.variables_used for point in self._points]
         return self._grammar.order(frozenset().union(*used))
 
     @cached_property
     def variables_used(self) -> frozenset[str]:
         """The dimensions that an exercise depends on."""
         rules = [self._grammar.rules[name] for name in self.rules]
-        texts = [self._question, *self._answers, self._picture, self._mistake, *rules, *self._points]
+        texts = [
+            self._question,
+            *self._answers,
+            self._picture,
+            self._mistake,
+            *rules,
+            *self._points,
+            *self._things,
+        ]
         used = frozenset().union(*[one.variables_used for one in texts if one is not None])
         return used & frozenset(self._grammar.space.names)
 
@@ -264,6 +290,7 @@ class _CompiledTier:
             points=tuple(dict.fromkeys(one for one in told if one)),
             picture=None if self._picture is None else self._picture.render(variables),
             mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
+            drawing=tuple(made for thing in self._things if (made := thing.make(variables)) is not None),
         )
 
 
@@ -274,6 +301,23 @@ class _CompiledPoint:
 
     def render(self, variables: Mapping[str, Any]) -> str | None:
         return self._text.render(variables) if holds(self._when, variables) else None
+
+
+class _CompiledThing:
+    def __init__(self, thing: Thing, path: str, grammar: Grammar) -> None:
+        self._path = path
+        said = {key: text for key, text in msgspec.structs.asdict(thing).items() if text}
+        self._texts = {key: grammar.compile(text, f"{path}.{key}") for key, text in said.items()}
+        self.variables_used = frozenset().union(*[text.variables_used for text in self._texts.values()])
+
+    def make(self, variables: Mapping[str, Any]) -> Thing | None:
+        """The thing as it is drawn; None where it is left out. Raises RuleError for one that cannot be."""
+        made = Thing(**{key: text.render(variables) for key, text in self._texts.items()})
+        if not made.thing:
+            return None
+        if wrong := thing_problem(made):
+            raise RuleError(f"{self._path}.{wrong[0]}", wrong[1])
+        return made
 
 
 def holds(when: When, variables: Mapping[str, Any]) -> bool:

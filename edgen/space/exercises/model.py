@@ -32,6 +32,24 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
     """When it belongs to an exercise, as in a rule."""
 
 
+class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A thing in a picture. Each text is a template; where `thing` gives nothing, it is left out."""
+
+    thing: str
+    """A shape (square, triangle, circle, star, heart), an object (cat, dog, bunny, plant, tree, ball, table, box, bag, bed),
+    `something`, a `card` with words, or parts of a whole as a `bar` or a `pie`."""
+    colour: str = "grey"
+    """red, orange, yellow, green, blue, purple, pink, brown, black, white or grey."""
+    position: str = ""
+    """Where it is, seen from the last thing without a position: on top of, under, inside of, next to, behind, in front of."""
+    parts: str = ""
+    """How many parts of a bar or a pie are filled."""
+    of: str = ""
+    """How many parts it has."""
+    label: str = ""
+    """Words under it, or on a card."""
+
+
 class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pattern of exercises."""
 
@@ -45,6 +63,8 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a tutor may tell: texts, or mappings with `text` and `when`."""
     picture: str | None = None
     """What the picture shows, in words, a template."""
+    draw: tuple[Thing, ...] = ()
+    """What is drawn as its picture, the nearest to the front last."""
     mistake: str | None = None
     """What a learner answers who has the scenario's misconception, a template."""
     answer_kind: Literal["words", "number"] = "words"
@@ -63,7 +83,8 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
-    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` describes it."""
+    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` tells what its picture
+    shows, and `drawing` holds the things in it."""
 
     tier: str
     concepts: dict[str, str]
@@ -72,6 +93,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[str, ...] = ()
     picture: str | None = None
     mistake: str | None = None
+    drawing: tuple[Thing, ...] = ()
 
     @property
     def answer(self) -> str:

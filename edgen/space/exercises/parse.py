@@ -14,6 +14,7 @@ from edgen.space.text_rules import dimension_problem
 MAX_TIERS = 10
 MAX_RULES = 100
 MAX_LISTED = 1_000  # cases of a rule, answers and points of a tier
+MAX_THINGS = 12  # of a picture
 
 
 def read_exercises(value: Any, dimensions: Collection[str], problems: list[Problem]) -> Exercises | None:
@@ -90,12 +91,13 @@ def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem
         path = f"$.exercises.tiers.{shortened(name)}"
         yield from _listed(f"{path}.answers", tier.answers)
         yield from _listed(f"{path}.points", tier.points, least=0)
+        yield from _listed(f"{path}.draw", tier.draw, least=0, most=MAX_THINGS)
         yield from _concepts(f"{path}.concepts", tier.concepts, dimensions)
 
 
-def _listed(path: str, values: Collection[Any], least: int = 1) -> Iterator[Problem]:
-    if not least <= len(values) <= MAX_LISTED:
-        yield Problem(path, f"expected a list of {least} to {MAX_LISTED:,}")
+def _listed(path: str, values: Collection[Any], least: int = 1, most: int = MAX_LISTED) -> Iterator[Problem]:
+    if not least <= len(values) <= most:
+        yield Problem(path, f"expected a list of {least} to {most:,}")
 
 
 def _concepts(path: str, concepts: tuple[str, ...], dimensions: Collection[str]) -> Iterator[Problem]:
