@@ -79,6 +79,11 @@ class Dialogue(Family):
         scenario = Scenario(record.provenance.scenario, *read_values(record.scenario))
         return Recorded.of(record, scenario, record.conversation)
 
+    def begins_anew(self, turn: Any) -> bool:
+        """Who speaks when the clock lets them may speak twice in a row: a turn with a time of its own."""
+        data = turn.get("data") if isinstance(turn, dict) else None
+        return isinstance(data, dict) and type(data.get("time")) in (int, float)
+
     def recognizes(self, record: Any) -> bool:
         """An object with a scenario or with roles."""
         return isinstance(record, dict) and ("roles" in record or isinstance(record.get("scenario"), dict))

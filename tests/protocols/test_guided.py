@@ -19,6 +19,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
+from edgen.families.dialogue import DIALOGUE
 from edgen.machines.dump import dump_machine
 from edgen.machines.load import load_machine
 from edgen.machines.model import Machine
@@ -32,6 +33,7 @@ from edgen.reading.answers.ratings import read_ratings
 from edgen.simulator.text import respond
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
+from edgen.validation.checker import problems
 from tests.execution.batch.desk import Desk
 from tests.execution.making import begin, execute
 from tests.execution.service import files
@@ -340,6 +342,41 @@ def test_a_conversation_of_one_side_is_none(tmp_path: Path) -> None:
     write_machine(tmp_path, greet={"formulations": ["Bye."], "end": "done"})
     result, _ = play(plan_for(tmp_path))
     assert result.reason == RejectionReason.TOO_SHORT
+
+
+# ---- around it
+
+
+def test_the_served_simulator_knows_each_prompt(desk: Path) -> None:
+    """It is not told who asks."""
+    plan = plan_for(desk, guided={"paraphrase": True})
+    _, asked = play(plan)
+    assert {one.role for one in asked} == {"helper", "caller", "paraphrase"}
+    for request in asked:
+        assert respond(request.messages, seed=request.seed).text == simulated(request)
+
+
+def test_an_estimate_reckons_with_conversations_by_chance(desk: Path) -> None:
+    plan = plan_for(desk, guided={"turns": 40})
+    few, some, most = (len(plan.protocol.expected(plan.job, level)) for level in range(3))
+    made = [len(play(plan, index=index)[1]) for index in range(20)]
+    assert few <= sorted(made)[10] <= most == 42
+    assert few <= some <= most
+    assert some == pytest.approx(sum(made) / len(made), rel=0.5)
+    without = plan_for(desk, guided={"chooser": "chance", "questionnaire": None})
+    assert {one.role for one in plan.protocol.expected(without.job, 1)} == {"caller"}
+
+
+def test_who_speaks_twice_in_a_row_by_the_clock_is_valid(desk: Path) -> None:
+    result, _ = play(plan_for(desk, guided={"turns_in_a_row": 3}), by_role(helper=["1"], caller=["Yes."]))
+    record = {
+        "id": "a", "scenario": {"place": "x"}, "roles": ["Helper", "Caller"],
+        "conversation": [{"role": one.role, "text": one.text, "data": one.data} for one in result.turns],
+        "events": list(result.events),
+    }  # fmt: skip
+    assert problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
+    found = problems(record, schema=DIALOGUE.schema)
+    assert {one.kind for one in found} == {"alternation"}
 
 
 # ---- the same again

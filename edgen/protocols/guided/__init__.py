@@ -41,7 +41,6 @@ from edgen.space.model import Space
 _CHOICE = (1.0, 3.0, 40.0)
 _TURN = (8.0, 30.0, 120.0)
 _ANSWERS = (25.0, 50.0, 150.0)
-_TURNS = (6, 24)  # of a conversation; at most the job's `turns`
 
 
 class GuidedProtocol(ConversationProtocol):
@@ -161,15 +160,14 @@ class GuidedProtocol(ConversationProtocol):
         return openings(scenario, prompts, rules)
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """Turns of both in turn, a call each where a model plays; rewording; the questionnaires."""
+        """A call a turn where a model plays; rewording; the questionnaires. How many turns: see `lengths`."""
+        from edgen.protocols.guided.lengths import sides_of_turns
+
         settings: Guided = settings_of(job)
         wizard, partner = _names(job)
-        turns = settings.turns if level == 2 else min(_TURNS[level], settings.turns)
         calls = []
-        for turn in range(turns):
-            if turn % (settings.turns_in_a_row + 1 if level == 2 else 2) == (
-                settings.turns_in_a_row if level == 2 else 1
-            ):
+        for side in sides_of_turns(settings, level):
+            if side == "p":
                 calls.append(ExpectedCall(partner, "partner", _TURN, hears=True, heard=True))
                 continue
             if settings.chooser == "model":
