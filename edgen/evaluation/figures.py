@@ -166,7 +166,17 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     key: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-Block = str | Table | Picture  # a piece of a section; a str is a paragraph
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+    """An SVG that is made elsewhere, shown at its own size: wider than a page it can be scrolled. All text in `svg` has to be
+    escaped."""
+
+    name: str
+    title: str
+    svg: str
+    caption: str
+
+
+Block = str | Table | Picture | Drawing  # a piece of a section; a str is a paragraph
 
 
 def bars_picture(

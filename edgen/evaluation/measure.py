@@ -16,6 +16,7 @@ from edgen.core.values import Conversation
 from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.machines.model import Machine
 from edgen.space import Space
 from edgen.stats.intervals import Estimate
 
@@ -37,12 +38,13 @@ class Count(Observer, Protocol[V_co]):
 
 class ArmResult(NamedTuple, Generic[V]):
     """What a measure found in a run, or in one arm of it. `arm` is "" without arms, `name` the arm's or the run's;
-    `job` is as resolved."""
+    `job` is as resolved, `machine` guides a role, None where none does."""
 
     arm: str
     name: str
     value: V
     job: Mapping[str, Any]
+    machine: Machine | None = None
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.families.base import Family, FiledRecord
+from edgen.machines.model import Machine
 from edgen.reading.detect import spoken, words
 from edgen.space import Space, SpaceRole
 from edgen.validation.speech import Marker
@@ -96,8 +97,9 @@ class DataSet:
     """A data set to be measured. `name` is for people, `sources` are the paths it was read from.
 
     `family` is what kind of conversations these are, None for several kinds; `roles` are those that may speak, with
-    what each may know, () where nothing tells. `arm` is the arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of everything planned (None for
-    files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
+    what each may know, () where nothing tells; `machine` guides one of them, None where nothing tells of one. `arm` is the
+    arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of
+    everything planned (None for files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
     `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
     are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
     that cannot be read, by reason, and is complete when `samples()` is at its end. `notes` are sentences
@@ -111,6 +113,7 @@ class DataSet:
     family: Family | None
     roles: tuple[SpaceRole, ...]
     space: Space | None = None
+    machine: Machine | None = None
     arm: str = ""
     count: int | None = None
     calibration: dict[str, Any] | None = None

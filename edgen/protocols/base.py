@@ -41,6 +41,7 @@ from edgen.space.model import Space, SpaceRole
 
 if TYPE_CHECKING:
     from edgen.families.base import Recorded
+    from edgen.machines.model import Machine
     from edgen.protocols.stage import Stage
     from edgen.reading.roles import OwnWords, RoleWords
 
@@ -224,6 +225,11 @@ class ConversationProtocol(Protocol):
         """The job with what its settings name by file in place of the names, so that a run's copy of it stands by itself
         and all that shapes answers is in it. Raises FileErrors."""
         return job
+
+    def machine(self, job: Job) -> Machine | None:
+        """The state machine by which a job's conversations are guided, as a run's copy of the job holds it; None where
+        nobody is guided."""
+        return None
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """The roles that conversations ask, as `backends` names them; the one that a record names comes first."""

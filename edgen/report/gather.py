@@ -103,6 +103,7 @@ def _gather_arm(reader: RunReader, data: DataSet, selection: Selection, progress
         latency=summarize_latency(view.latencies()),
         quality=quality,
         reasons=_rejections(reader.job.name, view),
+        machine=data.machine,
     )
 
 

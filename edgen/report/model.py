@@ -11,6 +11,7 @@ from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import Comparison
 from edgen.evaluation.measuring import Quality
 from edgen.families.base import Recorded
+from edgen.machines.model import Machine
 from edgen.stats.distributions import Distribution
 from edgen.store.ledger import RunStatus, Session
 
@@ -36,7 +37,7 @@ class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     """A run, or one arm of it; `label` is the arm's name, "" without arms. `job` is as resolved. `sessions` are those
-    of the ledger. `latency`: decimal logarithms of the seconds that each stored answer took."""
+    of the ledger. `latency`: decimal logarithms of the seconds that each stored answer took. `machine` guides a role."""
 
     label: str
     name: str  # the arm's, or the run's without arms
@@ -47,6 +48,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     latency: Distribution
     quality: Quality
     reasons: tuple[RejectionGroup, ...]
+    machine: Machine | None = None
 
     @property
     def outcomes(self) -> dict[str, int]:

@@ -118,4 +118,6 @@ def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
 
 
 def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
-    return [ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job) for arm in arms]
+    return [
+        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.machine) for arm in arms
+    ]

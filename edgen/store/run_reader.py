@@ -91,7 +91,7 @@ class RunReader:
     def _check(self, arm: str, view: LedgerReader, space: str) -> None:
         """Raise RunError where a ledger holds another job's conversations than its job.yaml says: a start
         that was stopped early, or a hand in job.yaml."""
-        job = load_job(self.rundir.arm(arm).job) if arm else self.job
+        job = self.job_of(arm)
         noted = job.resolved
         if arm and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
             raise RunError(
@@ -266,6 +266,10 @@ class RunReader:
                         f"`edgen pairs {self.rundir.path} --by …`; what was judged is kept."
                     ) from None
                 yield pair
+
+    def job_of(self, arm: str) -> Job:
+        """The job as an arm was made under it; the run's own for ""."""
+        return load_job(self.rundir.arm(arm).job) if arm else self.job
 
     def noted_job(self) -> dict[str, Any]:
         """The job as plain values, with what was noted of it when it was resolved, as `describe` has it."""

@@ -66,6 +66,9 @@ class MemoryRun:
     def job(self) -> Job:
         return job()
 
+    def job_of(self, arm: str) -> Job:
+        return self.job
+
     @property
     def rundir(self) -> RunFolder:
         return RunFolder(Path("runs") / self.name)

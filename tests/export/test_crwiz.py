@@ -10,11 +10,17 @@ from typing import Any
 
 import pytest
 
+import edgen
+from edgen.core import resources
 from edgen.core.pair import Candidate
 from edgen.core.values import Scenario, Turn
+from edgen.evaluation.comparison.run_arms import open_comparison
+from edgen.evaluation.data_sets import open_data_sets
+from edgen.evaluation.measuring import measure
 from edgen.export.crwiz_log import START, RoomLog
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
+from edgen.machines.load import load_machine
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.store.run_reader import AcceptedConversation
 from tests.export.runs import FORMATS, MemoryRun
@@ -45,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("crwiz") / "out"
     exported = export(RUN, FORMATS["crwiz"], path)
     assert exported.rows == {
-        "default": {"train": 48, "test": 12}, "questionnaires": {"train": 96, "test": 24}
+        "logs": {"train": 48, "test": 12}, "questionnaires": {"train": 96, "test": 24}
     }  # fmt: skip
     return path
 
@@ -177,3 +183,74 @@ def test_dialogue_acts_are_a_row_a_turn(tmp_path: Path) -> None:
         turn = by_id[row["conversation"]][row["turn"]]
         assert (row["role"], row["text"]) == (turn["role"], turn["text"])
         assert row["state"] == turn["data"].get("state")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
+    """Conversations by the protocol itself; chance chooses in one arm, and always the likeliest is taken in the other."""
+    job = {
+        "name": "desk",
+        "seed": 3,
+        "conversations": 5,
+        "space": "incident_response",
+        "protocol": "guided",
+        "prompts": {
+            "partner": "guided_partner",
+            "questionnaire": "guided_questionnaire",
+        },
+        "guided": {"machine": "incident_response", "chooser": "chance"},
+        "backends": {"default": {"type": "simulator"}},
+        "arms": {"chance": {}, "likeliest": {"guided": {"chooser": "likeliest"}}},
+    }
+    return edgen.generate(job, output=tmp_path_factory.mktemp("desk") / "run", progress=False)
+
+
+def test_what_the_protocol_makes_is_logged_whole(run: edgen.Run, tmp_path: Path) -> None:
+    run.export("crwiz", tmp_path / "out")
+    made = {one.id: one for data in open_data_sets([run.folder]) for one in data.samples()}
+    paths = [*(tmp_path / "out" / "logs").glob("*/*.json")]
+    assert {path.stem for path in paths} == {*made}
+    assert len(made) == 10
+    for path in paths:
+        log, one = json.loads(path.read_bytes()), made[path.stem]
+        assert log["roles"] == {"3": "Dispatcher", "4": "Operator"}
+        said = [event for event in log["logs"] if event["event"] == "text_message"]
+        assert [event["data"]["message"] for event in said] == [turn.text for turn in one.turns]
+        assert all(a["date_created"] <= b["date_created"] for a, b in pairwise(log["logs"]))
+        (end,) = [event for event in log["logs"] if event["event"] == "end_task"]
+        assert one.outcome is not None
+        assert end["data"]["reason"] == one.outcome["reason"]
+        analysis = log["logs"][-1]["data"]
+        assert analysis["mission_elapsed_time"] == pytest.approx(one.outcome["seconds"])
+        assert analysis["mission_successful"] == one.outcome["success"]
+        assert analysis["mission_subtask"] == one.outcome["subtask"]
+        assert all(event["event"] == "end_task" for event in log["logs"] if event["data"].get("reason_id"))
+    states = load_machine(tmp_path / "out" / "dialogue_states").states
+    shipped = load_machine(resources.find("machines", "incident_response"))
+    assert states.keys() == shipped.states.keys()
+    for name, state in shipped.states.items():
+        assert states[name].formulations == state.formulations
+        assert states[name].weights(state.transitions) == pytest.approx(state.weights(state.transitions))
+
+
+def test_measures_and_comparison_of_what_the_protocol_makes(run: edgen.Run) -> None:
+    chance, likeliest = ((run.folder / "arms" / arm) for arm in ("chance", "likeliest"))
+    (data,) = open_data_sets([chance])
+    assert data.machine is not None
+    values = measure(data, ("states", "guidance", "endings", "acts", "ratings")).values
+    states = values["states"]
+    assert states.states == sum(bool(state.formulations) for state in data.machine.states.values())
+    assert len(states.never) + len(states.visited) == states.states
+    assert 0 < states.covered < states.transitions
+    assert states.choices == sum(values["acts"].roles["Dispatcher"].counts.values())
+    assert values["guidance"].typed.value == 0
+    (always,) = open_data_sets([likeliest])
+    assert len(measure(always, ("states",)).values["states"].visited) <= len(states.visited)
+    with open_comparison([run.folder]) as found:
+        metrics = {one.name: one for one in found.metrics}
+        followed = metrics["hints_followed"]
+        assert followed.arms["likeliest"].value > followed.arms["chance"].value
+        assert {"task_done", "duration", "typed"} <= {*metrics, "typed"}
+        assert metrics["duration"].arms["chance"].value == pytest.approx(
+            values["endings"].duration.mean, abs=1
+        )

@@ -91,6 +91,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
         space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
+        machine=parts[0].machine if all(part.machine == parts[0].machine for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import load_job
+from edgen.config import load_job, protocol_of
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
@@ -59,6 +59,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             family=reader.family,
             roles=reader.space.roles,
             space=reader.space,
+            machine=protocol_of(reader.job).machine(reader.job),
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,

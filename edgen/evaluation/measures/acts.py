@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from edgen.core.text import percent, quantity
+from edgen.core.text import percent, quantity, shorten
 from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
@@ -47,13 +47,15 @@ class ActsMeasure(Measure[Acts]):
 
     def lines(self, value: Acts) -> Iterator[str]:
         for role, found in value.roles.items():
-            yield row(role[:26], f"{quantity(found.turns, 'turn')}, {found.labelled:,} of them with an act")
+            yield row(
+                shorten(role, 26), f"{quantity(found.turns, 'turn')}, {found.labelled:,} of them with an act"
+            )
             for act, count in found.counts.items():
                 yield row(f"  {act}", f"{count:,} = {percent(count / found.labelled)}")
         if value.roles:
             yield SUMMARY_HEAD
             for act, distribution in value.a_conversation.items():
-                yield summary(f"{act} a conversation"[:22], distribution)
+                yield summary(f"{act} acts", distribution)
 
     def blocks(self, found: Sequence[ArmResult[Acts]]) -> Iterator[Block]:
         bars = [

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 import numpy as np
 
-from edgen.core.text import quantity, seconds
+from edgen.core.text import quantity, shorten
 from edgen.core.values import Conversation
 from edgen.evaluation.figures import (
-    Axis,
+    WHOLE_NUMBERS,
     Bar,
     Block,
     Histogram,
@@ -93,7 +93,7 @@ class EndingsMeasure(Measure[Endings]):
             return
         yield row("task done", f"{share_with_interval(value.success)}, where the end says")
         for reason, count in [*value.reasons.items()][:_SHOWN]:
-            yield row(f"  {reason[:24]}", quantity(count, "conversation"))
+            yield row(f"  {shorten(reason, 24)}", quantity(count, "conversation"))
         if len(value.reasons) > _SHOWN:
             yield row("  other reasons", quantity(sum([*value.reasons.values()][_SHOWN:]), "conversation"))
         yield SUMMARY_HEAD
@@ -123,7 +123,7 @@ class EndingsMeasure(Measure[Endings]):
             Histogram(one.name, one.value.duration, series_colour(place)) for place, one in enumerate(found)
         ]
         yield from histograms_picture(
-            "duration", "Seconds until the end", durations, Axis(tick=seconds, low=0, whole=True),
+            "duration", "Seconds until the end", durations, WHOLE_NUMBERS,
             "Look for a pile at the time limit.",
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from edgen.core.text import number, quantity
+from edgen.core.text import number, quantity, shorten
 from edgen.evaluation.figures import (
     SHARES,
     Axis,
@@ -27,7 +27,7 @@ from edgen.evaluation.figures import (
 )
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import SUMMARY_HEAD, row, summary, wrap
+from edgen.evaluation.terminal import SUMMARY_HEAD, summary, wrap
 from edgen.families.guided import ACTS, GuidedEvents, acts_of
 from edgen.stats.distributions import Distribution, summarize_counts
 from edgen.stats.ranks import RankTest, spearman, superiority
@@ -71,7 +71,7 @@ class RatingsMeasure(Measure[Ratings]):
         "LREC 2020). p is exact where there are few ratings, and takes conversations as independent, which those of one "
         "scenario are not; intervals are by scenario. All p are adjusted for their number (Holm 1979)."
     )
-    order = 19
+    order = 20
     section = "task"
     nothing = "No record has answers to a questionnaire."
 
@@ -83,16 +83,22 @@ class RatingsMeasure(Measure[Ratings]):
             return
         yield SUMMARY_HEAD
         for one in value.ratings:
-            yield summary(f"{one.role}: {one.item}"[:22], one.ratings)
+            yield summary(shorten(f"{one.role}: {one.item}", 22), one.ratings)
         tested = [one for one in value.ratings if one.success is not None]
         if tested:
             yield "higher after a success (0.5: as often as not)"
         for one in tested:
-            yield row(f"  {one.role}: {one.item}"[:27], _told(one.success))
-        for one in value.ratings:
-            for act, found in one.acts.items():
-                if found.p_holm < SIGNIFICANT:
-                    yield row(f"  {one.role}: {one.item}, {act}"[:27], f"rho {_told(found)}")
+            yield _line(f"{one.role}: {one.item}", _told(one.success))
+        together = [
+            (f"{one.role}: {one.item}, {act}", found)
+            for one in value.ratings
+            for act, found in one.acts.items()
+            if found.p_holm < SIGNIFICANT
+        ]
+        if together:
+            yield "goes together with the number of acts (rho), where p is below 0.05"
+        for label, found in together:
+            yield _line(label, _told(found))
         if value.tests:
             yield from wrap(_note(value))
 
@@ -197,22 +203,27 @@ class RatingsCount:
 
 
 def _told(found: Tested | None) -> str:
-    """`0.71 [0.64, 0.77], p 0.003`."""
+    """`0.71 [0.64, 0.77], p 0.003`, p adjusted."""
     if found is None:
         return ""
     one = found.test
     span = "" if one.low is None or one.high is None else f" [{one.low:.2f}, {one.high:.2f}]"
-    return f"{one.value:.2f}{span}, p (Holm) {_p(found.p_holm)}"
+    return f"{one.value:.2f}{span}, p {_p(found.p_holm)}"
+
+
+def _line(label: str, said: str) -> str:
+    """A row with more room for its label."""
+    return f"  {shorten(label, 40):<41}{said}"
 
 
 def _p(value: float) -> str:
-    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _note(value: Ratings) -> str:
     few = [one for one in value.ratings if any(t.test.scenarios < t.test.n for t in one.acts.values())]
     more = " p takes conversations of one scenario as independent, which they are not." if few else ""
-    return f"p is adjusted for {quantity(value.tests, 'test')}, those with acts included, which are told of below 0.05.{more}"
+    return f"p is adjusted for all {quantity(value.tests, 'test')} (Holm).{more}"
 
 
 def _interval(label: str, arm: str, found: Tested, colour: str) -> Interval:

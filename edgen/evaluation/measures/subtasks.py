@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from edgen.core.text import seconds
+from edgen.core.text import shorten
 from edgen.evaluation.figures import (
-    Axis,
+    WHOLE_NUMBERS,
     Block,
     Histogram,
     histograms_picture,
@@ -62,12 +62,12 @@ class SubtasksMeasure(Measure[dict[str, Subtask]]):
         if not value:
             return
         for name, one in value.items():
-            yield row(name[:26], f"reached by {share_with_interval(one.reached)}")
+            yield row(shorten(name, 26), f"reached by {share_with_interval(one.reached)}")
         yield SUMMARY_HEAD
         for name, one in value.items():
-            yield summary(f"seconds, {name}"[:22], one.seconds)
+            yield summary(shorten(f"seconds, {name}", 22), one.seconds)
             for role, turns in one.turns.items():
-                yield summary(f"  turns of {role}"[:22], turns)
+                yield summary(f"  {shorten(f'turns of {role}', 20)}", turns)
 
     def blocks(self, found: Sequence[ArmResult[dict[str, Subtask]]]) -> Iterator[Block]:
         reached = [
@@ -88,7 +88,7 @@ class SubtasksMeasure(Measure[dict[str, Subtask]]):
             for name, sub in one.value.items()
         ]
         yield from histograms_picture(
-            "subtask-seconds", "Seconds in each sub-task", spent, Axis(tick=seconds, low=0, whole=True),
+            "subtask-seconds", "Seconds in each sub-task", spent, WHOLE_NUMBERS,
             "Of the conversations that reached it.",
         )  # fmt: skip
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from edgen.config import protocol_of
+from edgen.core.files import write_new
 from edgen.export.crwiz_log import RoomLog
 from edgen.export.files import JsonLines, Patterns
 from edgen.export.format import (
@@ -21,24 +23,35 @@ from edgen.export.format import (
     RunReader,
     Tried,
 )
-from edgen.export.rows import DEFAULT
 from edgen.families.guided import GuidedEvents
+from edgen.machines.dump import dump_for_crwiz
+from edgen.machines.model import Machine
 
-ANSWERS = "questionnaires"
+LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A log for each guided conversation, and a row for each role that answered the questionnaire."""
+    machines = _machines(run)
     for conversation in run.conversations():
         events = conversation.record.get("events") or ()
         found = GuidedEvents(events, len(conversation.candidate.turns))
         if not found:
             yield LeftOut("no_events")
             continue
-        log = RoomLog(conversation.candidate.id, conversation.candidate.turns, events)
-        yield Row(conversation.split, log.as_dict())
+        one, machine = conversation.candidate, machines.get(conversation.candidate.arm)
+        limit, subtasks = (machine.time_limit, machine.subtasks) if machine else (None, ())
+        log = RoomLog(one.id, one.turns, events, time_limit=limit, subtasks=subtasks)
+        yield Row(conversation.split, log.as_dict(), table=LOGS)
         yield from _answers(conversation, found)
+
+
+def _machines(run: RunReader) -> dict[str, Machine]:
+    """The machine of each arm that has one, by its name; "" without arms."""
+    jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
+    found = {arm: protocol_of(job).machine(job) for arm, job in jobs.items()}
+    return {arm: machine for arm, machine in found.items() if machine is not None}
 
 
 def _answers(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
@@ -58,17 +71,26 @@ class LogFiles(JsonLines):
 
     def add(self, row: Row) -> None:
         """Write a log, or a row of answers."""
-        if row.table != DEFAULT:
+        if row.table != LOGS:
             super().add(row)
             return
-        place = self.folder / "logs" / row.split
+        place = self.folder / LOGS / row.split
         place.mkdir(parents=True, exist_ok=True)
         text = msgspec.json.format(msgspec.json.encode(row.value), indent=1)
         with (place / f"{row.value['name']}.json").open("xb") as file:
             file.write(text + b"\n")
 
     def finish(self) -> Patterns:
-        """End the files and write the states. The logs are no table that `datasets` could load."""
+        """End the files and write the states, each arm's in a folder of its own where they differ. The logs are no table
+        that `datasets` could load."""
+        machines = _machines(self.staging.run)
+        first = next(iter(machines.values()), None)
+        alike = all(one == first for one in machines.values())
+        for arm, machine in [*machines.items()][: 1 if alike else None]:
+            place = self.folder / STATES if alike else self.folder / STATES / arm
+            place.mkdir(parents=True)
+            for name, text in dump_for_crwiz(machine).items():
+                write_new(place / name, text)
         return super().finish()
 
 
@@ -89,7 +111,7 @@ FORMAT = Format(
                     "status_update, `success` of end_task and `typed_turns` and `typed_share` of post_task_analysis are edgen's"
                 ),
             },
-            DEFAULT,
+            LOGS,
         ),
         DataTable(
             {
@@ -129,7 +151,10 @@ logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDE
             "crwiz",
             "28ee52c",
             "2026-11-22",
-            "its post_task_analysis, with logs in the place of its database, found in each what the log's own analysis says.",
+            (
+                "its post_task_analysis, with logs in the place of its database, found in each what the log's own analysis "
+                "says; its load_dialogue_states read the states."
+            ),
         ),
     ),
 )

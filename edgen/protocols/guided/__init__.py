@@ -8,7 +8,7 @@ Dialogues", LREC 2020): there a person chooses among the utterances that are off
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgen.config import Job, settings_of
 from edgen.core.answer_kinds import AnswerKind
@@ -36,6 +36,9 @@ from edgen.protocols.guided.config import (
 )
 from edgen.space.education import template_variables
 from edgen.space.model import Space
+
+if TYPE_CHECKING:
+    from edgen.machines.model import Machine
 
 # Tokens of an answer: low, expected, high.
 _CHOICE = (1.0, 3.0, 40.0)
@@ -92,6 +95,13 @@ class GuidedProtocol(ConversationProtocol):
         from edgen.protocols.guided.files import read_files
 
         return read_files(job, find)
+
+    def machine(self, job: Job) -> Machine | None:
+        """The one that the settings hold. Raises MachineError where they hold none that can be read."""
+        from edgen.protocols.guided.files import is_content, machine_in
+
+        held = settings_of(job).machine
+        return machine_in(held) if held is not None and is_content(held) else None
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Both, the guided one only where a model plays it; and who rewords."""

@@ -19,7 +19,10 @@ from typing import Any
 
 import pytest
 
+from edgen.core import resources
 from edgen.export.crwiz_log import RoomLog
+from edgen.machines.dump import dump_for_crwiz, write_files
+from edgen.machines.load import load_machine
 from tests.guided_records import records, turns_of
 
 _FOUND = importlib.util.find_spec("app")
@@ -111,6 +114,25 @@ def test_its_analysis_finds_what_ours_says(server: Server) -> None:
             compared += 1
     assert compared > 400
     assert len(server.written) == 40
+
+
+def test_its_reader_of_states_reads_ours(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = load_machine(resources.find("machines", "incident_response"))
+    write_files(dump_for_crwiz(machine), tmp_path / "states")
+    monkeypatch.chdir(tmp_path)  # it copies what it reads to the folder at hand
+    read = importlib.import_module("app.crwiz.dialogue_state").load_dialogue_states(str(tmp_path / "states"))
+    assert {*read} == {*machine.states, *machine.fixed}
+    for name, state in machine.states.items():
+        theirs = read[name]
+        assert tuple(theirs.formulations) == state.formulations
+        assert tuple(theirs.transitions) == state.transitions
+        assert theirs.subtask == state.subtask
+        for target in state.transitions:
+            assert theirs.get_transition_probability(target) == pytest.approx(
+                state.weights(state.transitions)[target]
+            )
 
 
 def approximately(value: Any) -> Any:
