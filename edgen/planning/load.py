@@ -14,7 +14,6 @@ from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.answer_schemas import check_schemas
-from edgen.planning.label_sets import keys_with_label_sets, read_label_sets, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
@@ -97,7 +96,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         check_exercises(Grammar(space))
     if wrong := by_problem(job.split.by, space):
         raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
-    job = with_label_sets(with_speakers(job, [role.name for role in space.roles]), reach)
+    job = with_speakers(job, [role.name for role in space.roles])
     protocol = protocol_of(job)
     templates = protocol.templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
@@ -175,8 +174,6 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
             values["prompt"] = keep(values["prompt"])
         if isinstance(values.get("prompts"), dict):
             values["prompts"] = {use: keep(name) for use, name in values["prompts"].items()}
-        for protocol in [*keys_with_label_sets(values)]:
-            values[protocol] = read_label_sets(values[protocol], protocol, reach)
     return plain, texts
 
 

@@ -201,12 +201,10 @@ class ConversationProtocol(Protocol):
     """How a scenario becomes a conversation. `Config` is the job's key of the protocol's name, as a typed struct.
 
     `about_leaks` tells a reader of a report what a leak means under this protocol; `about_probability`, what to do
-    where conversations have no probability. `label_sets`: the dotted keys of its settings under which a text is the name of
-    a label set, which is read before anything else asks for it. `sends_schemas`: its requests carry the schemas of their templates.
+    where conversations have no probability. `sends_schemas`: its requests carry the schemas of their templates.
     """
 
     Config: ClassVar[type[msgspec.Struct]]
-    label_sets: ClassVar[tuple[str, ...]] = ()
     starter: ClassVar[Starter | None] = None
     branches: ClassVar[bool] = False
     sends_schemas: ClassVar[bool] = False

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job, settings_of
+from edgen.config.label_set import load_label_set
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
 from edgen.core.values import Message, Scenario
@@ -21,6 +22,7 @@ from edgen.protocols.base import (
     ConversationProtocol,
     Conversing,
     ExpectedCall,
+    FindFile,
     Prompting,
     Rounds,
     Rules,
@@ -57,7 +59,6 @@ class TutoringProtocol(ConversationProtocol):
         ),
     )
     Config = Tutoring
-    label_sets = ("actions.student", "actions.tutor")
     sends_schemas = True
     starter = Starter(
         "tutoring",
@@ -95,6 +96,22 @@ class TutoringProtocol(ConversationProtocol):
             yield from _round_problems(settings)
             yield from _wanted_problems(settings)
         yield from _labelling_problems(settings)
+
+    def with_files(self, job: Job, find: FindFile) -> Job:
+        """With the labels of the label sets that `actions` names."""
+        settings: Tutoring = settings_of(job)
+        read = {
+            side: load_label_set(find("label_sets", name, f"tutoring.actions.{side}")).definitions
+            for side, name in (settings.actions or {}).items()
+            if isinstance(name, str)
+        }
+        if not read:
+            return job
+        settings = msgspec.structs.replace(settings, actions={**(settings.actions or {}), **read})
+        held = msgspec.structs.replace(job, protocol_settings={**job.protocol_settings, self.name: settings})
+        if found := [*self.problems(held)]:
+            raise JobError.of(job.name, found)
+        return held
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """The tutors, the student, and who else is asked."""
