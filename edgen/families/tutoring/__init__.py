@@ -20,7 +20,9 @@ class Tutoring(Dialogue):
 
     name = "tutoring"
     tags = ("tutoring", "dialogue")
-    measures = ("actions", "action_agreement", "exercises", "tutor_words", "reference_overlap")
+    measures = (
+        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+    )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
 
