@@ -83,6 +83,7 @@ selfplay: {max_turns: 12, closing: student}
 branch: {at: sampled, role: teacher}
 role_words: {Teacher: [Tutor, Ms. Chen], Student: [Learner]}
 asks: 3
+gates: {short: turns >= 6}
 backends:
   teacher: {type: simulator}
   student: {type: simulator}

@@ -117,17 +117,22 @@ def estimate_job(
     via: Via = "online",
     runs: Path = Path("outputs"),
     output: Path | None = None,
+    passing: float | None = None,
 ) -> JobEstimate:
     """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted again.
 
     `part`: the scenarios to make, None for all; `runs`: where earlier runs are; `output`: the job's own run,
-    <runs>/<name> where none is named.
+    <runs>/<name> where none is named; `passing`: the share of conversations that passes the job's gates, None for what
+    earlier runs tell.
     """
     reach = Reach.of(job, overrides, outside=allow_outside)
     whole, plans = load_plans(job, list(overrides), reach)
     run = RunFolder(output if output is not None else runs / whole.name)
     run.refuse_links()
-    each = {arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part) for arm, plan in plans.items()}
+    each = {
+        arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=passing)
+        for arm, plan in plans.items()
+    }
     sums = _describe(list(each.values()))
     return JobEstimate(
         **msgspec.structs.asdict(sums),

@@ -35,6 +35,10 @@ def command(
     output: Annotated[
         Path | None, Option("-o", metavar="RUN", help="The job's own run.  [default: DIR/<name>]")
     ] = None,
+    passing: Annotated[
+        float | None,
+        Option("--pass-rate", metavar="SHARE", min=0.0, max=1.0, help="What share passes the job's gates."),
+    ] = None,
     json: o.JsonOption = False,
 ) -> None:
     """Say what a job will cost: calls, tokens, money and time, each with an interval, and what that rests on.
@@ -54,6 +58,7 @@ def command(
         via=via,
         runs=runs,
         output=output,
+        passing=passing,
     )
     print_value(estimate, _render(estimate), json=json)
 

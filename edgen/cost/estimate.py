@@ -19,6 +19,7 @@ from edgen.config import Job, Price, backend_name, load_job, roles_asked
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import Prompts, assume, count_prompts, most_of_one, thinking_models
 from edgen.cost.duration import Duration, estimate_duration
+from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
 from edgen.cost.usage import Range, Rates, Used, Way, add_up, backends_asked, predict
 from edgen.planning.allowed_files import Reach
@@ -70,10 +71,12 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None
-) -> Estimate:
+    plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
+    passing: float | None = None,
+) -> Estimate:  # fmt: skip
     """The estimate for one plan. `reach`: which files its job may name. `folder` holds earlier runs, `run` is where its own
-    is or would be; `part`: the scenarios to make, None for all.
+    is or would be; `part`: the scenarios to make, None for all; `passing`: the share that passes the job's gates, None
+    for what is known of it.
 
     Raises UsageError for a range of nothing or a tokenizer that cannot be used, TemplateError, and RunError for
     a ledger of the run that cannot be read.
@@ -87,12 +90,17 @@ def estimate(
     runs = tuple(found)
     wanted = len(units) * job.replicates
     to_make, said = _to_make(job, wanted, already, runs)
+    rate = pass_rate(plan, runs, passing)
+    if rate is not None and job.top_up:
+        to_make = rate.planned(to_make)
     scenarios = [amount / job.replicates for amount in to_make]
     seen = [used for one in runs for used in one.scenarios]
     assumed = assume(job, prompts, rates)
     each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
     factor = max(map(_widening, runs), default=1.0)
     uses = Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
+    if rate is not None:
+        uses = rate.spread(uses)
     most = most_of_one(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
@@ -113,6 +121,7 @@ def estimate(
         basis=(
             *_basis(job, prompts, runs),
             *said,
+            *([] if rate is None else [rate.basis]),
             time.basis if time is not None else _BATCH_TIME,
             *(
                 f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"

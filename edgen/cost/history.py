@@ -22,6 +22,7 @@ from edgen.core.files import read_regular
 from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.cost.usage import Rates, Used, add_up, backends_asked
+from edgen.expressions.conversation import Facts
 from edgen.planning.plan import Plan
 from edgen.providers import provider_of
 from edgen.store.ledger import LedgerReader
@@ -30,6 +31,7 @@ from edgen.store.run_folder import RunFolder
 
 _RUNS = 8  # that an estimate rests on, the latest first
 _LOOKED_AT = 24  # runs
+_LOOKED_THROUGH = 2_000  # conversations of a run that are held against gates
 _SCENARIOS = 2_000  # of each
 _UNFINISHED = 0.1  # of the conversations begun: with more, the run tells of the short ones only
 
@@ -45,12 +47,15 @@ class EarlierRun(NamedTuple):
     other_model: str | None
     other_settings: bool
     other_space: bool
+    passing: tuple[int, int] | None = (
+        None  # conversations that pass the job's gates, of those looked at; None: it had them
+    )
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
-    """The runs in `folder` that tell most about a plan: those of the same models, settings and space if there are
+    """The runs in `folder` that tell most about a plan: those of the same gates, models, settings and space if there are
     any, else those that come closest. And the runs that were passed over, since their ledgers are damaged."""
-    found: dict[tuple[bool, bool, bool], list[EarlierRun]] = defaultdict(list)
+    found: dict[tuple[bool, ...], list[EarlierRun]] = defaultdict(list)
     damaged = []
     for path in itertools.islice(_latest(folder, plan.template_sha256), _LOOKED_AT):
         try:
@@ -59,8 +64,9 @@ def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[Earl
             damaged.append(path)
             continue
         if one is not None:
-            found[one.other_model is not None, one.other_settings, one.other_space].append(one)
-            if len(found[False, False, False]) == _RUNS:
+            others = one.other_model is not None, one.other_settings, one.other_space
+            found[(one.passing is not None, *others)].append(one)
+            if len(found[False, False, False, False]) == _RUNS:
                 break
     closest = min((key for key, runs in found.items() if runs), default=None)
     return [] if closest is None else found[closest][:_RUNS], damaged
@@ -91,10 +97,13 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         theirs = msgspec.structs.replace(load_job(run.job), speakers=plan.job.speakers)
         if theirs.resolved is None or not _comparable(plan.job, theirs):
             return None
+        passing = None
         with LedgerReader(run.ledger) as view:
             if view.plan.fingerprint != theirs.resolved.fingerprint or view.selection is not None:
                 return None  # of a selection it is not known what models would be asked for
             scenarios, ends = _scenarios(plan.job, theirs, view, rates)
+            if plan.job.gates != theirs.gates and scenarios:
+                passing = _passing(plan, view)
     except DamagedError:
         raise
     except EdgenError:  # another version's: `edgen status` says so
@@ -110,11 +119,28 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         other_model=None if models == _models(plan.job) else ", ".join(sorted({name for _, name in models})),
         other_settings=_settings(theirs) != _settings(plan.job),
         other_space=theirs.resolved.space_sha256 != plan.space_sha256,
+        passing=passing,
     )
+
+
+def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
+    """How many conversations of a run without gates pass those of a plan, near-duplicates taken for new, and of how
+    many."""
+    passed = looked = 0
+    gates = (*plan.gates.plain, *plan.gates.ordered)
+    for *_, data in itertools.islice(view.records(), _LOOKED_THROUGH):
+        recorded = plan.family.read(data)
+        facts = Facts(recorded.scenario, recorded.conversation, recorded.id)
+        facts.near_duplicate = False
+        looked += 1
+        passed += all(gate.is_open_to(facts) for gate in gates)
+    return passed, looked
 
 
 def _comparable(ours: Job, theirs: Job) -> bool:
     """Whether what one job's conversations use tells what the other's will."""
+    if theirs.gates not in (ours.gates, {}):
+        return False
     if (
         ours.branch is not None
         and ours.replicates > 1

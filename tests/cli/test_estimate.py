@@ -405,3 +405,44 @@ def test_a_command_to_copy_stays_on_one_line() -> None:
     )
     assert len(lines) == 2
     assert lines[1].strip() == command
+
+
+class TestGates:
+    GATES = {"sure": "probability > .3", "new": "not near_duplicate"}
+
+    @pytest.mark.parametrize("top_up", [False, True])
+    def test_what_they_cost_follows_from_runs_without_them(
+        self, command: Command, tmp_path: Path, top_up: bool
+    ) -> None:
+        """Asking again, and making more."""
+        made(command, job(tmp_path, "pilot", seed=9, conversations=200, asks=2), tmp_path / "runs" / "pilot")
+        path = job(tmp_path, "big", conversations=150, gates=self.GATES, top_up=top_up, asks=2)
+        told = estimated(command, path, "--runs", tmp_path / "runs")
+        plain = estimated(command, path, "--runs", tmp_path / "runs", "--set", "gates.sure='True'")
+        used = made(command, path, tmp_path / "big")
+        found, without = intervals(told), intervals(plain)
+        assert used["calls"] > 1.3 * without["calls"]["expected"], "the gate costs nothing"
+        assert used["calls"] == pytest.approx(found["calls"]["expected"], rel=0.2)
+        assert all(held(told, used).values()), (used, found)
+        said = [sentence for sentence in told["basis"]["said"] if sentence.startswith("gates: ")]
+        assert "conversations there pass them; each is tried 2 times at most" in said[0]
+
+    def test_runs_with_the_same_gates_tell_by_themselves(self, command: Command, tmp_path: Path) -> None:
+        kind: dict[str, Any] = {"gates": self.GATES, "asks": 2, "top_up": True}
+        made(command, job(tmp_path, "pilot", seed=9, conversations=80, **kind), tmp_path / "runs" / "pilot")
+        path = job(tmp_path, "big", conversations=150, **kind)
+        told = estimated(command, path, "--runs", tmp_path / "runs")
+        assert not [sentence for sentence in told["basis"]["said"] if sentence.startswith("gates: ")]
+        assert made(command, path, tmp_path / "big")["calls"] == pytest.approx(
+            told["calls"]["expected"], rel=0.2
+        )
+
+    def test_a_share_can_be_said(self, command: Command, tmp_path: Path) -> None:
+        path = job(tmp_path, "big", conversations=100, gates=self.GATES, top_up=True, asks=1)
+        found = [
+            estimated(command, path, "--runs", tmp_path, *more)
+            for more in ([], ["--pass-rate", "0.5"], ["--pass-rate", "1"])
+        ]
+        assert found[1]["calls"]["expected"] == pytest.approx(2 * found[2]["calls"]["expected"], rel=0.02)
+        assert found[2]["calls"]["expected"] < found[0]["calls"]["expected"] < found[1]["calls"]["expected"]
+        assert any("80% are taken to pass, from 50% to 95%" in said for said in found[0]["basis"]["said"])
