@@ -15,9 +15,10 @@ from edgen.core.files import explain_write_errors, write_whole
 from edgen.core.yaml_values import nearest
 from edgen.machines.check import Finding, check_machine
 from edgen.machines.draw import draw_machine
-from edgen.machines.dump import dump_machine, write_files
+from edgen.machines.dump import dump_machine, read_machine, write_files
 from edgen.machines.learn import Counts, Learned, learn
 from edgen.machines.load import load_machine
+from edgen.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
 from edgen.space import load_space
 from edgen.space.education import template_fields, template_variables
@@ -111,7 +112,7 @@ def learn_from(
 
     Raises RunError where the run holds no choice, or no machine is named.
     """
-    machine = load_machine(find_machine(reference or _machine_of(run)))
+    machine = _machine_of(run) if reference is None else load_machine(find_machine(reference))
     learned = learn(machine, count_choices(run), smoothing)
     if not learned.choices:
         raise RunError(
@@ -122,10 +123,10 @@ def learn_from(
     return learned
 
 
-def _machine_of(run: Path) -> str:
-    """The machine that a run's job names."""
+def _machine_of(run: Path) -> Machine:
+    """The machine of a run's job, which the run's copy of the job holds as JSON or names."""
     with RunReader(run) as reader:
         named: Any = getattr(settings_of(reader.job), "machine", None)
     if not isinstance(named, str):
         raise UsageError(f"{run}: its job uses no machine; name one with --machine.")
-    return named
+    return read_machine(named) if named.lstrip().startswith("{") else load_machine(find_machine(named))
