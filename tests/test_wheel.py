@@ -29,6 +29,7 @@ def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
         "_data/prompts/education_dialogue.j2",
         "_data/preference_space/broad.yaml",
         "_data/label_sets/cima_tutor.yaml",
+        "_data/machines/lesson_plan/machine.yaml",
         "_data/validators/conversation.schema.json",
         "_data/jobs/quickstart.yaml",
         "simulator/phrases.txt",

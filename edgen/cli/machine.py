@@ -133,7 +133,7 @@ def _render_learned(learned: Learned, output: Path | None) -> Iterator[str]:
     yield f"machine    {learned.machine.name}"
     yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
     if learned.unknown:
-        yield f"left out   {learned.unknown:,} choices of what the state at hand does not lead to"
+        yield f"left out   {learned.unknown:,} choices outside of transitions: where a lock stayed shut, or gone back to"
     yield f"smoothing  {learned.smoothing:g} added to each transition"
     if learned.kept:
         yield from wrap_behind("kept       ", f"as they were: {first_of(learned.kept, 10)}")

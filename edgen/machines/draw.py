@@ -174,7 +174,7 @@ class _Picture:
                 f"{len(states)} states, {transitions} transitions, {len(self.machine.replies)} fixed replies"
             )
         taken = sum(not row.never for card in cards for row in card.rows)
-        seen = sum(bool(card.visits) for card in cards)
+        seen = sum(bool(card.visits) or name == self.machine.initial for name, card in self.cards.items())
         return (
             f"{seen} of {len(states)} states were visited, {taken} of {transitions} transitions were taken; "
             f"{sum(self.counts.values()):,} choices in all"

@@ -27,7 +27,7 @@ Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was ch
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What came of learning. `choices`: how many were counted; `unknown`: choices in states that the machine does not have,
-    or of what the state at hand does not lead to (gone back to); `kept`: states without a choice, whose probabilities stay."""
+    or of what is no transition of the state at hand (where its lock stayed shut, or gone back to); `kept`: states without a choice, whose probabilities stay."""
 
     machine: Machine
     conversations: int

@@ -72,3 +72,27 @@ def test_a_run_without_a_machine_teaches_nothing(command: Command, tmp_path: Pat
     ended = command("machine", "learn", tmp_path / "run", "--machine", "lesson_plan")
     assert ended.code == 2
     assert "hold no choice of a state of 'lesson_plan'" in ended.err
+
+
+def test_a_run_gives_its_machine_back(command: Command, tmp_path: Path) -> None:
+    """By chance alone: what is learned is near what chance went by, loads again, and is drawn with its counts."""
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "name: j\nconversations: 30\nspace: lesson_plan\nprotocol: guided\nprompts: {partner: guided_partner}\n"
+        "guided: {machine: lesson_plan, chooser: chance, questionnaire: null}\nbackends: {default: {type: simulator}}\n"
+    )
+    assert command("generate", job, "-o", tmp_path / "run").code == 0
+    ended = command("machine", "learn", tmp_path / "run", "-o", tmp_path / "learned", "--json")
+    learned = json.loads(ended.out)
+    assert (ended.code, learned["conversations"], learned["smoothing"]) == (0, 30, 1.0)
+    assert learned["choices"] > 300
+    start = learned["probabilities"]["start"]
+    assert abs(start["greet"] - 0.8) < 0.3
+    assert start["greet"] + start["greet_goal"] == 1
+    assert command("machine", "check", tmp_path / "learned", "--space", "lesson_plan").code == 0
+    again = command("machine", "learn", tmp_path / "run", "-o", tmp_path / "learned")
+    assert again.code == 2
+    assert "there is something there already" in again.err
+    drawn = command("machine", "draw", "lesson_plan", "-o", tmp_path / "m.svg", "--run", tmp_path / "run")
+    assert drawn.code == 0
+    assert "choices in all" in (tmp_path / "m.svg").read_text()

@@ -53,7 +53,7 @@ def test_random_machines_are_drawn_whole(seed: int) -> None:
 def test_counts_are_shown_and_what_never_happened_is_grey() -> None:
     machine = load_machine(resources.find("machines", "lesson_plan"))
     picture = draw_machine(machine, {("start", "greet"): 1_234, ("greet", "announce_topic"): 1_200})
-    assert "2 of 41 states were visited, 2 of 78 transitions were taken; 2,434 choices in all" in picture
+    assert "3 of 41 states were visited, 2 of 78 transitions were taken; 2,434 choices in all" in picture
     assert ">1,234<" in picture
     assert "never taken" in picture
     assert "never taken" not in draw_machine(machine)

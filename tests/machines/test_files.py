@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 import types
@@ -93,6 +94,18 @@ if LOADER:  # CRWIZ's app/crwiz/dialogue_state.py, which is not ours to keep
                 assert theirs.transitions == list(state.transitions)
                 for one in state.transitions:
                     assert theirs.get_transition_probability(one) == pytest.approx(state.weight(one))
+
+
+def test_the_examples_of_the_documentation_are_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "guided.md").read_text().partition("## Machines")[2]
+    state, head = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[:2]
+    machine = load_machine(write(tmp_path / "m", {"request_foam.yaml": state, "machine.yaml": head}))
+    foam = machine.states["request_foam"]
+    assert foam.lock == Lock(lacks=("no", "wait"), otherwise=("inform_foam_harm",))
+    assert foam.effects[1].after_seconds == 7
+    assert foam.effects[1].repeat
+    assert machine.world["place"].initial == "the east hall"
+    assert machine.ends[0].when == {"fire": Condition(at_least=5.0)}
 
 
 def test_keys_in_their_short_forms(tmp_path: Path) -> None:
