@@ -153,7 +153,8 @@ class RoomLog:
         if self._said == place < len(self._turns):
             self._chosen = self._turns[place].text
             self._said = place + 1
-            yield self._message(time, self._turns[place])
+            _, kind, user, data = self._message(time, self._turns[place])
+            yield time, kind, user, {**data, "state_name": guided.text(event, "state") or ""}
 
     def _move(self, time: float, event: Event) -> Iterator[Entry]:
         target = guided.text(event, "to")

@@ -7,11 +7,13 @@ protocol tells of any.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from edgen.core.values import Event, Role, Scenario, Turn
+from edgen.families import crwiz_log
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -85,13 +87,25 @@ class Dialogue(Family):
         return isinstance(data, dict) and type(data.get("time")) in (int, float)
 
     def recognizes(self, record: Any) -> bool:
-        """An object with a scenario or with roles."""
-        return isinstance(record, dict) and ("roles" in record or isinstance(record.get("scenario"), dict))
+        """An object with a scenario or with roles, or CRWIZ's log of a room."""
+        return isinstance(record, dict) and (
+            crwiz_log.is_log(record) or "roles" in record or isinstance(record.get("scenario"), dict)
+        )
+
+    def schema_of(self, record: Any) -> str:
+        """A log has a schema of its own."""
+        return crwiz_log.SCHEMA if crwiz_log.is_log(record) else self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """What does not go together in a log."""
+        return crwiz_log.findings(record) if crwiz_log.is_log(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:
-        """A record with any turns about any scenario."""
+        """A record with any turns about any scenario, or CRWIZ's log of a room."""
         if not isinstance(record, dict):
             raise ValueError("no object")
+        if crwiz_log.is_log(record):
+            return crwiz_log.read(record)
         if not isinstance(record.get("scenario"), dict):
             raise ValueError("no scenario")
         scenario = Scenario(filed_index(record), *read_values(record["scenario"]))

@@ -1,7 +1,7 @@
 """Files of records, anybody's: found, read and cut into records, none of them decoded yet.
 
-A file is a JSON list, JSON Lines, or a JSON object of records by their ids, in UTF-8; such objects may stand side by side
-in one (`{"first": {"0": …}, "second": {"0": …}}`). What cannot be cut into records raises DataError with
+A file is a JSON list, JSON Lines, the log of one room, or a JSON object of records by their ids, in UTF-8; such objects
+may stand side by side in one (`{"first": {"0": …}, "second": {"0": …}}`). What cannot be cut into records raises DataError with
 the line; what is wrong inside a record is for others to find.
 """
 
@@ -24,6 +24,7 @@ _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl")
 _OF_RECORDS = {"conversation", "background_info"}
 _OF_RECORDS_BY_ID = _OF_RECORDS | {"past_convo", "pastConvo", "utterances"}  # one of these is in each
+_OF_A_LOG = {"type", "logs"}  # of a room: one object, a file each
 _ABOUT = ("manifest.json", "croissant.json")  # these tell of the files beside them
 
 T = TypeVar("T")
@@ -160,6 +161,8 @@ def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
                     offset += len(line)
                     continue
                 if not records and (keys := _keys_of_one(data)) is not None:
+                    if keys >= _OF_A_LOG:
+                        return [msgspec.Raw(data)]
                     if (by_id := _records_by_id(data)) is not None:
                         return by_id
                     advice = "; put [ and ] around it" if keys & _OF_RECORDS else ""

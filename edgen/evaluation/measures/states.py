@@ -89,8 +89,7 @@ class StatesMeasure(Measure[States]):
                     name=f"machine-{one.name}",
                     title=label_with_arm("The machine, and what was taken of it", one.arm),
                     svg=draw_machine(one.machine, counts),
-                    caption="Look for what is grey: written, and never come to. "
-                    + " ".join(self.lines(one.value)),
+                    caption="Look for what is grey: written, and never come to. `edgen machine draw` writes it to a file.",
                 )
             taken = tuple((before, to, f"{count:,}") for before, to, count in one.value.taken)
             title = label_with_arm(f"{len(taken):,} transitions, by how often they were taken", one.arm)

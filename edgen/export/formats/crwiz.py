@@ -107,8 +107,8 @@ FORMAT = Format(
                 "date_extracted": "when the conversation ended, in seconds",
                 "roles": "who of the conversation goes by which user's number",
                 "logs": (
-                    "the events: event, user, room, data, id, date_created, date_modified. Of data, `changes` of "
-                    "status_update, `success` of end_task and `typed_turns` and `typed_share` of post_task_analysis are edgen's"
+                    "the events: event, user, room, data, id, date_created, date_modified. Of data, `state_name` of "
+                    "text_message, `changes` of status_update, `success` of end_task and `typed_turns` and `typed_share` of post_task_analysis are edgen's"
                 ),
             },
             LOGS,
