@@ -238,6 +238,16 @@ def test_without_a_model_only_the_partner_is_asked(desk: Path, chooser: str) -> 
         assert [t.data["state"] for t in result.turns if t.role == "Helper"][:2] == ["greet", "ask"]
 
 
+def test_arms_may_differ_in_who_chooses(desk: Path) -> None:
+    """A prompt that one of them does not need is no mistake."""
+    prompts = {use: f"guided_{use}" for use in ("wizard", "partner", "paraphrase", "questionnaire")}
+    plan = plan_for(desk, prompts=prompts, guided={"chooser": "chance", "questionnaire": None})
+    assert plan.opening(plan.scenario(0)).keys() >= {"partner"}
+    result, asked = play(plan)
+    assert isinstance(result, Conversation)
+    assert {one.role for one in asked} == {"caller"}
+
+
 def test_a_number_that_is_not_there_is_asked_for_again(desk: Path) -> None:
     result, asked = play(plan_for(desk), by_role(helper=["17", "1"], caller=["Yes."]))
     assert isinstance(result, Conversation)
@@ -505,6 +515,11 @@ def test_a_machine_of_the_jobs_project_alone(desk: Path, tmp_path: Path) -> None
     assert "outside of the job's project" in refusal(tmp_path / "mine", machine=str(desk / "desk"))
     os.symlink(tmp_path / "other.yaml", tmp_path / "mine" / "desk" / "other.yaml")
     assert "other.yaml in it leads to" in refusal(tmp_path / "mine")
+
+
+def test_a_machine_that_no_job_can_hold(tmp_path: Path) -> None:
+    write_machine(tmp_path, ask={**STATES["ask"], "formulations": [f"{n} {'x' * 3900}" for n in range(300)]})
+    assert "larger than 1 MiB" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class GuidedProtocol(ConversationProtocol):
                 stand_ins=_STAND_INS,
             )
             for use, (expects, role, more, used) in asked.items()
-            if used
+            if used or use in job.prompts  # one that an arm does not need is no mistake
         }
 
     def start(

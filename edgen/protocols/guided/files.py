@@ -25,6 +25,7 @@ from edgen.protocols.guided.session import Prepared
 from edgen.space.model import Space
 
 OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
+MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB
 _MOST_SHOWN = 20  # problems of a machine in one message
 
 
@@ -43,6 +44,10 @@ def read_files(job: Job, find: FindFile) -> Job:
         if is_content(settings.machine)
         else load_machine(find("machines", settings.machine, "guided.machine"))
     )
+    text = _json(machine)
+    if len(text) > MOST_HELD:
+        message = f"it is larger than {MOST_HELD >> 20} MiB as one text, the most that a run's copy of its job holds."
+        raise MachineError(machine.name, message)
     asked = settings.questionnaire
     if asked == OF_MACHINE:
         asked = machine.questionnaire
@@ -50,7 +55,7 @@ def read_files(job: Job, find: FindFile) -> Job:
             asked = str(find("machines", settings.machine, "guided.machine").resolve() / asked)
     if asked is not None and not is_content(asked):
         asked = _json(load_questionnaire(find("questionnaires", asked, "guided.questionnaire")))
-    held = msgspec.structs.replace(settings, machine=_json(machine), questionnaire=asked)
+    held = msgspec.structs.replace(settings, machine=text, questionnaire=asked)
     return msgspec.structs.replace(job, protocol_settings={**job.protocol_settings, "guided": held})
 
 

@@ -381,7 +381,7 @@ def openings(
             found["paraphrase"] = session.rewording(state)
         session.course.say_state(state)
     found["partner"] = session.partners_messages()
-    if "questionnaire" in prompts:
+    if rules.prepared.questionnaire is not None:
         found["questionnaire"] = session.questions(rules.prepared.partner)
     return found
 
