@@ -246,6 +246,7 @@ def test_sessions_are_measured(sessions: edgen.Run) -> None:
     made = [one for conversation in sessions.conversations() for one in conversation.turns]
     assert exercises["exercises"] == sum("exercise" in turn.data for turn in made)
     assert exercises["turns"]["n"] == sum(turn.data.get("solved", False) for turn in made)
+    assert exercises["at_once"]["n"] == exercises["turns"]["n"]
     assert actions["roles"]["Tutor"]["utterances"] == sum(
         1 + len(turn.alternatives) for turn in made if turn.alternatives
     )

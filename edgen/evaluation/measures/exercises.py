@@ -39,13 +39,14 @@ from edgen.stats.intervals import Estimate, average, share
 
 
 class ExercisesFound(msgspec.Struct, frozen=True, kw_only=True):
-    """`exercises` begun; `solved` the share of them; `turns` of the student for each that was solved; `learning` in turns,
-    over sessions with two solved or more; `revealed`: the share of tutors' responses that give the answer away; `flagged`:
+    """`exercises` begun; `solved` the share of them; `turns` of the student for each that was solved; `at_once`: the share
+    of the solved that the student's first turn solved; `learning` in turns, over sessions with two solved or more; `revealed`: the share of tutors' responses that give the answer away; `flagged`:
     the share of them that a student called nonsense, of those that went on."""
 
     exercises: int
     solved: Estimate | None
     turns: Distribution
+    at_once: Estimate | None
     learning: Estimate | None
     revealed: Estimate | None
     flagged: Estimate | None
@@ -54,7 +55,7 @@ class ExercisesFound(msgspec.Struct, frozen=True, kw_only=True):
 class ExercisesMeasure(Measure[ExercisesFound]):
     name = "exercises"
     definition = (
-        "Exercises begun, the share that is solved, and the student's turns for each that is; learning: turns for the last "
+        "Exercises begun, the share that is solved, the student's turns for each that is, and the share of these that its first turn solved, as a student does who was told; learning: turns for the last "
         "solved exercise of a session less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); the share "
         "of tutors' responses, all of a turn, that hold a right answer before the exercise is solved (related to the telling "
         "of Macina et al. 2023, arXiv 2305.14536); and of those that went on, the share that the student called nonsense."
@@ -95,6 +96,7 @@ class ExercisesMeasure(Measure[ExercisesFound]):
         )
         yield SUMMARY_HEAD
         yield summary("turns to solve one", value.turns)
+        yield row("by the first turn", f"{share_with_interval(value.at_once)} of those solved")
         if value.learning is not None:
             yield row("learning, last - first", f"{with_interval(value.learning, '+.2f')} turns")
         yield row("gives the answer away", f"{share_with_interval(value.revealed)} of responses")
@@ -132,6 +134,7 @@ class ExercisesCount:
         self._exercises = exercises
         self._turns: Counter[int] = Counter()
         self._solved, self._of = _Shares(), 0
+        self._at_once = _Shares()
         self._revealed, self._flagged = _Shares(), _Shares()
         self._deltas, self._delta_scenarios = array("d"), array("q")
 
@@ -143,6 +146,7 @@ class ExercisesCount:
         self._of += found.exercises
         self._solved.add(index, len(found.solved), found.exercises)
         self._turns.update(found.solved)
+        self._at_once.add(index, found.solved.count(1), len(found.solved))
         if found.learning is not None:
             self._deltas.append(found.learning)
             self._delta_scenarios.append(index)
@@ -154,6 +158,7 @@ class ExercisesCount:
             exercises=self._of,
             solved=self._solved.result(),
             turns=summarize_counts(self._turns),
+            at_once=self._at_once.result(),
             learning=average(np.array(self._deltas), np.array(self._delta_scenarios)),
             revealed=self._revealed.result(),
             flagged=self._flagged.result(),
