@@ -15,6 +15,7 @@ A set is found by the name of a shipped one, or by the path of a file. Read whol
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -125,19 +126,24 @@ def parse_label_set(text: str, source: str) -> LabelSet:
         problems.append(
             Problem("$.labels", f"there {_amount(len(names))}; there has to be a choice of two at least")
         )
-    seen: dict[str, str] = {}
-    for where, name in names.items():
-        if wrong := name_problem(name):
-            problems.append(Problem(where, wrong))
-        first = seen.setdefault(name.casefold().strip(), where)
-        if first != where:
-            problems.append(Problem(where, f"{shortened(repr(name))} stands at {first} already"))
+    problems += name_problems(names)
     if problems:
         raise LabelSetError.of(source, problems)
     return found
 
 
-def name_problem(name: str) -> str | None:
+def name_problems(names: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with the names of a set's labels, each by the place where it stands."""
+    seen: dict[str, str] = {}
+    for where, name in names.items():
+        if wrong := _name_problem(name):
+            yield Problem(where, wrong)
+        first = seen.setdefault(name.casefold().strip(), where)
+        if first != where:
+            yield Problem(where, f"{shortened(repr(name))} stands at {first} already")
+
+
+def _name_problem(name: str) -> str | None:
     """What is wrong with the name of a label; None if nothing."""
     if len(name) > _LONGEST:
         return f"a label's name has at most {_LONGEST} characters, and this has {len(name):,}"

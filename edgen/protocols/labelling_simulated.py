@@ -2,7 +2,8 @@
 
 The truth of a turn that the simulator said is what the protocol knows that had it said (`Protocol.simulated_labels`); that
 of any other is drawn from its words and the labels, so that whoever plants mistakes can tell what is right. A backend's
-`confusion` says how often a label is taken for which other; `*` is any. Draws come from the request's seed.
+`confusion` says how often a label is taken for which other; `*` is any. Draws come from the request's seed: two labellers that
+are asked the very same, at one address, make the same mistakes unless their backends have a `seed` of their own.
 """
 
 from __future__ import annotations

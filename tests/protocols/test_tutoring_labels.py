@@ -17,10 +17,12 @@ from edgen.core.values import Conversation, Request, Turn
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of
 from edgen.planning.plan import Plan
+from edgen.protocols.base import role_words
 from edgen.protocols.tutoring.config import cima_actions
 from edgen.protocols.tutoring.labeller import UNLABELLED
 from edgen.protocols.tutoring.session import AT_ONCE, MISSING
 from edgen.protocols.tutoring.simulated import worth
+from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.reading.answers.best_worst import read_best_worst
 from tests.cases import each
 from tests.protocols.test_tutoring import JOB, plan_for, play, said, session_of, simulated
@@ -71,6 +73,22 @@ def test_in_the_place_of_the_speaker_nobody_else_is_asked_for_actions() -> None:
     ]
     assert {label for turn in turns for label in turn.labels} > {"Hint", "Guess"}
     assert all(turn.labels and "labeller" not in turn.data for turn in turns)
+
+
+@each(
+    ("text", "expected"),
+    [
+        ('{"text": "Is it?"}', "Is it?"),
+        ('{"text": "Is it?", "actions": ["Dance"]}', "Is it?"),
+        ("Is it?", "Is it?"),
+        ("[1/2] is more.", "[1/2] is more."),
+        ("Actions: none come to my mind.", "Actions: none come to my mind."),
+    ],
+)
+def test_without_actions_all_of_a_reply_is_said(text: str, expected: str) -> None:
+    found = read_acted_turn(text, "Student", (), roles=role_words(("Tutor", "Student")))
+    assert isinstance(found, ActedTurn)
+    assert (found.text, found.actions) == (expected, ())
 
 
 def test_a_labeller_who_cannot_be_read_is_told_and_nothing_is_lost() -> None:
@@ -300,6 +318,8 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
         ({"actions": {"student": "cima_studnt", "tutor": "cima_tutor"}}, "no such label set (did you mean 'cima_student'?)"),
         ({"actions": {"student": "cima_student", "tutor": "cima_tutor"}, "wanted": {"Hnt": 1}}, "$.tutoring.wanted.Hnt: the tutor has no such action"),
         ({"actions": {"tutor": "cima_tutor"}}, "$.tutoring.actions: expected actions of `student` and of `tutor`"),
+        ({"actions": {"student": {"A, b": "a", "C": "c", "c": "c"}, "tutor": "cima_tutor"}}, "$.tutoring.actions.student.A, b: a label's name cannot have ','"),
+        ({"actions": {"student": {"C": "c", "c": "c"}, "tutor": {"A": "a"}}}, "'c' stands at $.tutoring.actions.student.C already"),
         ({"wanted": {"Gess": {"Hint": 1}}}, "$.tutoring.wanted.Gess: the student has no such action"),
         ({"wanted": {"Guess": {"Hnt": 1}}}, "$.tutoring.wanted.Guess.Hnt: the tutor has no such action"),
         ({"wanted": {"Guess": {}}}, "$.tutoring.wanted.Guess: this is empty"),

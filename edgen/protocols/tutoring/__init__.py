@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job, settings_of
-from edgen.config.label_set import load_label_set
+from edgen.config.label_set import load_label_set, name_problems
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
 from edgen.core.values import Message, Scenario
+from edgen.core.yaml_values import shortened
 from edgen.families.base import Recorded
 from edgen.protocols.base import (
     ConversationProtocol,
@@ -90,6 +91,9 @@ class TutoringProtocol(ConversationProtocol):
         for side, actions in sides.items():
             if not actions:
                 yield Problem(f"$.tutoring.actions.{side}", "this is empty; name one action at least")
+            yield from name_problems(
+                {f"$.tutoring.actions.{side}.{shortened(name)}": name for name in actions}
+            )
         if (
             settings.actions is None or sides.keys() == settings.actions.keys()
         ):  # else label sets are still to be read

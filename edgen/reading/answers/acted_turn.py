@@ -13,16 +13,14 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.unit_labels import split_names
+from edgen.reading.answers.unit_labels import Choice, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
-from edgen.reading.text.characters import excerpt
 from edgen.reading.text.thinking import drop_thinking
 
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _LINE = re.compile(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
 _FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
-_MARKS = " \t*_.\"'“”[]()"
 MAX_READ = 100_000  # characters of a reply
 
 
@@ -62,24 +60,8 @@ def read_acted_turn(
 
 def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Rejection:
     """Those of the actions that are named, in their order; why not, where none or an unknown one is."""
-    listed = split_names(named, actions) if isinstance(named, str) else named
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        return _none(actions)
-    known = {action.casefold(): action for action in actions}
-    wanted = [one.strip(_MARKS).casefold() for one in listed if one.strip(_MARKS)]
-    if not wanted:
-        return _none(actions)
-    if unknown := [one for one in wanted if one not in known]:
-        detail = (
-            f"it names the action {excerpt(unknown[0])}, which there is not (there are {', '.join(actions)})"
-        )
-        return Rejection(RejectionReason.NO_ACTIONS, detail)
-    chosen = {known[one] for one in wanted}
-    return tuple(action for action in actions if action in chosen)
-
-
-def _none(actions: Collection[str]) -> Rejection:
-    return Rejection(RejectionReason.NO_ACTIONS, f"it names no action (there are {', '.join(actions)})")
+    chosen = choose_labels(named, Choice(actions, several=True), "action")
+    return Rejection(RejectionReason.NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
 
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
@@ -89,6 +71,8 @@ def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
     if value is not None:
         said = value.get("text")
         return said if isinstance(said, str) else "", value.get("actions"), value.get("nonsense") is True
+    if not named:  # all of it is said
+        return text, None, False
     if found := [*_LINE.finditer(text)]:
         last = found[-1]
         return f"{text[: last.start()]}{text[last.end() :]}".strip(), last[1], False

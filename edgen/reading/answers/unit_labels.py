@@ -57,22 +57,22 @@ def read_unit_labels(
     return tuple(found)
 
 
-def choose_labels(named: Any, choice: Choice) -> Labels | str:
+def choose_labels(named: Any, choice: Choice, what: str = "label") -> Labels | str:
     """Those of the labels that are named, in their order; a clause that says why not where none or an unknown one is,
-    or several where there can be one."""
+    or several where there can be one. `what` labels are called."""
     listed = split_names(named, choice.labels) if isinstance(named, str) else named
     there = f"there are {', '.join(choice.labels)}"
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        return f"it names no label ({there})"
+        return f"it names no {what} ({there})"
     known = {label.casefold(): label for label in choice.labels}
     wanted = [one for one in map(_plain, listed) if one]
     if not wanted:
-        return f"it names no label ({there})"
+        return f"it names no {what} ({there})"
     if unknown := [one for one in wanted if one not in known]:
-        return f"it names the label {excerpt(unknown[0])}, which there is not ({there})"
+        return f"it names the {what} {excerpt(unknown[0])}, which there is not ({there})"
     chosen = {known[one] for one in wanted}
     if len(chosen) > 1 and not choice.several:
-        return f"it names {len(chosen)} labels, and one is asked for"
+        return f"it names {len(chosen)} {what}s, and one is asked for"
     return tuple(label for label in choice.labels if label in chosen)
 
 
