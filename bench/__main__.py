@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [credit] [--large]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [credit] [--large]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -110,6 +110,19 @@ def selfplay(folder: Path) -> None:
     )
 
 
+def tutoring(folder: Path) -> None:
+    """Sessions of 20 turns with three tutors, by the simulator: 80 calls each, as N grows tenfold."""
+    job, peaks = str(ROOT / "jobs" / "tutoring.yaml"), {}
+    for count in (200, 2_000):
+        ours = edgen("generate", job, "-n", str(count), "-o", str(folder / f"tutoring{count}"), "--json")
+        made, peaks[count] = json.loads(ours.output)["calls"]["made"], ours.peak_mb
+        print(
+            f"  {count:,} sessions, {made:,} calls: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, {made / ours.wall:,.0f} calls/s, "
+            f"peak {ours.peak_mb:.0f} MB"
+        )
+    print(f"  2,000 (under 120 s) against 200: {peaks[2_000] / peaks[200] - 1:+.1%} memory (within 10%)")
+
+
 def stats(folder: Path) -> None:
     """`edgen stats` over ED's full size, and as N grows; with --large, 200,000 conversations too."""
     run_folder = str(folder / "stats")
@@ -216,6 +229,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "resume": resume,
     "pairs": pairs,
     "selfplay": selfplay,
+    "tutoring": tutoring,
     "stats": stats,
     "compare": compare,
     "report": report,

@@ -84,6 +84,7 @@ class Session:
         self._serving = None
         if (pool := self._prepared.responses) is not None:
             self._serving = Serving(pool, self._prepared.tutor.name, self._settings.named_actions["tutor"])
+        self._briefs: dict[tuple[str, str | None], tuple[Message, ...]] = {}
         self.results: list[ExerciseResult] = []
 
     @property
@@ -116,6 +117,7 @@ class Session:
         if following is None:
             return False
         self.results.append(ExerciseResult(following))
+        self._briefs.clear()
         data = {"exercise": len(self.results) - 1}
         self._turns.append(Turn(self._prepared.tutor.name, following.question, data=data))
         return True
@@ -315,11 +317,18 @@ class Session:
     ) -> tuple[Message, ...]:
         """What a role is asked with: its brief about the exercise at hand, by the template of that use, what it said as
         assistant, what it heard as user."""
-        brief = self._prompts[use].messages(self._variables(role, side, wanted))
-        messages = list(brief if side == "tutor" else in_one_message(brief))
+        messages = list(self._brief(role, side, use, wanted))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         return tuple(messages)
+
+    def _brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
+        """What a template says of the exercise at hand: the same at each of its turns, so it is rendered once."""
+        key = use, wanted
+        if key not in self._briefs:
+            brief = self._prompts[use].messages(self._variables(role, side, wanted))
+            self._briefs[key] = brief if side == "tutor" else in_one_message(brief)
+        return self._briefs[key]
 
     def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
         """What a template may be told of: what the role sees of scenario and exercise, and its actions."""
