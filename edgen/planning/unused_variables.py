@@ -30,6 +30,8 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
         if name not in absent
     ]
     seen = {name for template in plan.templates.values() for name in template.variables}
+    if plan.space.exercises is not None:  # what roles see of these are the exercises
+        seen |= {name for tier in plan.space.exercises.tiers.values() for name in tier.concepts}
     return found + [UnusedVariable(name) for name in plan.space.names if name not in seen]
 
 

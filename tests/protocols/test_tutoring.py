@@ -19,6 +19,7 @@ from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, R
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
+from edgen.planning.unused_variables import find_unused
 from edgen.protocols.base import role_words
 from edgen.protocols.tutoring.config import cima_actions
 from edgen.protocols.tutoring.session import MISSING
@@ -94,6 +95,11 @@ def test_the_student_is_never_told_what_it_does_not_see(space: str) -> None:
         else:
             assert f"The right answer: {exercise['answers'][0]}" in brief
             assert "What you may tell:\n- " in brief
+
+
+def test_no_dimension_of_exercises_is_called_unused() -> None:
+    for space in ("italian_shapes", "italian_prepositions", "fractions"):
+        assert find_unused(plan_for(space=space)) == []
 
 
 def test_the_mistake_is_the_students_alone() -> None:

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+import edgen
+from edgen.cli.space import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
@@ -340,6 +343,38 @@ WORDS = "exercises/tiers/words"
 )  # fmt: skip
 def test_a_grammar_that_is_wrong_is_refused_with_the_place(path: str, value: Any, told: str) -> None:
     assert told in refused(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        (RULE, [{"gives": "la", "when": {"word.f": True}}], "$.exercises.rules.article: no case applies"),
+        ("exercises/rules", {"article": [{"gives": "{{ other }}"}], "other": [{"gives": "{{ article }}"}]}, "in a circle"),
+        (f"{WORDS}/question", "{{ word }}?", "$.exercises.tiers.words.question: house + big and house + small ask the same"),
+        (RULE, [{"gives": "la"}, {"gives": "lo", "when": {"word": "dog", "word.f": True}}], "$.exercises.rules.article[1]: this case never"),
+    ],
+    ids=["hole", "circle", "two answers", "never applies"],
+)  # fmt: skip
+def test_commands_refuse_such_a_grammar_before_anything_is_made(
+    path: str, value: Any, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(json.dumps(changed(path, value)), "utf-8")
+    shown = CliRunner().invoke(app, ["show", str(file)]).exception
+    job = {
+        "name": "t",
+        "conversations": 2,
+        "space": str(file),
+        "protocol": "tutoring",
+        "backends": {"default": {"type": "simulator"}},
+    }
+    with pytest.raises(SpaceError) as made:
+        edgen.generate(job, output=tmp_path / "run", progress=False)
+    for error in (shown, made.value):
+        assert isinstance(error, SpaceError)
+        assert error.exit_code == 2
+        assert told in str(error)
+    assert not (tmp_path / "run").exists()
 
 
 def test_conditions_and_exclusions_rule_exercises_out() -> None:
