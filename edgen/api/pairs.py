@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -20,7 +20,7 @@ from edgen.api.supervision.snapshot import Title
 from edgen.config import BackendConfig, Job, check, load_job
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.core.figures import describe_counts
-from edgen.core.pair import Compare, Source
+from edgen.core.pair import OF_RESPONSES, Compare, Source
 from edgen.core.values import Turn
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.allowed_files import Reach, unlimited
@@ -34,6 +34,7 @@ from edgen.preferences.credit import Credit, credited
 from edgen.preferences.judge import Judge
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_pairs
+from edgen.preferences.response_pairs import write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts, RolloutComparisons
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
@@ -114,7 +115,7 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
     this nor pairs were `asked` for."""
     if not asked:
         raise UsageError(
-            "say what makes the labels (--by oracle, --by probability or --by human), or ask for --report alone."
+            f"say what makes the labels (--by {', '.join(get_args(Source))}), or ask for --report alone."
         )
     rundir = RunFolder(run)
     rundir.require()
@@ -142,6 +143,8 @@ class PairMaking:
             self.rollouts = RolloutMaking(self.choice, asked, control)
 
     def make(self, *, report: bool) -> PairedRun:
+        if self.options.by in OF_RESPONSES:
+            return self._make_of_responses(report=report)
         reader, options, pairs = self.reader, self.options, self.job.pairs
         scenarios = self.require_comparable()
         if options.human is not None:
@@ -173,6 +176,31 @@ class PairMaking:
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compare, pairs.votes)
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts_of(ledgers), **facts)
 
+    def _make_of_responses(self, *, report: bool) -> PairedRun:
+        """Pairs of responses to one turn, by what the run says itself of them."""
+        reader, options, pairs = self.reader, self.options, self.job.pairs
+        scenarios = sum(1 for _ in reader.scenarios())
+        if not scenarios:
+            raise self._nothing_accepted()
+        rules = LabelRules(
+            by=options.by,
+            min_margin=pairs.min_margin,
+            max_per_scenario=pairs.max_per_scenario,
+            judge_directed=pairs.judge_directed,
+        )
+        made = write_response_pairs(reader, rules)
+        made.simulated |= reader.simulated
+        bias = _bias_of(reader) if report else None
+        return PairedRun(
+            self.run.path, options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
+        )
+
+    def _nothing_accepted(self) -> RunError:
+        path = self.run.path
+        return RunError(
+            f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
+        )
+
     def require_comparable(self) -> int:
         """How many scenarios have conversations to compare. Raises RunError if none has, and UsageError where rollouts are
         asked for that cannot be played."""
@@ -188,9 +216,7 @@ class PairMaking:
                 )
             return count
         if not reader.accepted:
-            raise RunError(
-                f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
-            )
+            raise self._nothing_accepted()
         if reader.origin == "replicates" and reader.job.replicates == 1:
             raise RunError(
                 f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate with "
@@ -327,6 +353,8 @@ def require_pairs(paired: PairedRun) -> None:
     if not paired.made.train + paired.made.test:
         most = max(left_out, key=left_out.__getitem__, default="")
         hint = _HINTS["abstained by"][paired.by] if most == "abstained" else _HINTS["of"].get(most, "")
+        if paired.by in OF_RESPONSES and most in ("", "not_judged"):
+            hint = _HINTS["no response by"][paired.by]
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
         back = "Labels by another source come back, without a call, with `edgen pairs` --by that source."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
@@ -352,5 +380,9 @@ _HINTS = {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",
         "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` under selfplay).",
         "human": "",
+    },
+    "no response by": {
+        "flag": "No turn of this run has a response that was called nonsense, and another one beside it.",
+        "judged": "No turn of this run has responses that a judge found best and worst: let one choose them when it generates.",
     },
 }

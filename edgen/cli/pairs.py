@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from edgen.api.supervision.control import Control
 
 ByOption = Annotated[
-    Literal["oracle", "probability", "human"] | None,
-    Option(help="Who labels: a judge model, the conversations' own probabilities, or votes."),
+    Literal["oracle", "probability", "human", "flag", "judged"] | None,
+    Option(
+        help="Who labels: a judge model, the conversations' own probabilities, or votes; of several responses to one turn, "
+        "flag: a student who called one nonsense; judged: the run's own judge, its best against its worst."
+    ),
 ]
 JudgeOption = Annotated[
     str | None,
@@ -110,7 +113,7 @@ def command(
     )
     if by is None:
         if credit or rollouts or dry_run:
-            raise UsageError("say whose verdict makes the labels: --by oracle or --by probability.")
+            raise UsageError("say whose verdict makes the labels, such as --by oracle or --by probability.")
         _print_bias(run, asked=report and not (judge or prompt), json=json)
         return
     options = PairOptions(

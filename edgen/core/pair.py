@@ -15,8 +15,11 @@ from msgspec import UNSET, UnsetType
 from edgen.core.values import Role, Turn
 
 SideName = Literal["a", "b"]
-Source = Literal["oracle", "probability", "human"]
-PairOrigin = Literal["replicates", "branch", "arms"]
+Source = Literal["oracle", "probability", "human", "flag", "judged"]
+OF_RESPONSES: frozenset[Source] = frozenset(
+    {"flag", "judged"}
+)  # what a run says itself of responses to one turn
+PairOrigin = Literal["replicates", "branch", "arms", "responses"]
 Order = Literal["ab", "ba"]
 Compare = Literal["conversation", "response"]
 
@@ -54,6 +57,22 @@ def read_candidate_name(name: str) -> tuple[str, int]:
     """The arm and the replicate in a candidate's name."""
     arm, _, replicate = name.rpartition(".")
     return arm, int(replicate.removeprefix("r"))
+
+
+class ResponsePlace(msgspec.Struct, frozen=True):
+    """One of several responses in a conversation: to which turn, from 0, it belongs, and which of its responses it is, the
+    one that went on being 0."""
+
+    turn: int
+    number: int
+
+
+def response_at(candidate: Candidate, place: ResponsePlace) -> Candidate:
+    """The conversation up to a response and with it, as if it had ended there. Raises IndexError where there is none."""
+    said = candidate.turns[place.turn]
+    response = said if place.number == 0 else said.alternatives[place.number - 1]
+    turns = (*candidate.turns[: place.turn], msgspec.structs.replace(response, alternatives=()))
+    return msgspec.structs.replace(candidate, turns=turns, probability=None, ended_by=None)
 
 
 def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
@@ -164,6 +183,17 @@ class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
     tie: bool
 
 
+class MarkSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """What the run's own records say of two responses to one turn: the marks of `a` and `b`, None for one without a mark.
+    p is 1 where a's is the better one, 0 where b's is; it abstains where the marks do not say."""
+
+    a: str | None
+    b: str | None
+    p: float | None
+    tie: bool
+    abstain: bool
+
+
 class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
     """What each side says to whoever judges it, as it was found; None for a side that says nothing of the kind."""
 
@@ -174,12 +204,15 @@ class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known about a pair, each source by itself. `judge_directed` is no source of labels but
     a reason against them; it is not there where neither side speaks to a judge. `rollouts` is there where the labels
-    are to rest on them."""
+    are to rest on them, `flag` (a response was called nonsense) and `judged` (a judge of the run found it the best or the
+    worst of all to that turn) where the pair is of two responses to one turn."""
 
     probability: ProbabilitySignal
     oracle: tuple[OracleSignal, ...] = ()
     human: HumanSignal | None = None
     judge_directed: JudgeDirected | UnsetType = UNSET
+    flag: MarkSignal | UnsetType = UNSET
+    judged: MarkSignal | UnsetType = UNSET
     rollouts: tuple[RolloutSignal, ...] | UnsetType = UNSET
 
 
@@ -192,11 +225,12 @@ class Strength(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation of a pair."""
+    """One conversation of a pair; of a pair of responses to one turn, the response in it."""
 
     id: str
     replicate: int
     arm: str | None = None  # as pairs.jsonl has it: null in a run without arms
+    response: ResponsePlace | UnsetType = UNSET
     strength: Strength | None = None
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from edgen.core.pair import Compare, Label, OracleSignal, Pair, RolloutSignal, Source
+from edgen.core.pair import OF_RESPONSES, Compare, Label, OracleSignal, Pair, RolloutSignal, Source
 from edgen.store.run_reader import Compared
 
 Level = Literal["conversation", "turn"]
@@ -75,7 +75,8 @@ def _simulated(
     conversations = compared.a.simulated or compared.b.simulated
     if conversations:
         parts.add("conversations")
-    if (signal is not None and signal.simulated) or (by == "probability" and conversations):
+    own = by == "probability" or by in OF_RESPONSES  # the labels are the run's own
+    if (signal is not None and signal.simulated) or (own and conversations):
         parts.add("labels")
     return frozenset(parts)
 
@@ -88,10 +89,25 @@ def simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Par
     return tuple(sorted(parts))
 
 
+# Of pairs of responses to one turn, what the labels are about.
+_OF_MARKS: Mapping[Source, str] = {
+    "flag": (
+        "The two responses are to the same turn, after the same words. The student called the rejected one nonsense; the "
+        "chosen one is another to that turn, which the student did not see: nobody said that it is good."
+    ),
+    "judged": (
+        "The two responses are to the same turn, after the same words. A judge saw all responses to that turn when the "
+        "conversation was made; the chosen one is its best, the rejected one its worst. It did not see what followed."
+    ),
+}
+
+
 def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str | None:
     """The sentence that sets what rows hold against what the labels are about; None where there are none."""
     if level is not None and (often := next((one.rollouts for one in found if one.rollouts), None)):
         return _of_rollouts(level, often)
+    if marks := {one.by for one in found if one.by is not None} & OF_RESPONSES:
+        return " ".join(_OF_MARKS[by] for by in sorted(marks))
     rows: dict[Compare, int] = {"conversation": 0, "response": 0}
     for one, count in found.items():
         if one.by is not None or one.compare is not None:

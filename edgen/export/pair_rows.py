@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgen.core.pair import Label, Pair, turns_left
+from msgspec import UNSET
+
+from edgen.core.pair import Candidate, Label, Pair, turns_left
 from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message
 from edgen.export.evidence import Evidence, evidence_of
@@ -79,11 +81,41 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
     first, second = compared.a, compared.b
     if pair.label.chosen == "b":
         first, second = second, first
-    chosen = chat.messages(first.turns, compared.scenario, first.ended_by)
-    rejected = chat.messages(second.turns, compared.scenario, second.ended_by)
+    chosen, rejected = (messages_of(one, compared, chat) for one in (first, second))
+    if isinstance(chosen, LeftOut):
+        return chosen
+    if isinstance(rejected, LeftOut):
+        return rejected
+    if of_responses(pair) and chosen[:-1] != rejected[:-1]:
+        return LeftOut("actions_differ")
     if say_the_same(chosen, rejected):
         return LeftOut("identical")
     return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario)
+
+
+def of_responses(pair: Pair) -> bool:
+    """Whether a pair is of two responses to one turn."""
+    return pair.a.response is not UNSET
+
+
+def messages_of(side: Candidate, compared: Compared, chat: Chat) -> list[Message] | LeftOut:
+    """A side of a pair as messages: its conversation, or a single response with its prompt, as `replies` has it."""
+    if not of_responses(compared.pair):
+        return chat.messages(side.turns, compared.scenario, side.ended_by)
+    *_, response = side.turns
+    before = side.turns[:-1]
+    if response.role != chat.assistant:
+        return LeftOut("differs_at_other_side")
+    prompt: list[Message] | None
+    if chat.scenes is None:
+        prompt = chat.messages(side.turns, compared.scenario)[:-1]
+    else:
+        scene = chat.scenes.of(chat.assistant, compared.scenario, side.turns, side.outcome)[len(before)]
+        prompt = chat.prompt_in(scene, before)
+    prompt = chat.tell(prompt, response)
+    if prompt is None:
+        return LeftOut("no_actions")
+    return [*prompt, {"role": "assistant", "content": response.text}]
 
 
 def is_near_end(compared: Compared, chat: Chat) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.config.job import Pairs
 from edgen.core.errors import UsageError
-from edgen.core.pair import Compare, Source
+from edgen.core.pair import OF_RESPONSES, Compare, Source
 
 Credit = Literal["whole", "response", "rollouts"]
 ROLLOUTS = 4  # of each response, where nobody says how many
@@ -24,6 +24,10 @@ ROLLOUTS = 4  # of each response, where nobody says how many
 def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None) -> Pairs:
     """The settings of pairs with what a person asked for as credit of one turn. Raises UsageError for what does not go
     together."""
+    if by in OF_RESPONSES:
+        if credit is not None or rollouts is not None:
+            raise UsageError(f"--by {by} is about single responses alone; leave --credit and --rollouts out.")
+        return msgspec.structs.replace(pairs, compare="response", rollouts=None)
     if rollouts is not None and rollouts < 1:
         raise UsageError("--rollouts: expected how often it is played on from each response, 1 or more.")
     if credit in ("whole", "response") and rollouts is not None:

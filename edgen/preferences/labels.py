@@ -20,6 +20,7 @@ from edgen.core.pair import (
     Compare,
     HumanSignal,
     Label,
+    MarkSignal,
     OracleSignal,
     Pair,
     ProbabilitySignal,
@@ -45,7 +46,7 @@ _SET_APART = (*_OF_TURNS, "judge_directed")  # whatever a source says of them
 _NOISE = 1e-9
 _DIGITS = 6
 
-Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal
+Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal | MarkSignal
 
 
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +105,9 @@ def _find_signal(pair: Pair, rules: LabelRules, judge: str | None) -> Signal | N
         return next((signal for signal in found if signal.by == rules.by), None)
     if rules.by == "oracle":
         return next((signal for signal in pair.signals.oracle if signal.judge == judge), None)
+    marks = {"flag": pair.signals.flag, "judged": pair.signals.judged}
+    if rules.by in marks:
+        return None if (mark := marks[rules.by]) is UNSET else mark
     return pair.signals.probability if rules.by == "probability" else pair.signals.human
 
 
@@ -148,7 +152,7 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
     """The label that the signal gives, or the first reason against one."""
     if pair.left_out in _SET_APART:
         return pair.left_out
-    if signal is None:
+    if signal is None or (isinstance(signal, MarkSignal) and signal.abstain):
         return "not_judged"
     if not isinstance(signal, HumanSignal) and (signal.abstain or signal.p is None):
         return "abstained"
@@ -163,6 +167,8 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
     label = Label(by=rules.by, chosen="a" if p > 0.5 else "b", p=max(p, 1 - p), margin=margin)
     if isinstance(signal, OracleSignal):
         return msgspec.structs.replace(label, judge=signal.judge, compare=signal.compare)
+    if isinstance(signal, MarkSignal):
+        return msgspec.structs.replace(label, compare="response")
     if isinstance(signal, RolloutSignal):
         compare: Compare | None = "conversation" if signal.by == "oracle" else None
         return msgspec.structs.replace(label, judge=signal.judge, compare=compare, k=signal.k, se=signal.se)

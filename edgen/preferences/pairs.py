@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -61,21 +61,28 @@ def write_pairs(
 ) -> PairCounts:
     """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be judged;
     `played`: the rollouts that the labels rest on, None where they rest on no such thing."""
-    counts, reader = PairCounts(), choice.reader
-    path = reader.rundir.pairs
-    path.parent.mkdir(exist_ok=True)
+    reader = choice.reader
     with contextlib.ExitStack() as stack:
         views = {one.stem: stack.enter_context(LedgerReader(one)) for one in reader.rundir.judge_ledgers()}
         known = _Known(choice, votes, views, rules.judge, played)
+        return write_labelled(reader, rules, known.pairs)
 
-        def lines() -> Iterator[bytes]:
-            for index, names in reader.scenarios():
-                if len(names) > 1:
-                    for pair in label_scenario([*known.pairs(index, names)], rules):
-                        counts.add(pair)
-                        yield _encode(pair)
 
-        write_lines(path, lines())
+def write_labelled(
+    reader: RunReader, rules: LabelRules, pairs: Callable[[int, list[str]], Iterable[Pair]]
+) -> PairCounts:
+    """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each with a label
+    or with why it has none."""
+    counts, path = PairCounts(), reader.rundir.pairs
+    path.parent.mkdir(exist_ok=True)
+
+    def lines() -> Iterator[bytes]:
+        for index, names in reader.scenarios():
+            for pair in label_scenario([*pairs(index, names)], rules):
+                counts.add(pair)
+                yield _encode(pair)
+
+    write_lines(path, lines())
     return counts
 
 
@@ -91,6 +98,8 @@ class _Known(NamedTuple):
     def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
         """The pairs of one scenario that some source was asked about, or would have been but for the turns that are
         left, or every pair there is, with all that is known of each."""
+        if len(names) < 2:
+            return
         reader, least = self.choice.reader, self.choice.wanted.min_turns_left
         outcomes = {judge: view.outcomes(index) for judge, view in self.views.items()}
         chosen = {*self.choice.names(index, names)}

@@ -18,11 +18,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from edgen.config import Job, load_job, resolved_values, with_speakers
 from edgen.core.digest import sha256
 from edgen.core.errors import RunError, TemplateError
-from edgen.core.pair import Candidate, Pair, PairOrigin, Side, candidate_name, read_candidate_name
+from edgen.core.pair import (
+    Candidate,
+    Pair,
+    PairOrigin,
+    Side,
+    candidate_name,
+    read_candidate_name,
+    response_at,
+)
 from edgen.core.values import Scenario, Turn
 from edgen.families import family_of
 from edgen.families.base import Recorded, record_id
@@ -245,7 +254,13 @@ class RunReader:
     def _side_of(self, pair: Pair, side: Side) -> Candidate:
         if (arm := side.arm or "") not in self._arms:
             raise self._changed(f"conversation {side.id}")
-        return self.candidate(pair.scenario, candidate_name(arm, side.replicate))
+        whole = self.candidate(pair.scenario, candidate_name(arm, side.replicate))
+        if side.response is UNSET:
+            return whole
+        try:
+            return response_at(whole, side.response)
+        except IndexError:
+            raise self._changed(f"a response of {side.id}") from None
 
     def pairs(self) -> Iterator[Pair]:
         """Every line of pairs.jsonl. Raises RunError if there is none, or one that is no pair."""

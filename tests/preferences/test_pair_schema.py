@@ -26,7 +26,8 @@ REFERENCE = jsonschema.Draft202012Validator(SCHEMA)
 QUICK = jsonschema_rs.Draft202012Validator(SCHEMA)
 ANNOTATIONS = {"$schema", "$id", "$ref", "title", "description"}
 MAY_BE_MISSING = {
-    "Signals": {"judge_directed", "rollouts"},
+    "Signals": {"judge_directed", "flag", "judged", "rollouts"},
+    "Side": {"response"},
     "Label": {"k", "se"},
     "Oracle's signal": {"logprobs"},
     "Verdict": {"logprob_p", "logprob_gap"},

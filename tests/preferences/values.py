@@ -111,7 +111,7 @@ _votes = st.builds(
 _humans = st.lists(_votes, max_size=4).map(human_signal)
 _labels = st.builds(
     Label,
-    by=st.sampled_from(["oracle", "probability", "human"]),
+    by=st.sampled_from(["oracle", "probability", "human", "flag", "judged"]),
     chosen=_sides,
     p=st.floats(0.5, 1, exclude_min=True),
     margin=st.floats(0, 1, exclude_min=True),
@@ -158,7 +158,21 @@ _ends: st.SearchStrategy[dict[str, Any]] = st.one_of(
     ),
 )
 _directed = st.just(UNSET) | st.builds(JudgeDirected, a=st.none() | _text, b=_text)
-_side = st.builds(Side, id=_text, replicate=_count, arm=st.none() | _text, strength=st.none() | _strengths)
+_places = st.builds(model.ResponsePlace, turn=_count, number=_count)
+_side = st.builds(
+    Side,
+    id=_text,
+    replicate=_count,
+    arm=st.none() | _text,
+    response=st.just(UNSET) | _places,
+    strength=st.none() | _strengths,
+)
+
+
+def _marks(*marks: str) -> st.SearchStrategy[model.MarkSignal]:
+    one = st.sampled_from([*marks, None])
+    p = st.sampled_from([0.0, 1.0, None])
+    return st.builds(model.MarkSignal, a=one, b=one, p=p, tie=st.just(False), abstain=st.booleans())
 
 
 @st.composite
@@ -168,17 +182,19 @@ def pairs(draw: st.DrawFn) -> Pair:
         id=draw(_text),
         scenario=draw(_count),
         split=draw(st.sampled_from(["train", "test"])),
-        origin=draw(st.sampled_from(["replicates", "branch", "arms"])),
+        origin=draw(st.sampled_from(["replicates", "branch", "arms", "responses"])),
         a=draw(_side),
         b=draw(_side),
         prefix_turns=draw(_count),
-        differs_at=draw(st.sampled_from(["Teacher", "Student", None])),
+        differs_at=draw(st.sampled_from(["Teacher", "Student", "Tutor", None])),
         texts=draw(_digests),
         signals=Signals(
             probability=draw(_probabilities),
             oracle=tuple(draw(st.lists(_oracles, max_size=3))),
             human=draw(_humans),
             judge_directed=draw(_directed),
+            flag=draw(st.just(UNSET) | _marks("nonsense")),
+            judged=draw(st.just(UNSET) | _marks("best", "worst")),
             rollouts=draw(st.just(UNSET) | st.lists(_rollouts, max_size=2).map(tuple)),
         ),
         provenance=draw(st.dictionaries(_text, st.none() | st.integers() | _text, max_size=3)),
@@ -189,5 +205,5 @@ def pairs(draw: st.DrawFn) -> Pair:
 STRUCTS = (
     model.Pair, model.Side, model.Strength, model.Signals, model.OracleSignal, model.Verdict,
     model.ProbabilitySignal, model.HumanSignal, model.HumanVote, model.JudgeDirected,
-    model.Label, model.RolloutSignal, model.LogprobSignal,
+    model.Label, model.RolloutSignal, model.LogprobSignal, model.ResponsePlace, model.MarkSignal,
 )  # fmt: skip

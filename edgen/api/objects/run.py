@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -175,14 +175,15 @@ class Run(Tabular):
         **overrides: Any,
     ) -> Pairs:
         """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle" (a judge
-        model), "probability" or "human"; None: the pairs that were made before. See `edgen pairs` for the others.
+        model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the pairs that were made before. See
+        `edgen pairs` for the others.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
         if by is None:
             return Pairs(self.folder, None)
-        if by not in ("oracle", "probability", "human"):
-            raise UsageError(f"by: {by!r} labels no pairs; it is 'oracle', 'probability' or 'human'.")
+        if by not in get_args(Source):
+            raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import PairOptions, make_pairs, require_pairs
 
         changes, functions = read_overrides(overrides)

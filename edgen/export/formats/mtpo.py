@@ -11,7 +11,7 @@ from edgen.core.pair import Label, OracleSignal, Pair
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
 from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader, Tried
-from edgen.export.pair_rows import is_near_end, say_the_same
+from edgen.export.pair_rows import is_near_end, messages_of, say_the_same
 
 TIE = 0.5
 
@@ -62,8 +62,11 @@ def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label
         return LeftOut(pair.left_out or "no_label")
     if is_near_end(compared, chat):
         return LeftOut("turns_left")
-    first = chat.messages(compared.a.turns, compared.scenario, compared.a.ended_by)
-    second = chat.messages(compared.b.turns, compared.scenario, compared.b.ended_by)
+    first, second = (messages_of(one, compared, chat) for one in (compared.a, compared.b))
+    if isinstance(first, LeftOut):
+        return first
+    if isinstance(second, LeftOut):
+        return second
     if say_the_same(first, second):
         return LeftOut("identical")
     value = {

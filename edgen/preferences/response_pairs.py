@@ -1,0 +1,110 @@
+"""Pairs of responses to one turn, by what the run's own records say of them; nothing is asked.
+
+Where a turn has several responses, they share all that was said before to the letter. A response that the student called
+nonsense is paired with each other one to that turn (`flag`); the student did not see those. The one that a judge of the
+run found best is paired with the one that it found worst (`judged`). Both marks stand in a turn's `data`: `nonsense`, and
+`judged` with "best" or "worst".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from edgen.core.pair import (
+    Candidate,
+    JudgeDirected,
+    MarkSignal,
+    Pair,
+    ProbabilitySignal,
+    ResponsePlace,
+    Side,
+    Signals,
+    response_at,
+)
+from edgen.core.values import Turn
+from edgen.core.version import __version__
+from edgen.preferences.judge_directed import first_directed
+from edgen.preferences.labels import LabelRules
+from edgen.preferences.pairs import PairCounts, write_labelled
+from edgen.store.run_reader import RunReader, texts_digest
+
+_NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
+
+
+def write_response_pairs(reader: RunReader, rules: LabelRules) -> PairCounts:
+    """Write pairs.jsonl in the run's folder, in place of an earlier one: of pairs of responses, all that a mark tells
+    apart."""
+
+    def pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
+        for name in names:
+            yield from _pairs_of(reader, reader.candidate(index, name))
+
+    return write_labelled(reader, rules, pairs)
+
+
+def _pairs_of(reader: RunReader, candidate: Candidate) -> Iterator[Pair]:
+    """The pairs of a conversation."""
+    for at, turn in enumerate(candidate.turns):
+        responses = enumerate((turn, *turn.alternatives))
+        for (one, first), (other, second) in itertools.combinations(responses, 2):
+            flag, judged = _by_flag(first, second), _by_judge(first, second)
+            if flag.p is None and judged.p is None:
+                continue
+            places = ResponsePlace(at, one), ResponsePlace(at, other)
+            yield _pair(
+                reader, candidate, places, Signals(probability=_NO_PROBABILITY, flag=flag, judged=judged)
+            )
+
+
+def _by_flag(a: Turn, b: Turn) -> MarkSignal:
+    """The one that was not called nonsense is better."""
+    marks = ["nonsense" if turn.data.get("nonsense") is True else None for turn in (a, b)]
+    return _signal(marks, {None: 1, "nonsense": 0})
+
+
+def _by_judge(a: Turn, b: Turn) -> MarkSignal:
+    """The best one is better than the worst. Of those between, nobody said anything."""
+    marks = [turn.data.get("judged") for turn in (a, b)]
+    return _signal([mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0})
+
+
+def _signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal:
+    a, b = (worth.get(mark) for mark in marks)
+    says = a is not None and b is not None and a != b
+    p = float(a > b) if says and a is not None and b is not None else None
+    return MarkSignal(a=marks[0], b=marks[1], p=p, tie=False, abstain=not says)
+
+
+def _pair(
+    reader: RunReader, candidate: Candidate, places: tuple[ResponsePlace, ResponsePlace], signals: Signals
+) -> Pair:
+    """A pair without a label."""
+    a, b = (response_at(candidate, place) for place in places)
+    directed = [first_directed([one.turns[-1].text]) for one in (a, b)]
+    if directed != [None, None]:
+        said = JudgeDirected(a=directed[0], b=directed[1])
+        signals = Signals(
+            probability=signals.probability, judge_directed=said, flag=signals.flag, judged=signals.judged
+        )
+    at = places[0].turn
+    same = a.turns[-1].text.strip() == b.turns[-1].text.strip()
+    return Pair(
+        id=f"{candidate.id}-t{at}-{places[0].number}-{places[1].number}",
+        scenario=candidate.scenario,
+        split=reader.split(reader.scenario(candidate.scenario)),
+        origin="responses",
+        a=_side(candidate, places[0]),
+        b=_side(candidate, places[1]),
+        prefix_turns=at,
+        differs_at=a.turns[-1].role,
+        texts=texts_digest(a, b),
+        signals=signals,
+        label=None,
+        left_out="identical" if same else None,
+        provenance={"run": reader.name, "edgen": __version__, "simulated": candidate.simulated},
+    )
+
+
+def _side(candidate: Candidate, place: ResponsePlace) -> Side:
+    return Side(id=candidate.id, replicate=candidate.replicate, arm=candidate.arm or None, response=place)
