@@ -169,7 +169,9 @@ class TestRefused:
             write("trl-dpo", MemoryRun(pairs=pairs), tmp_path / "out")
         assert "identical 1" in str(caught.value)
         assert f"tie 2 ({UNLABELLED['tie']})" in str(caught.value)
-        assert "`edgen pairs runs/tiny --by oracle|probability|human|flag|judged` left out" in str(caught.value)
+        assert "`edgen pairs runs/tiny --by oracle|probability|human|flag|judged` left out" in str(
+            caught.value
+        )
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(("train", "other"), [("Teacher", "student"), ("Student", "teacher")])
