@@ -38,7 +38,8 @@ class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are sentences."""
+    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are sentences; `rounds`:
+    those that the first arm is made in."""
 
     job: str
     cells: int | None
@@ -46,6 +47,7 @@ class Preview(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
     planned: int
     space: str
+    rounds: int = 1
 
 
 class PromptPair(msgspec.Struct, frozen=True):
@@ -101,7 +103,7 @@ class JobPreview:
         )
         warnings = tuple(_find_unused(self._plans.values()))
         job = plan.job
-        return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space)
+        return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)
 
     def compare(self, other: str, count: int) -> Difference:
         """What differs between the job (its first arm, where it has arms) and `other`: an arm, another job file, or a

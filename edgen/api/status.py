@@ -16,7 +16,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import RunError
-from edgen.store.ledger import OPEN, Batch, Counts, TokenCounts, out_at, summary_at
+from edgen.store.ledger import OPEN, Batch, Counts, LedgerSummary, TokenCounts, out_at, summary_at
+from edgen.store.ledger.rounds import ended_rounds
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -86,6 +87,13 @@ class ScenarioRange(msgspec.Struct, frozen=True):
     of: int
 
 
+class RoundStatus(msgspec.Struct, frozen=True):
+    """Which round a run is at, from 1, of how many."""
+
+    number: int
+    of: int
+
+
 class OpenBatch(msgspec.Struct, frozen=True):
     """A provider's batch that is out."""
 
@@ -134,7 +142,7 @@ class RolloutStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
-    `range`: the scenarios of a piece; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
+    `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
     without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
     judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on.
     """
@@ -142,6 +150,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     state: State
     range: ScenarioRange | UnsetType = UNSET
+    round: RoundStatus | UnsetType = UNSET
     planned: int
     accepted: int
     rejected: dict[str, int]
@@ -265,6 +274,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         run=run,
         state=cast(State, status.state(held=held)),
         range=UNSET if plan.of is None else ScenarioRange(plan.first, plan.scenarios, plan.of),
+        round=_round_of(kept, ledger),
         planned=status.planned,
         accepted=status.accepted,
         rejected=status.rejected,
@@ -276,6 +286,14 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
     )
+
+
+def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
+    plan = kept.status.plan
+    if plan.rounds == 1:
+        return UNSET
+    ended = ended_rounds(kept.facts, plan.fingerprint, ledger)
+    return RoundStatus(min(ended + 1, plan.rounds), plan.rounds)
 
 
 def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:

@@ -56,7 +56,8 @@ def command(
     print_value(facts, _render_preview(preview), json=json)
     if not json:
         cells = "uncounted" if preview.cells is None else preview.cells
-        print_line(f"{preview.planned} scenarios are planned, of {cells} cells in {preview.space}.")
+        rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
+        print_line(f"{preview.planned} scenarios are planned{rounds}, of {cells} cells in {preview.space}.")
         _warn(preview.warnings)
 
 

@@ -76,6 +76,8 @@ def render_status(status: Status) -> Iterator[str]:
     yield f"run        {status.run}"
     yield f"state      {status.state}"
     yield f"planned    {status.planned}{piece}"
+    if status.round:
+        yield f"round      {status.round.number} of {status.round.of}"
     yield f"accepted   {status.accepted}"
     yield f"rejected   {describe_counts(status.rejected)}"
     yield f"failed     {describe_counts(status.failed)}"

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.config import Job
+from edgen.config import Job, protocol_of
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import Range, Used, backends_asked
@@ -64,7 +64,8 @@ def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequenc
             "time: assumed, "
             f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your service"
         )
-    at_once = max(1.0, min(float(job.limits.in_flight), conversations))
+    rounds = protocol_of(job).rounds(job).total
+    at_once = max(1.0, min(float(job.limits.in_flight), conversations / rounds))
     low, expected, high = (
         _seconds(job, level, latency, at_once) for level, latency in zip(uses, latencies, strict=True)
     )

@@ -123,6 +123,7 @@ def estimate(
             *said,
             *([] if rate is None else [rate.basis]),
             time.basis if time is not None else _BATCH_TIME,
+            *([_of_rounds(plan)] if plan.rounds.total > 1 else []),
             *(
                 f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
                 for path in damaged
@@ -170,6 +171,14 @@ def _to_make(
         f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned for the others"
     )
     return (missing / high, missing / seen, missing / low), (said,)
+
+
+def _of_rounds(plan: Plan) -> str:
+    total, size = plan.rounds
+    return (
+        f"made in {total} rounds of {size:,} scenarios, the last with all that are left; each begins when the one before it "
+        "is settled"
+    )
 
 
 def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, load_job, resolved_values
+from edgen.config import Job, load_job, protocol_of, resolved_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
@@ -76,6 +76,7 @@ def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: i
         asked=len(wanted) * job.replicates,
         first=wanted.start,
         of=None if wanted == whole else job.conversations,
+        rounds=protocol_of(job).rounds(job).total,
     )
 
 

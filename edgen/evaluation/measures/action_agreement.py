@@ -17,6 +17,7 @@ from edgen.evaluation.figures import Block, intervals_picture
 from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval
+from edgen.families.tutoring.served import responses_to
 from edgen.stats.intervals import Estimate, share
 
 _MOST = 50_000  # responses that alpha is computed of
@@ -98,10 +99,8 @@ class AgreementCount:
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         before: tuple[str, ...] = ()
         for turn in sample.turns:
-            if turn.labels and turn.role == "Tutor":
-                self._see(
-                    sample.scenario.index, before, [turn.labels, *[one.labels for one in turn.alternatives]]
-                )
+            if turn.labels and turn.role == "Tutor" and (responses := responses_to(turn)):
+                self._see(sample.scenario.index, before, [one.labels for one in responses])
             before = turn.labels
 
     def _see(self, scenario: int, before: tuple[str, ...], labels: Sequence[tuple[str, ...]]) -> None:

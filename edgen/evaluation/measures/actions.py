@@ -17,6 +17,7 @@ from edgen.evaluation.figures import Bar, Block, Table, bars_picture, label_with
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows
+from edgen.families.tutoring.served import responses_to
 from edgen.space import Space
 
 _SHOWN = 8  # sets of a role
@@ -44,7 +45,7 @@ class ActionsMeasure(Measure[Actions]):
     name = "actions"
     definition = (
         "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
-        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count. As in "
+        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count, and no response that is served again to another. As in "
         "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
     )
     order = 12
@@ -57,7 +58,7 @@ class ActionsMeasure(Measure[Actions]):
     def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Utterances of each role, and those with each action."""
         for turn in conversation.turns:
-            for said in (turn, *turn.alternatives):
+            for said in responses_to(turn):
                 if said.labels:
                     yield said.role, 1
                     yield from ((f"{said.role}: {action}", 1) for action in said.labels)
@@ -115,7 +116,7 @@ class ActionsCount:
         before: tuple[str, ...] = ()
         speaker = None
         for turn in sample.turns:
-            for said in (turn, *turn.alternatives):
+            for said in responses_to(turn):
                 if not said.labels:
                     continue
                 self._actions[said.role].update(said.labels)

@@ -31,6 +31,7 @@ from edgen.evaluation.figures import (
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary, with_interval
+from edgen.families.tutoring.served import responses_to
 from edgen.space import Space
 from edgen.space.exercises.answers import is_right
 from edgen.space.exercises.model import Exercise, Exercises, Tier
@@ -204,7 +205,7 @@ def count_session(
             counts.went_on += 1
             counts.flagged += turn.data.get("nonsense") is True
             if current is not None and compared_by is not None and not done:
-                said = [turn.text, *[one.text for one in turn.alternatives]]
+                said = [one.text for one in responses_to(turn)]
                 counts.responses += len(said)
                 counts.revealed += sum(is_right(text, current, compared_by) for text in said)
     return counts

@@ -16,6 +16,7 @@ from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, with_interval
 from edgen.evaluation.texts.reference_overlap import SEED, Overlap, reference_overlap
+from edgen.families.tutoring.served import responses_to
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore
@@ -73,8 +74,8 @@ class ReferenceOverlapCount:
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         for turn in sample.turns:
-            if turn.alternatives:
-                self._see(sample.scenario.index, [turn.text, *(one.text for one in turn.alternatives)])
+            if turn.alternatives and len(responses := responses_to(turn)) > 1:
+                self._see(sample.scenario.index, [one.text for one in responses])
 
     def _see(self, scenario: int, responses: list[str]) -> None:
         self._seen += 1

@@ -18,6 +18,7 @@ from edgen.evaluation.figures import WHOLE_NUMBERS, Block, Histogram, histograms
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, summary
+from edgen.families.tutoring.served import responses_to
 from edgen.space.model import Space
 from edgen.stats.distributions import Distribution, summarize_counts
 
@@ -81,7 +82,7 @@ class TutorWordsCount:
                     self._seen.add(history)
                     self._student[len(turn.text.split())] += 1
             elif turn.labels:
-                for said in (turn, *turn.alternatives):
+                for said in responses_to(turn):
                     self._responses[len(said.text.split())] += 1
                     self._others[sum(word not in domain for word in _cut(said.text))] += 1
 

@@ -233,14 +233,19 @@ class TutoringProtocol(ConversationProtocol):
         return Session(scenario, 0, prompts, rules).opening()
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call for each turn of the student and for each response."""
+        """A call for each turn of the student and for each response; with a pool, not where a conversation is shown to no
+        tutor any more, which is the sooner the fewer exercises are solved."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
         uses = self._tutor_uses(job)
         turns = settings.student_turns if level else max(1, settings.student_turns // 4)
         calls = []
-        for _ in range(turns):
+        of, shown = settings.turns_per_exercise, settings.shown_turns
+        answered = (shown, (shown + of + 1) // 2, of)[level]
+        for turn in range(turns):
             calls.append(ExpectedCall(student, student, _TURN, hears=True, heard=True))
+            if turn % of >= answered:
+                continue
             calls += [
                 ExpectedCall(backend, uses[backend], _TURN, hears=True, heard=not place)
                 for place, backend in enumerate(settings.tutor_backends)

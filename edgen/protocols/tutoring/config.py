@@ -92,6 +92,12 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
         return next((row for row in rows if isinstance(row, dict)), {})
 
     @property
+    def shown_turns(self) -> int:
+        """How many of the student's turns about one exercise tutors are shown, at least."""
+        longest = self.pool.longest if self.choose == "pool" else None
+        return self.turns_per_exercise if longest is None else min(longest // 2, self.turns_per_exercise)
+
+    @property
     def tutor_backends(self) -> tuple[str, ...]:
         """Who gives each response, as `backends` names it; `tutor` where no others are named."""
         return self.tutors or ("tutor",) * self.responses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -77,4 +78,9 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
 def read_template(text: str, actions: Mapping[str, str]) -> ActedTurn | Rejection:
     """A template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and `{answer}` for the
     right answer."""
+    return _read(text, tuple(actions))
+
+
+@functools.lru_cache(maxsize=1_000)
+def _read(text: str, actions: tuple[str, ...]) -> ActedTurn | Rejection:
     return read_acted_turn(text, "Tutor", actions)

@@ -17,6 +17,7 @@ import msgspec
 
 from edgen.core.values import Turn
 from edgen.families.base import Recorded
+from edgen.families.tutoring.served import Origin, origin_of, responses_to
 from edgen.protocols.tutoring.pool_config import PoolSettings
 from edgen.space.exercises.answers import words_of
 from edgen.space.model import Space
@@ -25,13 +26,6 @@ _LISTED = 64  # responses in a list of the index
 _MOST_CHARACTERS = 2_000  # of a response that is kept
 _WORDS = 12  # of a student's turn that are keywords
 _WORD = re.compile(r"\w{3,40}")
-OWN = frozenset(
-    ("pool", "template", "dry")
-)  # what `served` says of a turn that is no response to the turn before it
-
-Origin = tuple[
-    str, int, int
-]  # a conversation, the number of a turn in it, the number of a response to the turn before
 
 
 class Naming:
@@ -79,8 +73,8 @@ class Moment(NamedTuple):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a tutor said, what it does, and the turn that it was said to. `about`: the values that it names, as keywords; it
-    fits no exercise without them. `digest` is of all that but the origin."""
+    """What a tutor said, what it does, and the turn that it was said to. `about`: the values of its exercise that it
+    names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
 
     text: str
     actions: tuple[str, ...]
@@ -131,16 +125,17 @@ class ResponsePool:
             for word in moment.keywords
             for place in self._index.get((moment.solved, action, word), ())
         }
-        best, found = (self.settings.shared, -1, 0), list[Response]()
+        most, fitting = self.settings.shared, list[Response]()
         for place in sorted(listed):
             response = self._responses[place]
-            if response.text in shown or not response.about <= moment.keywords:
+            shared = len(response.to.keywords & moment.keywords)
+            if shared < most or response.text in shown or not response.about <= moment.keywords:
                 continue
-            alike = {*response.to.actions} == {*moment.actions}
-            fit = len(response.to.keywords & moment.keywords), int(alike), -self.exposure(response)
-            if fit > best or fit == best:
-                found = [*found, response] if fit == best else [response]
-                best = fit
+            fitting = [*fitting, response] if shared == most else [response]
+            most = shared
+        fits = {id(one): ({*one.to.actions} != {*moment.actions}, self.exposure(one)) for one in fitting}
+        best = min(fits.values(), default=None)
+        found = [one for one in fitting if fits[id(one)] == best]
         return rng.choice(found) if found else None
 
     def grown(self, made: Iterable[Recorded]) -> ResponsePool:
@@ -189,27 +184,13 @@ class ResponsePool:
     def _response(self, turn: Turn, moment: Moment, origin: Origin) -> Response:
         facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
         digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
-        return Response(turn.text, turn.labels, moment, self._naming.values_in(turn.text), origin, digest)
+        # A value that its own exercise does not have is a word like others, as `behind` in a rule.
+        about = self._naming.values_in(turn.text) & moment.keywords
+        return Response(turn.text, turn.labels, moment, about, origin, digest)
 
 
 def _smallest(kept: Mapping[bytes, Response], most: int) -> dict[bytes, Response]:
     return {digest: kept[digest] for digest in sorted(kept)[:most]}
-
-
-def origin_of(turn: Turn) -> Origin | None:
-    """Where a turn that was served from the pool comes from; None for others."""
-    data = turn.data
-    if data.get("served") != "pool":
-        return None
-    name, place, response = data.get("from"), data.get("turn"), data.get("response")
-    if isinstance(name, str) and isinstance(place, int) and isinstance(response, int):
-        return name, place, response
-    return None
-
-
-def responses_to(turn: Turn) -> tuple[Turn, ...]:
-    """The tutors' responses to the turn before a turn of the tutor: with it, unless it was served from elsewhere."""
-    return turn.alternatives if turn.data.get("served") in OWN else (turn, *turn.alternatives)
 
 
 def _concepts(exercises: Sequence[Any], number: Any) -> Mapping[str, str]:

@@ -105,6 +105,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     planned: _Count | None = None  # where it is not the scenarios times replicates
     first: _Scenario = 0
     of: _Scenario | None = None
+    rounds: _Count = 1  # that it is made in, one after another
 
     @property
     def scope(self) -> Scope:

@@ -1,0 +1,39 @@
+"""What a turn of a tutor says of where it comes from, in sessions whose students are served from a pool.
+
+Its `data` has `served`: `pool`, a response that some tutor gave to another turn, with the conversation that it is `from`,
+its `turn` and number of the `response` there, and its `exposure`, how often it had been served before; `template`, as was
+drawn; `dry`, a template since nothing in the pool fitted; `new`, a response to the turn before it, since nothing else was
+left. What tutors responded to that turn are its alternatives.
+"""
+
+from __future__ import annotations
+
+from edgen.core.values import Turn
+
+SOURCES = ("pool", "template", "dry", "new")
+
+Origin = tuple[
+    str, int, int
+]  # a conversation, the number of a turn in it, the number of a response to the turn before
+
+
+def source_of(turn: Turn) -> str | None:
+    """Where a turn was served from; None where students are not served."""
+    source = turn.data.get("served")
+    return source if source in SOURCES else None
+
+
+def origin_of(turn: Turn) -> Origin | None:
+    """Which response a turn from the pool is; None for others."""
+    data = turn.data
+    if data.get("served") != "pool":
+        return None
+    name, place, response = data.get("from"), data.get("turn"), data.get("response")
+    if isinstance(name, str) and isinstance(place, int) and isinstance(response, int):
+        return name, place, response
+    return None
+
+
+def responses_to(turn: Turn) -> tuple[Turn, ...]:
+    """The tutors' responses to the turn before a turn of the tutor: itself is one, unless it was served from elsewhere."""
+    return turn.alternatives if source_of(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)
