@@ -11,9 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import edgen
+from edgen.api.estimating import estimate_job
+from edgen.api.previewing import JobPreview
 from edgen.config import parse_job
 from edgen.core.errors import CallError, FailureKind, RunError, ShortError, UsageError
 from edgen.core.values import Reply, Request
@@ -231,6 +234,18 @@ async def test_a_top_up_is_of_the_last_round(tmp_path: Path) -> None:
     found = records(tmp_path / "run")
     assert sorted(found) == [0, 2, 3, 4, 6, 7]
     assert {found[index]["outcome"]["round"] for index in (6, 7)} == {3}
+
+
+def test_what_is_told_of_rounds(tmp_path: Path) -> None:
+    run = edgen.generate(JOB, output=tmp_path / "run", progress=False)
+    assert msgspec.to_builtins(run.status.round) == {"number": 3, "of": 3}
+    job = tmp_path / "job.yaml"
+    job.write_text(json.dumps(JOB))
+    said = estimate_job(job, runs=tmp_path, output=tmp_path / "none").basis.said
+    assert any("made in 3 rounds of 2 scenarios" in sentence for sentence in said)
+    assert JobPreview(job).preview(1).rounds == 3
+    plan = plan_for()
+    assert any("in 3 rounds" in sentence for sentence in plan.protocol.caveats(plan.settings))
 
 
 def test_scenarios_are_divided_by_their_index() -> None:

@@ -18,6 +18,7 @@ from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.families.tutoring.scenes import entry_of
+from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.drawing import draw_exercise, picture_name
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
@@ -56,9 +57,9 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     grammar = Grammar(run.space)
     concepts = _concepts(run.space)
     for conversation in run.conversations():
-        for context, response, exercise in _contexts(conversation):
+        for context, responses, exercise in _contexts(conversation):
             made = grammar.exercise_of(conversation.scenario, exercise)
-            turns = [*context, response, *response.alternatives]
+            turns = [*context, *responses]
             if not _fits(turns):
                 yield LeftOut("actions")
             elif len(context) > MOST_TURNS:
@@ -66,24 +67,24 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             elif concepts == _PREP:
                 picture = draw_exercise(made)
                 beside = {} if picture is None else {f"{PICTURES}/{picture_name(made)}": picture}
-                entry = _prep_entry(context, response, made, grammar.space)
+                entry = _prep_entry(context, responses, made, grammar.space)
                 yield Row(conversation.split, entry | {"img": next(iter(beside), "")}, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
             else:
-                yield Row(conversation.split, _shape_entry(context, response, made, grammar.space))
+                yield Row(conversation.split, _shape_entry(context, responses, made, grammar.space))
 
 
-def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Turn, Any]]:
-    """Each response that went on, with what was said of its exercise before, and the exercise."""
+def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
+    """The responses to each turn of a student, with what was said of its exercise before, and the exercise."""
     exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
     context: list[Turn] = []
     exercise: Any = None
     for turn in conversation.turns:
         if "exercise" in turn.data:
             context, exercise = [], exercises[turn.data["exercise"]]
-        elif turn.role == "Tutor" and turn.labels and exercise is not None:
-            yield list(context), turn, exercise
+        elif turn.role == "Tutor" and turn.labels and exercise is not None and (said := responses_to(turn)):
+            yield list(context), said, exercise
         context.append(turn)
 
 
@@ -93,10 +94,11 @@ def _fits(turns: Sequence[Turn]) -> bool:
     return all(known.get(turn.role, frozenset(STUDENT_ACTIONS)).issuperset(turn.labels) for turn in turns)
 
 
-def _prep_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: Space) -> dict[str, Any]:
+def _prep_entry(
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+) -> dict[str, Any]:
     english = made.concepts
     italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
-    responses = (response, *response.alternatives)
     return {
         "past_convo": [turn.text for turn in context],
         "img": "",
@@ -114,10 +116,11 @@ def _prep_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: 
     }
 
 
-def _shape_entry(context: Sequence[Turn], response: Turn, made: Exercise, space: Space) -> dict[str, Any]:
+def _shape_entry(
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+) -> dict[str, Any]:
     english = made.concepts
     italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
-    responses = (response, *response.alternatives)
     said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
     return {
         "pastConvo": said,

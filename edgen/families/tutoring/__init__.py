@@ -22,6 +22,7 @@ class Tutoring(Dialogue):
     tags = ("tutoring", "dialogue")
     measures = (
         "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+        "served",
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
