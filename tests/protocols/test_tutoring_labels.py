@@ -326,7 +326,6 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
         ({"wanted": {"Guess": {"Hint": 1}, "Question": 2}}, "$.tutoring.wanted.Question: expected weights of the tutor's"),
         ({"wanted": {"Guess": {"Hint": -1}}}, "$.tutoring.wanted.Guess"),
         ({"labelled_by": "labeller", "wanted": {"Guess": {"Hint": 1}}}, "$.tutoring.wanted: it goes by the student's action"),
-        ({"labelled_by": "labeller", "choose": "pool", "rounds": 2}, "$.tutoring.choose: a pool serves by the student's action"),
         ({"choose": "judge", "tutors": ["default", "judge"]}, "$.tutoring.tutors: 'judge' is not a tutor here"),
         ({"labelled_by": "nobody"}, "$.tutoring.labelled_by: unknown value 'nobody'"),
     ],

@@ -17,7 +17,7 @@ from edgen.families.base import Recorded
 from edgen.families.tutoring.served import responses_to
 from edgen.planning.plan import Plan
 from edgen.protocols.task import Answered, Spent
-from edgen.protocols.tutoring.config import CIMA_ACTIONS
+from edgen.protocols.tutoring.config import cima_actions
 from edgen.protocols.tutoring.pool_config import TEMPLATES, PoolSettings, read_template
 from edgen.protocols.tutoring.responses import Moment, Naming, ResponsePool
 from edgen.protocols.tutoring.serving import DRY
@@ -223,6 +223,18 @@ def test_long_conversations_are_shown_to_no_tutor() -> None:
     assert sum(request.role == "tutor" for request in asked) == 4
 
 
+def test_a_labeller_says_what_the_turn_does_before_it_is_served() -> None:
+    settings = {**POOL, "labelled_by": "labeller", "pool": {"longest": 4, "fallback": {}}}
+    plan = plan_for(space="italian_prepositions", conversations=6, tutoring=settings)
+    plan.prepare_round([play(plan, index)[0] for index in (0, 1)])
+    recorded, asked = play(plan, 2)
+    assert [request.role for request in asked[-4:]] == ["student", "labeller"] * 2
+    turns = tutors_turns(recorded)
+    assert any(turn.data["served"] == "pool" for turn in turns)
+    assert all(turn.data["served"] != "new" for turn in turns)
+    assert all(turn.labels for turn in recorded.conversation.turns[1:])
+
+
 def test_a_flag_ends_a_session_that_is_served() -> None:
     plan = pooled(fallback={})
     plan.prepare_round([play(plan, index)[0] for index in (0, 1)])
@@ -238,9 +250,9 @@ def test_a_flag_ends_a_session_that_is_served() -> None:
 
 
 def test_the_shipped_templates_are_read_whole() -> None:
-    assert TEMPLATES.keys() == {*CIMA_ACTIONS["student"], "solved"}
+    assert TEMPLATES.keys() == {*cima_actions()["student"], "solved"}
     for text in (text for several in TEMPLATES.values() for text in several):
-        read = read_template(text, CIMA_ACTIONS["tutor"])
+        read = read_template(text, cima_actions()["tutor"])
         assert isinstance(read, ActedTurn)
         assert f"[{', '.join(read.actions)}] {read.text}" in (
             text,

@@ -244,11 +244,10 @@ class TutoringProtocol(ConversationProtocol):
         answered = (shown, (shown + of + 1) // 2, of)[level]
         for turn in range(turns):
             calls.append(ExpectedCall(student, student, _TURN, hears=True, heard=True))
-            if turn % of >= answered:
-                continue
             calls += [
                 ExpectedCall(backend, uses[backend], _TURN, hears=True, heard=not place)
                 for place, backend in enumerate(settings.tutor_backends)
+                if turn % of < answered
             ]
             calls += [ExpectedCall(use, use, _OF_OTHERS, hears=True) for use in _others(settings)]
         return tuple(calls)
@@ -336,12 +335,9 @@ def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
 
 def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
     """What needs the student's actions before a labeller can tell them, and tutors with the names of others."""
-    if not settings.speaker_names:
+    if not settings.speaker_names and settings.wanted_by_student:
         late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
-        if settings.wanted_by_student:
-            yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
-        if settings.choose == "pool":
-            yield Problem("$.tutoring.choose", f"a pool serves by the student's action, and {late}")
+        yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
     for name in _others(settings):
         if name in settings.tutor_backends:
             yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")

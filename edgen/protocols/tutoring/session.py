@@ -161,18 +161,18 @@ class Session:
     def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
         """The responses to the last turn, and the one that goes on; why not, where there is none at all."""
         serving = self._serving
-        served = (
-            None if serving is None else serving.next(self._turns[-1], self.exercise, self._rng("served"))
-        )
-        if serving is not None and served is not None and serving.is_closed(self._turns):
-            self._turns.append(served)
-            return None
-        found, rejection = yield from self._responses()
-        if found or served is not None:
+        closed = serving is not None and serving.is_closed(self._turns)
+        found, rejection = ([], None) if closed else (yield from self._responses())
+        if found or serving is not None:
             found = yield from self._label(found)
-        if served is not None:
-            self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
-            return None
+        if serving is not None:  # what the student's turn does is known now, whoever says so
+            served = serving.next(self._turns[-1], self.exercise, self._rng("served"))
+            if served is not None:
+                self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
+                return None
+        if closed:
+            found, rejection = yield from self._responses()
+            found = yield from self._label(found)
         if not found:
             return rejection
         chosen, found = yield from self._choose(found)
