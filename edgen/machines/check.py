@@ -251,7 +251,7 @@ def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Findi
         target = machine.states.get(name)
         if target is None or not target.formulations or (state.name, name) in reach.used:
             continue
-        here = sorted(one or "" for place, one in reach.places if place == state.name)
+        here = reach.subtasks_of[state.name]
         if target.subtask is not None and target.subtask not in here:
             why = (
                 f"it is for the sub-task {target.subtask}, and {state.name} is reached in {_list(here)} only"
@@ -282,7 +282,7 @@ def _endless(machine: Machine, reach: Reach) -> Iterator[Finding]:
     names = sorted({name for name, _ in reach.endless})
     if not names:
         return
-    whole = len({name for name, _ in reach.places}) == len(names) and reach.endless == reach.places
+    whole = len({name for name, _ in reach.places}) == len(names) and reach.endless == reach.places.keys()
     where = "it has no end that can be reached" if whole else f"no end can be reached from {_list(names)}"
     if machine.time_limit is None:
         yield Finding("endless", None, f"{where}, and there is no time limit: it would never end", True)

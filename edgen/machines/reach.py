@@ -7,9 +7,11 @@ states can make of the variable. So what is said to be out of reach is.
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from edgen.machines.model import Condition, Machine, State, Value, Variable
 
@@ -40,25 +42,44 @@ class Range:
         return self.values is None or any(condition.holds(one) for one in self.values)
 
 
-@dataclass
 class Reach:
-    """What can be reached. `places`: states with sub-tasks; `used`: transitions that can be taken, those of a lock's
-    `otherwise` with them; `stuck`: places in which nothing is ever offered; `endless`: places from which no end can be
-    reached."""
+    """What can be reached. `places`: states with sub-tasks, numbered as they were met; `used`: transitions that can be
+    taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing is ever offered; `endless`: places from
+    which no end can be reached."""
 
-    machine: Machine
-    ranges: dict[str, Range]
-    places: set[Place] = field(default_factory=set)
-    used: set[tuple[str, str]] = field(default_factory=set)
-    stuck: set[Place] = field(default_factory=set)
-    endless: set[Place] = field(default_factory=set)
-    _next: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    def __init__(self, machine: Machine, ranges: dict[str, Range]) -> None:
+        self.machine, self.ranges = machine, ranges
+        self.places: dict[Place, int] = {}
+        self.used: set[tuple[str, str]] = set()
+        self.stuck: set[Place] = set()
+        self.endless: set[Place] = set()
+        self._after: list[array[int]] = []  # of each place, by number
+        # What can be said at all, with its gate.
+        self._gates = {
+            name: state.subtask
+            for name, state in machine.states.items()
+            if state.formulations and self.can(state.when)
+        }
+        self._targets = {
+            name: [one for one in _targets(state) if one in self._gates]
+            for name, state in machine.states.items()
+        }
+        self._explore()
+        self._find_endless()
 
-    @property
+    @cached_property
     def states(self) -> set[str]:
         return {state for state, _ in self.places}
 
-    @property
+    @cached_property
+    def subtasks_of(self) -> dict[str, list[str]]:
+        """The sub-tasks in which each state can be the one at hand, sorted."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for state, subtask in self.places:
+            found[state] += [] if subtask is None else [subtask]
+        return {state: sorted(subtasks) for state, subtasks in found.items()}
+
+    @cached_property
     def subtasks(self) -> set[str | None]:
         return {subtask for _, subtask in self.places}
 
@@ -70,71 +91,70 @@ class Reach:
             for name, condition in when.items()
         )
 
-    def explore(self) -> None:
+    def _explore(self) -> None:
         """Go to all that can be reached."""
         machine = self.machine
         if machine.initial not in machine.states:
             return
-        waiting: list[Place] = [(machine.initial, machine.subtasks[0] if machine.subtasks else None)]
-        self.places.update(waiting)
+        first = (machine.initial, machine.subtasks[0] if machine.subtasks else None)
+        self._meet(first)
+        waiting: list[Place] = [first]
         while waiting:
             while waiting:
                 waiting += self._step(waiting.pop())
             waiting = list(self._back())
 
+    def _meet(self, place: Place) -> None:
+        self.places[place] = len(self._after)
+        self._after.append(array("i"))
+
     def _step(self, place: Place) -> list[Place]:
         """The new places that one leads to."""
-        state = self.machine.states[place[0]]
-        if _is_final(state):
+        if _is_final(self.machine.states[place[0]]):
             return []
-        open_ = [name for name in _targets(state) if self._may_be_said(name, place[1])]
+        open_ = [name for name in self._targets[place[0]] if self._gates[name] in (None, place[1])]
         if not open_:
             self.stuck.add(place)
         self.used.update((place[0], name) for name in open_)
-        return [one for name in open_ for one in self._go(place, name)]
+        return self._go(place, open_)
 
-    def _go(self, place: Place, name: str) -> Iterator[Place]:
-        after = (name, self.machine.states[name].advances or place[1])
-        self._next[place].add(after)
-        if after not in self.places:
-            self.places.add(after)
-            yield after
+    def _go(self, place: Place, names: Sequence[str]) -> list[Place]:
+        """Lead from a place to these states; returns the places that are new."""
+        new: list[Place] = []
+        own = self._after[self.places[place]]
+        for name in names:
+            after = (name, self.machine.states[name].advances or place[1])
+            if after not in self.places:
+                self._meet(after)
+                new.append(after)
+            own.append(self.places[after])
+        return new
 
     def _back(self) -> Iterator[Place]:
         """New places by what earlier states lead to, from where nothing is offered."""
         if not self.stuck:
             return
-        states = self.machine.states
-        earlier = sorted({name for state in self.states for name in states[state].transitions})
+        earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
         for place in sorted(self.stuck, key=repr):
-            for name in earlier:
-                if self._may_be_said(name, place[1]):
-                    yield from self._go(place, name)
+            del self._after[self.places[place]][:]
+            yield from self._go(place, [name for name in earlier if self._gates[name] in (None, place[1])])
 
-    def _may_be_said(self, name: str, subtask: str | None) -> bool:
-        state = self.machine.states.get(name)
-        return (
-            state is not None
-            and bool(state.formulations)
-            and state.subtask in (None, subtask)
-            and self.can(state.when)
-        )
-
-    def find_endless(self) -> None:
+    def _find_endless(self) -> None:
         """Go back from all ends; what is not met is endless."""
         if any(self.can(end.when) for end in self.machine.ends):
             return
-        before: dict[Place, list[Place]] = defaultdict(list)
-        for place, after in self._next.items():
+        before = [array("i") for _ in self._after]
+        for number, after in enumerate(self._after):
             for one in after:
-                before[one].append(place)
-        waiting = [place for place in self.places if self._can_end(self.machine.states[place[0]])]
+                before[one].append(number)
+        states = self.machine.states
+        waiting = [number for (name, _), number in self.places.items() if self._can_end(states[name])]
         met = set(waiting)
         while waiting:
-            new = [one for one in before[waiting.pop()] if one not in met]
-            met.update(new)
+            new = {one for one in before[waiting.pop()] if one not in met}
+            met |= new
             waiting += new
-        self.endless = self.places - met
+        self.endless = {place for place, number in self.places.items() if number not in met}
 
     def _can_end(self, state: State) -> bool:
         return state.end is not None and self.can(state.end.when)
@@ -142,14 +162,13 @@ class Reach:
 
 def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
     """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that have none. Effects of states out of reach change nothing: it is repeated until that settles."""
-    known: set[str] = set()
+    ranges = _ranges(machine, (), drawn)
     while True:
-        reach = Reach(machine, _ranges(machine, known, drawn))
-        reach.explore()
-        if reach.states <= known:
-            reach.find_endless()
+        reach = Reach(machine, ranges)
+        wider = _ranges(machine, reach.states, drawn)
+        if wider == ranges:
             return reach
-        known |= reach.states
+        ranges = wider
 
 
 def _is_final(state: State) -> bool:
