@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+import edgen
 from edgen.config import parse_job
 from edgen.config.label_set import LabelSetError, find_label_set
-from edgen.core.errors import EdgenError, JobError
+from edgen.core.errors import EdgenError, JobError, ShortError
 from edgen.core.values import Conversation, Request, Turn
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of
@@ -24,6 +25,7 @@ from edgen.protocols.tutoring.session import AT_ONCE, MISSING
 from edgen.protocols.tutoring.simulated import worth
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.reading.answers.best_worst import read_best_worst
+from edgen.simulator.text import respond
 from tests.cases import each
 from tests.protocols.test_tutoring import JOB, plan_for, play, said, session_of, simulated
 
@@ -369,3 +371,34 @@ def test_labeller_and_judge_have_templates_of_their_own() -> None:
     with pytest.raises(EdgenError, match="it is for another use"):
         plan_for(tutoring={"choose": "judge"}, prompts={"judge": "tutoring_tutor"})
     assert json.dumps([*plan.protocol.caveats(plan.settings)]).count("judge") == 3
+
+
+def test_a_served_simulator_knows_each_prompt_without_being_told_who_asks() -> None:
+    for settings in ({"labelled_by": "both", "choose": "judge"}, {"labelled_by": "labeller"}):
+        _, asked = some(settings, space="fractions")
+        for request in asked:
+            assert respond(request.messages, seed=request.seed).text == simulated(request), request.role
+
+
+def test_with_bad_replies_nothing_is_lost(tmp_path: Path) -> None:
+    """Every third reply is garbage: each session still has its outcome, and what is missing is told."""
+    settings = {"student_turns": 4, "labelled_by": "both", "choose": "judge"}
+    backends = {"default": {"type": "simulator", "faults": "garbage=0.3"}}
+    job = {**JOB, "conversations": 20, "asks": 2, "tutoring": settings, "backends": backends}
+    with pytest.raises(ShortError, match=r"of 20 conversations were accepted \(no_actions "):
+        edgen.generate(job, output=tmp_path / "run", progress=False)
+    run = edgen.open(tmp_path / "run")
+    status = run.status
+    assert status.accepted + sum(status.rejected.values()) == 20
+    assert {*status.rejected} <= {"no_actions", "empty", "no_turns"}
+    assert 0 < status.accepted < 20
+    told = [json.loads(line) for line in (run.folder / "rejected.jsonl").read_text().splitlines()]
+    assert len(told) == sum(status.rejected.values())
+    assert all(one["detail"] for one in told)
+    flags: Counter[str] = Counter()
+    for path in (run.folder / "shards").glob("conversations*.json"):
+        for record in json.loads(path.read_bytes()):
+            flags.update(record["provenance"].get("flags", ()))
+            for turn in record["conversation"]:
+                assert turn.get("data") or turn["labels"]
+    assert {MISSING, UNLABELLED, "unjudged"} <= {*flags}
