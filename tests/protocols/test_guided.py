@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import yaml
 
+import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
@@ -354,6 +355,13 @@ def test_a_conversation_of_one_side_is_none(tmp_path: Path) -> None:
     assert result.reason == RejectionReason.TOO_SHORT
 
 
+def test_a_loop_without_an_end_ends_by_the_cap_on_turns(tmp_path: Path) -> None:
+    write_machine(tmp_path, {"time_limit": None}, tell={**STATES["tell"], "transition_states": ["ask"]})
+    result, _ = play(plan_for(tmp_path, guided={"turns": 15}), by_role(helper=["1"], caller=["Yes."]))
+    assert (result.outcome["reason"], result.outcome["success"]) == ("too_many_turns", False)
+    assert len(result.turns) == 15
+
+
 # ---- around it
 
 
@@ -456,6 +464,21 @@ def test_a_runs_copy_of_the_job_holds_the_machine(desk: Path, tmp_path: Path) ->
     assert {arm: plan.fingerprint({}) for arm, plan in ours.items()} == {
         arm: plan.fingerprint({}) for arm, plan in copies.items()
     }
+
+
+def test_python_has_outcome_and_events_of_a_run(tmp_path: Path) -> None:
+    job = {
+        **JOB,
+        "conversations": 2,
+        "space": "incident_response",
+        "guided": {"machine": "incident_response"},
+    }
+    run = edgen.generate(job, output=tmp_path / "run", progress=False)
+    for one in run:
+        assert one.outcome is not None
+        (end,) = (event for event in one.events if event["event"] == "end")
+        assert end["reason"] == one.outcome["reason"]
+        assert one.turns[0].data["by"] in ("state", "fixed", "free")
 
 
 def test_another_machine_is_another_run(desk: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from edgen.api.supervision.trust import Trust
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
-from edgen.core.values import Scenario, Turn
+from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.store.run_folder import RunFolder
@@ -31,7 +31,8 @@ from edgen.store.run_reader import RunReader
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is on;
     `probability` that the student understood, None where none was told; `ended_by` who spoke the end marker;
-    `provenance` says how it was made; `arm` is empty where the run has no arms.
+    `provenance` says how it was made; `arm` is empty where the run has no arms; `outcome` is what it came to and `events` are
+    what happened besides turns, where its protocol tells.
 
     >>> one = Conversation(
     ...     id="lessons-000000-r0",
@@ -60,6 +61,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     arm: str
     replicate: int
     provenance: dict[str, Any]
+    outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
 
     def as_row(self) -> dict[str, Any]:
         """As a table has it: the scenario's index, a column for every dimension and for every field of its entries."""
@@ -147,6 +150,8 @@ class Run(Tabular):
                     arm=one.arm,
                     replicate=one.replicate,
                     provenance=accepted.provenance,
+                    outcome=accepted.record.get("outcome"),
+                    events=tuple(accepted.record.get("events", ())),
                 )
 
     def __iter__(self) -> Iterator[Conversation]:

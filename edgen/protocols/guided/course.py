@@ -123,7 +123,7 @@ class Course:
         if found := self._open(self.state):
             return self.state, found
         used = {*self._history}
-        for earlier in reversed(self._history[:-1]):
+        for earlier in dict.fromkeys(reversed(self._history[:-1])):
             if found := [name for name in self._open(earlier) if name not in used]:
                 return earlier, found
         return self.state, []

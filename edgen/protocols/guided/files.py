@@ -88,7 +88,7 @@ def prepare(job: Job, space: Space) -> Prepared:
     fatal = [
         Problem("$.guided.machine", str(one))
         for one in check_machine(machine, (*space.names, *fields))
-        if one.fatal
+        if one.fatal and one.kind != "endless"  # the job's cap on turns ends it
     ]
     roles = {role.name: role for role in space.roles}
     wanted = (machine.players.wizard, machine.players.partner)
