@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -11,13 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Conversation, Scenario, Turn
+from edgen.evaluation.figures import Drawing, Picture
+from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measuring import Quality, measure, measures, render
 from edgen.evaluation.sample import DataSet, Sample
 from edgen.families.dialogue import DIALOGUE
 from edgen.families.guided import ACTS, GuidedEvents
+from edgen.machines.model import Machine, State
+from edgen.report.canvas import drawing
+from edgen.report.charts import draw
 from edgen.stats.ranks import superiority
 from edgen.validation.schema import conforms
-from tests.guided_records import ITEMS, SAYS, records, sample, turns_of
+from tests.guided_records import ITEMS, LEADS, SAYS, records, sample, turns_of
 
 ONLY = ("endings", "subtasks", "guidance", "acts", "ratings")
 
@@ -132,6 +138,37 @@ def test_lines_fit_a_terminal() -> None:
         lines = list(render(measured([sample(one, place) for place, one in enumerate(given_)]), ONLY))
         assert len(lines) > 40
         assert max(map(len, lines)) <= 80
+
+
+def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> None:
+    """Every picture once an arm or once for all, its text escaped, whatever a machine's states are called."""
+    evil = "</svg><script>alert(1)</script>&\"'"
+    states = {
+        name: State(name=name, formulations=(SAYS.get(name, evil),), transitions=tuple(to))
+        for name, to in {**LEADS, evil: ["bye"]}.items()
+    }
+    machine = Machine(name=evil, description=evil, states=states, subtasks=("greet", "look", "repair"))
+    data = DataSet(
+        name="planted", samples=lambda: map(sample, PLANTED, range(200)), family=DIALOGUE, roles=(), machine=machine
+    )  # fmt: skip
+    covered = measure(data, ("states",)).values["states"]
+    assert covered.never == tuple(sorted([evil, "never", "start"]))
+    assert (covered.covered, covered.transitions) == (len(TRUTH.moves), sum(map(len, LEADS.values())) + 1)
+    assert {(before, to): count for before, to, count in covered.taken} == dict(TRUTH.moves)
+    values = {**found, "states": covered}
+    names: list[str] = []
+    with drawing():
+        for one in measures(values):
+            arms = [ArmResult(arm, arm, values[one.name], {}, machine) for arm in ("a", evil)]
+            for block in one.blocks(arms):
+                if isinstance(block, Picture):
+                    assert ElementTree.fromstring(draw(block)).tag == "svg"
+                    names.append(block.name)
+                elif isinstance(block, Drawing):
+                    drawn = ElementTree.fromstring(block.svg)
+                    assert not [node for node in drawn.iter() if node.tag.endswith("script")]
+                    names.append(block.name)
+    assert len(names) == len({*names}) >= 11
 
 
 def test_what_compare_adds_up_is_what_stats_finds(found: dict[str, Any]) -> None:

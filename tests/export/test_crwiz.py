@@ -12,6 +12,7 @@ import pytest
 
 import edgen
 from edgen.core import resources
+from edgen.core.errors import ShortError
 from edgen.core.pair import Candidate
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.comparison.run_arms import open_comparison
@@ -143,6 +144,7 @@ def test_answers_are_joined_to_logs_by_tokens(folder: Path, logs: list[dict[str,
     tokens = {one["data"]["game_token"]: one["room"] for one in events(logs, "generate_game_token")}
     assert {one["game_token"]: one["room"] for one in lines} == tokens
     assert all([a["item"] for a in one["answers"]] == [*ITEMS, "more"] for one in lines)
+    assert {a["answer"] for one in lines for a in one["answers"]} == {*"234567", "Went well."}
 
 
 def test_the_same_run_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
@@ -182,7 +184,27 @@ def test_dialogue_acts_are_a_row_a_turn(tmp_path: Path) -> None:
     for row in rows:
         turn = by_id[row["conversation"]][row["turn"]]
         assert (row["role"], row["text"]) == (turn["role"], turn["text"])
-        assert row["state"] == turn["data"].get("state")
+        state = turn["data"].get("state", "") if turn["data"].get("by") != "fixed" else ""
+        assert row["state"] == state
+
+
+def test_the_acts_of_tutors_and_students_are_rows_too(tmp_path: Path) -> None:
+    job = {
+        "name": "t", "seed": 7, "conversations": 3, "space": "italian_shapes", "protocol": "tutoring",
+        "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    made = edgen.generate(job, output=tmp_path / "run", progress=False)
+    rows = made.export("dialogue-acts", tmp_path / "out").rows["default"]
+    assert sum(rows.values()) == sum(len(one.turns) for one in made.conversations())
+    acts = {
+        act
+        for path in (tmp_path / "out").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+        for act in json.loads(line)["acts"]
+    }
+    assert {"Hint", "Question"} <= acts
+    with pytest.raises(ShortError, match="Left out: no_events 3"):
+        made.export("crwiz", tmp_path / "crwiz")
 
 
 @pytest.fixture(scope="module")

@@ -56,12 +56,12 @@ def _machines(run: RunReader) -> dict[str, Machine]:
 
 def _answers(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
     for one in events.answers:
-        answers = [*one.ratings.items(), *one.texts.items()]
+        answers = {item: f"{rating:g}" for item, rating in one.ratings.items()} | one.texts
         value = {
             "game_token": one.token,
             "room": conversation.candidate.id,
             "role": one.role,
-            "answers": [{"item": item, "answer": str(answer)} for item, answer in answers],
+            "answers": [{"item": item, "answer": answer} for item, answer in answers.items()],
         }
         yield Row(conversation.split, value, table=ANSWERS)
 

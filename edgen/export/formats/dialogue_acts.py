@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
@@ -15,14 +15,14 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             yield LeftOut("no_labels")
             continue
         for number, turn in enumerate(turns):
-            state = turn.data.get("state")
+            state = turn.data.get("state") if turn.data.get("by") != "fixed" else None
             value = {
                 "conversation": conversation.candidate.id,
                 "turn": number,
                 "role": turn.role,
                 "text": turn.text,
                 "acts": list(turn.labels),
-                "state": state if isinstance(state, str) else None,
+                "state": state if isinstance(state, str) else "",
             }
             yield Row(conversation.split, value)
 
@@ -37,7 +37,7 @@ FORMAT = Format(
         "role": "who speaks",
         "text": "what is said, without the end marker",
         "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
-        "state": "the state of the machine that it was offered as; null where it is none, and where nobody is guided",
+        "state": "the state of the machine that was said; empty for fixed replies, for what is typed, and where nobody is guided",
     },
     use="""\
 from datasets import load_dataset
@@ -45,7 +45,13 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
     needs=("labels",),
     chat=False,
     notes=(
+        "Of a turn with alternatives, as tutoring has them, the one that went on is here.",
         "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
     ),
     tags=("dialogue-acts",),
+    tried=(
+        Tried(
+            "datasets", "5.2.0", "2026-11-22", "load_dataset gave the rows of a guided run and of tutoring."
+        ),
+    ),
 )
