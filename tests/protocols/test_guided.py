@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import edgen
 from edgen.config import parse_job
@@ -362,6 +365,47 @@ def test_a_loop_without_an_end_ends_by_the_cap_on_turns(tmp_path: Path) -> None:
     assert len(result.turns) == 15
 
 
+SAID = st.sampled_from(
+    ["1", "2", "3", "17", "Say: Hm.", "Say:", "yes", "Okay.", '{"choice": 1}', "{", "", "<think>", "Caller: No.", "Helper: No.",
+     "Bye. [end of conversation]", "\x00\ud800", "1\n2", '{"partner": 1}', None, None, None]
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(SAID, min_size=1, max_size=9),
+    st.fixed_dictionaries(
+        {
+            "chooser": st.sampled_from(["model", "model", "chance", "likeliest"]),
+            "free_text": st.sampled_from([0, 0.3, 1]),
+            "paraphrase": st.booleans(),
+            "turns_in_a_row": st.sampled_from([1, 3]),
+            "turns": st.sampled_from([2, 12]),
+        }
+    ),
+)
+def test_whatever_is_answered_it_ends_and_again_in_the_same_way(
+    desk: Path, said: list[str | None], guided: dict[str, Any]
+) -> None:
+    """With the simulator's answer where none is drawn."""
+    plan = plan_for(desk, guided=guided)
+
+    def answers() -> Answer:
+        following = itertools.cycle(said)
+        return lambda request: next(following) or simulated(request)
+
+    result, asked = play(plan, answers())
+    assert (result, asked) == play(plan, answers())
+    if isinstance(result, Conversation):
+        assert [event["event"] for event in result.events].count("end") == 1
+        assert plan.family.name == "dialogue"
+        record = {
+            "id": "a", "scenario": {"place": "x"}, "roles": ["Helper", "Caller"],
+            "conversation": msgspec.to_builtins(result.turns), "events": list(result.events),
+        }  # fmt: skip
+        assert problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
+
+
 # ---- around it
 
 
@@ -543,6 +587,13 @@ def test_a_machine_of_the_jobs_project_alone(desk: Path, tmp_path: Path) -> None
 def test_a_machine_that_no_job_can_hold(tmp_path: Path) -> None:
     write_machine(tmp_path, ask={**STATES["ask"], "formulations": [f"{n} {'x' * 3900}" for n in range(300)]})
     assert "larger than 1 MiB" in refusal(tmp_path)
+
+
+def test_a_machine_names_a_questionnaire_beside_it(tmp_path: Path) -> None:
+    write_machine(tmp_path, {"questionnaire": "../q.yaml"})
+    (tmp_path / "q.yaml").write_text("name: q\nitems: [{name: fine, text: Was it fine?, scale: [0, 1]}]\n")
+    result, _ = play(plan_for(tmp_path), by_role(helper=["1"], caller=["Yes."], asked=["fine: 1"]))
+    assert result.outcome["questionnaire"] == {"Helper": {"fine": 1}, "Caller": {"fine": 1}}
 
 
 @pytest.mark.parametrize(

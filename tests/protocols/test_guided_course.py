@@ -211,6 +211,14 @@ def test_effects_by_turns_count_those_behind_the_utterance() -> None:
     assert told(one, "effect")[0]["due"] is None
 
 
+def test_effects_of_the_first_state_begin_with_the_conversation() -> None:
+    burns = (Effect(add={"fire": 1}, after_seconds=2), Effect(add={"fire": 1}, after_turns=1))
+    of = machine(state("start", "a", effects=burns), state("a", "a"), world=FIRE)
+    one = course(of)
+    one.say_state("a")  # 2 seconds
+    assert one.world["fire"] == 3
+
+
 def test_an_effect_that_is_due_looks_at_its_conditions_then() -> None:
     off = Effect(set={"fire": 0.0}, after_seconds=3, when={"fire": Condition(at_least=2)})
     of = machine(state("start", "a"), state("a", effects=(off,)), world=FIRE)

@@ -230,7 +230,7 @@ class Course:
             self._tell("subtask", **{"from": None, "to": self.subtask})
         state = self.machine.states[self.state]
         self._advance(state.advances)
-        self._start_effects(state)
+        self._start_effects(state, 0)
         self._look_for_end()
         self._finish_ending()
 
@@ -245,7 +245,7 @@ class Course:
         self.lock, self._refused = state.lock, False
         if state.lock is not None:
             self._tell("lock", state=state.name, waits_for=_waits_for(state.lock))
-        self._start_effects(state)
+        self._start_effects(state, len(self.turns) + 1)  # turns count behind the utterance
         if self._ending is None and state.end is not None and holds(state.end.when, self.world):
             self._ending = state.end
 
@@ -254,12 +254,13 @@ class Course:
             self._tell("subtask", **{"from": self.subtask, "to": subtask})
             self.subtask = subtask
 
-    def _start_effects(self, state: State) -> None:
+    def _start_effects(self, state: State, turns: int) -> None:
+        """Begin a state's effects, those by turns when so many were said."""
         for place, effect in enumerate(state.effects):
             if not effect.after_seconds and not effect.after_turns:
                 self._make(effect, state.name)
             elif not (effect.repeat and self._is_running(state.name, place)):
-                due = self._begin_effect(state.name, place, effect)
+                due = self._begin_effect(state.name, place, effect, turns)
                 planned = {**effect.set, **{name: f"{by:+g}" for name, by in effect.add.items()}}
                 when = due.at if effect.after_seconds else None
                 self._tell("effect", state=state.name, due=when, changes=planned)
@@ -267,14 +268,13 @@ class Course:
     def _is_running(self, state: str, place: int) -> bool:
         return any((one.state, one.place) == (state, place) for one in (*self._timed, *self._counted))
 
-    def _begin_effect(self, state: str, place: int, effect: Effect) -> _Due:
+    def _begin_effect(self, state: str, place: int, effect: Effect, turns: int) -> _Due:
         number = next(self._numbers)
         if effect.after_seconds:
             due = _Due(round(self.now + effect.after_seconds, 3), number, state, place, effect)
             heapq.heappush(self._timed, due)
         else:
-            # What begins with an utterance counts the turns behind it.
-            due = _Due(len(self.turns) + 1 + effect.after_turns, number, state, place, effect)
+            due = _Due(turns + effect.after_turns, number, state, place, effect)
             heapq.heappush(self._counted, due)
         return due
 
