@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [closing] [layouts] [credit] [--large]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [credit] [--large]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -211,6 +211,27 @@ def batch(folder: Path) -> None:
     print(f"  the files are the same: {same}")
 
 
+def select(folder: Path) -> None:
+    """`edgen select` over ED's full size: an expression alone; with near-duplicates, a cap and a draw."""
+    run_folder = str(folder / "select")
+    edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
+    plain = ["--where", "turns < 14 and (probability >= .2 or words.Student > 40)"]
+    for what, options in (
+        ("an expression", plain),
+        (
+            "near-duplicates too",
+            [*plain, "--where", "not near_duplicate", "--cap", "topic=300", "--draw", "10000"],
+        ),
+    ):
+        ours = edgen("select", run_folder, *options, "-o", str(folder / what), "--json")
+        chosen = json.loads(ours.output)["selection"]
+        assert chosen["accepted"] == ED_SIZE
+        print(
+            f"  {what}: {chosen['kept']:,} of {ED_SIZE:,} kept: {ours.wall:.1f} s (under 30), CPU {ours.cpu:.1f} s, "
+            f"peak {ours.peak_mb:.0f} MB (under 500)"
+        )
+
+
 def merge(folder: Path) -> None:
     """Two pieces of 50,000 conversations each become one run."""
     for piece in ("0:50000", "50000:100000"):
@@ -235,6 +256,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "report": report,
     "batch": batch,
     "merge": merge,
+    "select": select,
     "closing": closing,
     "layouts": layouts,
     "credit": credit,
