@@ -65,7 +65,7 @@ def holds(when: Mapping[str, Condition], world: World) -> bool:
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change of the world that begins when its state is chosen. It is made at once, or when `after_seconds` of the
+    """A change of the world that begins when its state is chosen (those of the first state with the conversation). It is made at once, or when `after_seconds` of the
     clock or `after_turns` turns (of either role) have passed, whichever of the two is given; never both."""
 
     set: dict[str, Value] = {}
