@@ -63,9 +63,9 @@ class ActsMeasure(Measure[Acts]):
                 label_with_arm(f"{role}: {act}", one.arm),
                 count / acts.labelled,
                 f"{percent(count / acts.labelled)} of {acts.labelled:,}",
-                series_colour(place),
+                series_colour(arm if len(found) > 1 else place),
             )
-            for one in found
+            for arm, one in enumerate(found)
             for place, (role, acts) in enumerate(one.value.roles.items())
             for act, count in acts.counts.items()
         ]

@@ -89,7 +89,7 @@ class StatesMeasure(Measure[States]):
                     name=f"machine-{one.name}",
                     title=label_with_arm("The machine, and what was taken of it", one.arm),
                     svg=draw_machine(one.machine, counts),
-                    caption="Look for what is grey: written, and never come to. `edgen machine draw` writes it to a file.",
+                    caption="Look for what is grey: written, and never come to. All of it can be scrolled to.",
                 )
             taken = tuple((before, to, f"{count:,}") for before, to, count in one.value.taken)
             title = label_with_arm(f"{len(taken):,} transitions, by how often they were taken", one.arm)
