@@ -515,7 +515,7 @@ def test_python_has_outcome_and_events_of_a_run(tmp_path: Path) -> None:
         **JOB,
         "conversations": 2,
         "space": "incident_response",
-        "guided": {"machine": "incident_response"},
+        "guided": {"machine": "incident_response", "turns": 20},
     }
     run = edgen.generate(job, output=tmp_path / "run", progress=False)
     for one in run:
