@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from edgen.config import settings_of
+from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.core.errors import MachineError, RunError, ShortError, UsageError
 from edgen.core.files import explain_write_errors, write_whole
 from edgen.core.yaml_values import nearest
 from edgen.machines.check import Finding, check_machine
 from edgen.machines.draw import draw_machine
-from edgen.machines.dump import dump_machine, read_machine, write_files
+from edgen.machines.dump import dump_machine, write_files
 from edgen.machines.learn import Counts, Learned, learn
 from edgen.machines.load import load_machine
 from edgen.machines.model import Machine
@@ -124,9 +123,9 @@ def learn_from(
 
 
 def _machine_of(run: Path) -> Machine:
-    """The machine of a run's job, which the run's copy of the job holds as JSON or names."""
+    """The machine by which a run's conversations were guided."""
     with RunReader(run) as reader:
-        named: Any = getattr(settings_of(reader.job), "machine", None)
-    if not isinstance(named, str):
+        machine: Machine | None = protocol_of(reader.job).machine(reader.job)
+    if machine is None:
         raise UsageError(f"{run}: its job uses no machine; name one with --machine.")
-    return read_machine(named) if named.lstrip().startswith("{") else load_machine(find_machine(named))
+    return machine

@@ -50,14 +50,6 @@ def machine_sha256(machine: Machine) -> str:
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
-def read_machine(text: str) -> Machine:
-    """The machine that a run's copy of its job holds as JSON. Raises MachineError for a text that is none."""
-    try:
-        return msgspec.json.decode(text, type=Machine)
-    except (msgspec.DecodeError, RecursionError) as problem:
-        raise MachineError("machine", f"this is no machine: {problem}.") from None
-
-
 def _all_fields(value: Any) -> Any:
     """A value with every field of its structs, defaults too: msgspec leaves some of these out and some not."""
     if isinstance(value, msgspec.Struct):
