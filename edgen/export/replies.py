@@ -8,7 +8,7 @@ knows of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -32,8 +32,8 @@ DESCRIBED = (
 class Reply:
     """A place where the trained side speaks: `prompt` and `before` are what was said so far, as messages and as turns.
     `reference` is what the run's conversation says there, or one of the alternatives to it; None where it only ends
-    there. `labels` are what it does by that; `flagged`: the other side said that it makes no sense. `scenario` is with the
-    values of the scene, `drawn` as it was drawn."""
+    there. `labels` are what it does by that; `flagged`: the other side said that it makes no sense; `served`: it
+    was given to another turn, and said here again. `scenario` is with the values of the scene, `drawn` as it was drawn."""
 
     id: str
     split: SplitName
@@ -46,6 +46,7 @@ class Reply:
     drawn: Scenario
     labels: tuple[str, ...] = ()
     flagged: bool = False
+    served: bool = False
 
     def describe(self) -> dict[str, Any]:
         """What `edgen.env.replies` is told of the place."""
@@ -83,9 +84,12 @@ def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
         for turn, (at, scene) in enumerate(scenes.items()):
             prompt = chat.prompt_in(scene, one.turns[:at])
             said = one.turns[at]
+            given = chat.scenes.responses(said)
+            place = Place(conversation, turn, one.turns[:at], scene.scenario)
             for response in (said, *said.alternatives) if chat.alternatives else (said,):
-                place = Place(conversation, turn, one.turns[:at], scene.scenario)
-                yield _reply(place, chat, prompt, response)
+                found = _reply(place, chat, prompt, response)
+                served = isinstance(found, Reply) and response not in given
+                yield replace(found, served=True) if isinstance(found, Reply) and served else found
 
 
 class Place(NamedTuple):

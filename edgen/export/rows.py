@@ -37,6 +37,7 @@ REASONS: Mapping[str, str] = {
     "no_actions": "nothing says what the response does, or was to do, so that its prompt could tell it",
     "actions_differ": "the two responses do, or were to do, different things, so their prompts differ",
     "nonsense": "the other side said that the response makes no sense",
+    "served": "it is no response to the turn before it, but was served from a pool or a template",
     "too_long": "the messages up to the turn at which the conversations part are more tokens than --max-tokens",
     "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",

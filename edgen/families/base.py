@@ -136,6 +136,10 @@ class Scenes:
     ) -> dict[int, Scene]:
         """The scene of each turn of a role that answers something, by its place. `turns` may stop anywhere."""
 
+    def responses(self, turn: Turn) -> tuple[Turn, ...]:
+        """The responses to the turn before a turn: with it, unless it was given to another one."""
+        return (turn, *turn.alternatives)
+
 
 class Family:
     """A kind of conversation.

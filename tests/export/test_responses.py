@@ -135,6 +135,26 @@ def test_what_was_called_nonsense_is_no_example(flagged: edgen.Run, tmp_path: Pa
     )
 
 
+def test_what_was_served_from_elsewhere_is_no_example(tmp_path: Path) -> None:
+    """Students who are served from a pool: only what a tutor said to that very turn is a response to it."""
+    served = edgen.generate(
+        JOB,
+        tutoring={"student_turns": 3, "choose": "pool", "rounds": 2},
+        conversations=2,
+        output=tmp_path / "run",
+        progress=False,
+    )
+    exported = served.export("sft", tmp_path / "out", alternatives=True)
+    turns = responses_of(served)
+    assert exported.left_out["served"] == sum(turn.data["served"] != "new" for turn in turns) > 0
+    rows = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_bytes().splitlines()]
+    given = {one.text for turn in turns for one in turn.alternatives}
+    assert {row["completion"][0]["content"] for row in rows} <= given
+    assert sum(exported.rows["default"].values()) > 0
+    prompts = served.export("trl-prompts", tmp_path / "prompts")
+    assert sum(prompts.rows["default"].values()) == len(turns), "there is a prompt before each of them"
+
+
 def test_the_student_can_be_trained(run: edgen.Run, tmp_path: Path) -> None:
     rows = rows_of(run, "sft", tmp_path / "out", train="student")
     said = [turn.text for one in run.conversations() for turn in one.turns if turn.role == "Student"]

@@ -22,6 +22,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             yield LeftOut("only_ends")
         elif found.flagged:
             yield LeftOut("nonsense")
+        elif found.served:
+            yield LeftOut("served")
         else:
             completion = {"role": "assistant", "content": found.reference}
             if repeats.has(found.drawn.index, [*found.prompt, completion]):

@@ -7,6 +7,7 @@ from typing import Any
 
 from edgen.core.values import Role, Scenario, Turn
 from edgen.families.base import Scene, Scenes
+from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
 from edgen.space.model import Entry, Space
@@ -37,6 +38,10 @@ class ExerciseScenes(Scenes):
             elif turn.role == role and scene is not None:
                 found[at] = scene
         return found
+
+    def responses(self, turn: Turn) -> tuple[Turn, ...]:
+        """A turn that was served from elsewhere was given to another one."""
+        return responses_to(turn)
 
     def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:
         values = {**scenario.values, **one["concepts"]}
