@@ -12,6 +12,7 @@ from collections.abc import Generator
 
 import msgspec
 
+from edgen.core.errors import DamagedError
 from edgen.core.values import Status
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
@@ -35,7 +36,10 @@ def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
         end = read_round_end(ledger.fact(_fact(plan, last)), ledger.path)
         if end is None:
             return
-        _prepare_next(plan, ledger, _scope(plan, fingerprint, last), end)
+        try:
+            _prepare_next(plan, ledger, _scope(plan, fingerprint, last), end)
+        except DamagedError:  # or records of another family: the work itself says what is wrong
+            return
 
 
 async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
