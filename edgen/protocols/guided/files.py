@@ -145,6 +145,3 @@ def _questionnaire_in(text: str) -> Questionnaire:
     except (msgspec.DecodeError, RecursionError) as problem:
         raise QuestionnaireError("guided.questionnaire", f"this is no questionnaire: {problem}.") from None
     return read_questionnaire(value, "guided.questionnaire")
-
-
-__all__ = ["machine_in", "players_of", "prepare", "read_files"]

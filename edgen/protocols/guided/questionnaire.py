@@ -9,7 +9,6 @@ items:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,8 +106,3 @@ def token_of(seed: int, scenario: int, replicate: int) -> str:
     """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever it is made."""
     place = f"{seed}/{scenario}/{replicate}/token"
     return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()
-
-
-def answers_event(role: str, token: str, answers: Mapping[str, int | str]) -> dict[str, Any]:
-    """What an event says of a role's answers."""
-    return {"role": role, "token": token, "answers": dict(answers)}
