@@ -127,7 +127,7 @@ class TestTheNewRun:
         assert command("select", new, "--draw", "25", "-o", again).code == 0
         for words in (
             ["status", again], ["stats", again, "--only", "overview"], ["compare", run, again], ["validate", again],
-            ["report", again], ["show", again, "3"], ["runs", tmp_path], ["pairs", new, "--by", "probability"],
+            ["show", again, "3"], ["runs", tmp_path], ["pairs", new, "--by", "probability"],
             ["export", new, "--to", "trl-dpo", "-o", tmp_path / "pairs"],
         ):  # fmt: skip
             ended = command(*words)
