@@ -11,6 +11,7 @@ import pytest
 
 import edgen
 from edgen.api.validating import validate
+from edgen.core import resources
 from edgen.core.errors import DataError, UsageError
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families.tutoring import cima
@@ -27,7 +28,7 @@ def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
         "backends": {"default": {"type": "simulator"}},
         **changes,
     }
-    return edgen.generate(job, output=folder / space, progress=False)
+    return edgen.generate(job, output=folder / Path(space).stem, progress=False)
 
 
 class Context(NamedTuple):
@@ -145,6 +146,18 @@ def test_the_layouts_are_those_of_the_release(run: edgen.Run, tmp_path: Path, sh
         assert all((tmp_path / "out" / one["img"]).read_text("utf-8").startswith("<svg ") for one in entries)
         assert {one["img"] for one in entries} <= {f"pictures/{name}" for name in pictures}
     assert type(ours["tutorActions"][0][0]) is type(theirs["tutorActions"][0][0])
+
+
+def test_a_space_that_draws_nothing_has_names_of_pictures_and_no_files(tmp_path: Path) -> None:
+    text = resources.find("preference_space", "italian_prepositions").read_text("utf-8")
+    start, end = text.index("      draw:"), text.index('      points:\n        - "“is')
+    (tmp_path / "own.yaml").write_text(text[:start] + text[end:], "utf-8")
+    few: dict[str, Any] = {"conversations": 4, "tutoring": {"student_turns": 2}}
+    run_of(tmp_path, str(tmp_path / "own.yaml"), **few).export("cima", tmp_path / "out")
+    assert not (tmp_path / "out" / "pictures").exists()
+    report = validate([tmp_path / "out" / "train.json"])
+    assert report.sound
+    assert report.records > 0
 
 
 def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
                 picture = draw_exercise(made)
-                beside = {} if picture is None else {f"{PICTURES}/{picture_name(made)}": picture}
                 entry = _prep_entry(context, responses, made, grammar.space)
-                yield Row(conversation.split, entry | {"img": next(iter(beside), "")}, beside=beside)
+                beside = {} if picture is None else {entry["img"]: picture}
+                yield Row(conversation.split, entry, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
             else:
@@ -101,7 +101,7 @@ def _prep_entry(
     italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
     return {
         "past_convo": [turn.text for turn in context],
-        "img": "",
+        "img": f"{PICTURES}/{picture_name(made)}",
         "prep": italian["preposition"],
         "engPrep": english["preposition"],
         "obj": italian["object"],
@@ -175,7 +175,7 @@ FORMAT = CimaFormat(
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
         "grammarRules": "what the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
-        "img": "the exercise's picture, an SVG file in this folder; empty where the space draws none; not of shapes",
+        "img": "the exercise's picture, an SVG file in this folder where the space draws one; not of shapes",
     },
     use="""\
 import json
