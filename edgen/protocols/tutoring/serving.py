@@ -33,19 +33,21 @@ class Serving:
     @property
     def ran_dry(self) -> bool:
         """Whether the pool was looked into, in a round that has one, and held nothing that fits."""
-        return self._pool.number > 0 and bool(self._counts["dry"])
+        return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
     def next(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
-        """What a student is served who said that about an exercise; None where every template was shown already."""
+        """What a student is served who said that about an exercise; None where the pool has nothing and every template was
+        shown already."""
         shares = self._pool.settings.fallback
         by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
-        found = None if by_template else self._pool.find(Moment.of(said, exercise.concepts), self._shown, rng)
+        template = self._template(said, exercise, rng) if by_template else None
+        if template is not None:
+            return self._serve(template.text, template.actions, "template", {})
+        found = self._pool.find(Moment.of(said, exercise.concepts), self._shown, rng)
         if found is not None:
             return self._serve(found.text, found.actions, "pool", self._known_of(found))
         template = self._template(said, exercise, rng)
-        if template is None:
-            return None
-        return self._serve(template.text, template.actions, "template" if by_template else "dry", {})
+        return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
     def take(self, turn: Turn) -> Turn:
         """A response to this very turn, served because nothing else is left."""
