@@ -22,7 +22,7 @@ PLANTED = {"Hint": {"Question": 0.3}}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
     job = {
-        "name": "t", "seed": 7, "conversations": 16, "space": "italian_shapes", "protocol": "tutoring",
+        "name": "t", "seed": 7, "conversations": 12, "space": "italian_shapes", "protocol": "tutoring",
         "tutoring": {"student_turns": 6, "labelled_by": "both", "choose": "judge", "wanted": {"Guess": {"Correction": 1}}},
         "backends": {"default": {"type": "simulator"}},
         "arms": {"true": {}, "false": {"backends": {"labeller": {"type": "simulator", "confusion": PLANTED}}}},

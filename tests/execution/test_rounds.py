@@ -38,7 +38,7 @@ from tests.execution.test_online_scheduler import Scripted
 
 POOL: dict[str, Any] = {"choose": "pool", "rounds": 3, "student_turns": 4, "responses": 2}
 PLAIN: dict[str, Any] = {"student_turns": 4, "responses": 2}
-LABELLED: dict[str, Any] = {**PLAIN, "labelled_by": "both", "choose": "judge"}
+LABELLED: dict[str, Any] = {**PLAIN, "student_turns": 3, "labelled_by": "both", "choose": "judge"}
 JOB: dict[str, Any] = {
     "name": "t",
     "seed": 7,
