@@ -14,7 +14,7 @@ from edgen.core.text import number, quantity
 from edgen.evaluation.figures import Axis, Block, interval_of, intervals_picture, mean_of, series_colour
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import row, rows, with_interval
+from edgen.evaluation.terminal import row, rows, with_interval, wrap
 from edgen.evaluation.texts.reference_overlap import SEED, Overlap, reference_overlap
 from edgen.families.tutoring.served import responses_to
 
@@ -34,15 +34,14 @@ class ReferenceOverlapMeasure(Measure[Overlap | None]):
     )
     order = 15
     section = "behaviour"
-    nothing = (
-        "No turn has several responses, or sacrebleu, of the extra 'bleu', is not installed. It is installed with: "
-        f"{install_command('bleu')}"
-    )
+    nothing = "No turn has several responses."
 
     def start(self, shared: Shared) -> ReferenceOverlapCount:  # noqa: ARG002
         return ReferenceOverlapCount()
 
     def lines(self, value: Overlap | None) -> Iterator[str]:
+        if value is None and (missing := missing_modules("bleu")):
+            yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
         if value is None or value.bleu is None:
             return
         yield row("best BLEU of the others", f"{with_interval(value.bleu, '.1f')} of 100")
