@@ -152,7 +152,7 @@ tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, respon
            actions: {student: {Guess: tries an answer, Other: anything else}, tutor: cima_tutor}}
 """),
     Section(Guided, "guided", "For `protocol: guided`; see [guided.md](guided.md).", """\
-guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, turns: 100,
+guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, clock: words, turns: 100,
          questionnaire: machine}
 """),
     Section(PoolSettings, "pool", "The key `pool` of `tutoring`, for `choose: pool`; see [tutoring.md](tutoring.md#rounds-and-the-pool).", """\

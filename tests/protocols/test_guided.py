@@ -34,6 +34,7 @@ from edgen.protocols.guided.files import machine_in
 from edgen.protocols.guided.session import KEPT, UNANSWERED
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
+from edgen.reading.answers.seconds import read_seconds
 from edgen.simulator.text import respond
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
@@ -350,6 +351,31 @@ def test_a_partner_may_leave(desk: Path) -> None:
     result, _ = play(plan_for(desk), by_role(helper=["1"], caller=["I am off. [end of conversation]"]))
     assert (result.outcome["reason"], result.ended_by) == ("partner_left", "Caller")
     assert result.turns[-1].text == "I am off."
+
+
+def test_a_turn_takes_the_time_that_its_speaker_tells(desk: Path) -> None:
+    players = by_role(
+        helper=['{"choice": 1, "seconds": 4.5}', "1"],
+        caller=['{"text": "Yes, I am here.", "seconds": 100}', "Yes."],
+    )
+    result, _ = play(plan_for(desk, guided={"clock": "answers"}), players)
+    times = [turn.data["time"] for turn in result.turns]
+    assert times[:2] == [4.5, 104.5]
+    assert times[2] == 104.5 + 2 + 0.4 * len(result.turns[2].text.split())  # the rest by words
+    by_words, _ = play(plan_for(desk), players)
+    assert by_words.turns[1].data["time"] < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ('{"text": "a", "seconds": 2}', 2.0), ('{"seconds": 0}', 0.0), ('{"seconds": -1}', None),
+        ('{"seconds": "2"}', None), ('{"seconds": true}', None), ('{"seconds": 1e9}', None),
+        ('{"text": "a"}', None), ("2 seconds", None), ("[" * 100_000, None),
+    ],
+)  # fmt: skip
+def test_seconds_are_read_where_an_answer_tells_them(text: str, seconds: float | None) -> None:
+    assert read_seconds(text) == seconds
 
 
 def test_a_conversation_of_one_side_is_none(tmp_path: Path) -> None:

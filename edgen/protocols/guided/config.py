@@ -34,6 +34,8 @@ class Guided(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a model rewords what is said, with the values of its slots kept."""
     turns_in_a_row: Annotated[int, Meta(ge=1, le=20)] = 1
     """Turns of the guided role before its partner's, at most, while no state waits for an answer."""
+    clock: Literal["words", "answers"] = "words"
+    """How long a turn takes: by its words, as the machine says, or as whoever answers says: `"seconds"` in an answer that is JSON, where a person or a function of Python tells it."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 60
     """Turns after which a conversation ends, whatever the machine says."""
     questionnaire: Text | None = "machine"

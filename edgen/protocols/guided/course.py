@@ -167,7 +167,9 @@ class Course:
 
     # ---- what is said
 
-    def say_state(self, name: str, text: str | None = None) -> None:
+    # `seconds`: how long it took; None: as long as the machine's clock gives its words.
+
+    def say_state(self, name: str, text: str | None = None, seconds: float | None = None) -> None:
         """The guided role says an offered state, in words of its own if there are any."""
         offer = self.offer()
         option = next(option for option in offer.options if option.state == name)
@@ -175,26 +177,27 @@ class Course:
         said = text or option.utterance
         self._tell("chosen", by="state", state=name, utterance=said, followed_hint=_followed(offer, name))
         self._enter(self.machine.states[name])
-        self._say(self.machine.players.wizard, said, _acts(self.machine.states[name]), by="state", state=name)
+        acts = _acts(self.machine.states[name])
+        self._say(self.machine.players.wizard, said, acts, seconds, by="state", state=name)
 
-    def say_fixed(self, name: str) -> None:
+    def say_fixed(self, name: str, seconds: float | None = None) -> None:
         """The guided role says one of the fixed replies."""
         offer = self.offer()
         self._tell_offer(offer)
         text = offer.fixed[name]
         self._tell("chosen", by="fixed", state=name, utterance=text, followed_hint=_followed(offer, None))
-        self._say(self.machine.players.wizard, text, (), by="fixed", state=name)
+        self._say(self.machine.players.wizard, text, (), seconds, by="fixed", state=name)
 
-    def say_freely(self, text: str) -> None:
+    def say_freely(self, text: str, seconds: float | None = None) -> None:
         """The guided role says something of its own; the state stays."""
         offer = self.offer()
         self._tell_offer(offer)
         self._tell("chosen", by="free", state=None, utterance=text, followed_hint=_followed(offer, None))
-        self._say(self.machine.players.wizard, text, (), by="free")
+        self._say(self.machine.players.wizard, text, (), seconds, by="free")
 
-    def answer(self, text: str, labels: Sequence[str] = ()) -> None:
+    def answer(self, text: str, labels: Sequence[str] = (), seconds: float | None = None) -> None:
         """The partner says something; it may open a lock."""
-        self._say(self.machine.players.partner, text, tuple(labels))
+        self._say(self.machine.players.partner, text, tuple(labels), seconds)
         if self.end is None and self.lock is not None:
             if opens(self.lock, text, labels, self._values):
                 self.lock = None
@@ -297,13 +300,13 @@ class Course:
         if self._ending is not None:
             self.finish(self._ending.reason, self._ending.success)
 
-    def _say(self, role: str, text: str, labels: tuple[str, ...], **data: Any) -> None:
+    def _say(self, role: str, text: str, labels: tuple[str, ...], seconds: float | None, **data: Any) -> None:
         """Something is said, and time passes."""
         place = len(self.turns)
         self.turns.append(Turn(role, text, labels))
         self._offer = None
         limit = self.machine.time_limit
-        until = round(self.now + self.machine.clock.seconds(text), 3)
+        until = round(self.now + (self.machine.clock.seconds(text) if seconds is None else seconds), 3)
         if self._ending is not None:  # the last utterance is said to its end
             self.now = until
             self._finish_ending()

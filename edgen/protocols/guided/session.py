@@ -34,6 +34,7 @@ from edgen.protocols.stage import append_message, in_one_message
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
+from edgen.reading.answers.seconds import read_seconds
 from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.space.model import Space, SpaceRole
 
@@ -78,6 +79,9 @@ class Session:
         self._step = 0
         self._said = self._free = 0  # turns of the guided role, and those of its own words
         self._ended_by: str | None = None
+        self._seconds: float | None = (
+            None  # that the last answer took, where it says so and the job goes by that
+        )
 
     def play(self) -> Conversing:
         """The conversation from its first turn to its end."""
@@ -131,6 +135,7 @@ class Session:
 
     def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
         """One turn; False where there is nothing that could be said."""
+        self._seconds = None
         offer = self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
         if self._settings.chooser != "model":
@@ -149,11 +154,11 @@ class Session:
         self._said += 1
         if chosen.number is None:
             self._free += 1
-            self.course.say_freely(chosen.text)
+            self.course.say_freely(chosen.text, self._seconds)
         elif chosen.number <= len(offer.options):
             yield from self._say(offer.options[chosen.number - 1].state)
         else:
-            self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)])
+            self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)], self._seconds)
         return True
 
     @property
@@ -175,12 +180,12 @@ class Session:
 
     def _say(self, state: str) -> Generator[Request, Reply, None]:
         """Say an offered state, reworded if it is to be."""
-        words = None
+        words, seconds = None, self._seconds
         if self._settings.paraphrase:
             words = yield from self._reworded(state)
             if words is None:
                 self._repairs.setdefault(KEPT)
-        self.course.say_state(state, words)
+        self.course.say_state(state, words, seconds)
 
     def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
         """A state's utterance in other words that keep the values of its slots; None where there are none such."""
@@ -254,7 +259,7 @@ class Session:
             return said
         self._repairs |= dict.fromkeys(said.repairs)
         if said.text:
-            self.course.answer(said.text, said.actions)
+            self.course.answer(said.text, said.actions, self._seconds)
         if said.ended and self.course.end is None:
             self._ended_by = role
             self.course.finish(PARTNER_LEFT, self.course.success)
@@ -366,7 +371,12 @@ class Session:
         address = Address(self._scenario.index, self._replicate, step=self._step)
         self._step += 1
         question = Question(address, messages, "guided", backend, self._prompts[use].schema)
-        return (yield from ask(question, self._rules, read))
+
+        def read_timed(reply: Reply) -> T | Rejection:
+            self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
+            return read(reply)
+
+        return (yield from ask(question, self._rules, read_timed))
 
 
 def openings(
