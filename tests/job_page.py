@@ -17,6 +17,7 @@ from edgen.config import Job
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
 from edgen.core import registry
+from edgen.protocols.forum.config import Forum, Member
 from edgen.protocols.guided.config import Guided
 from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.tutoring.config import Tutoring
@@ -150,6 +151,16 @@ selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: st
 tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: judge,
            labelled_by: both, wanted: {Guess: {Hint: 3, Question: 1}, Other: {Question: 1}}, rounds: 1, sessions_per_round: null, pool: {},
            actions: {student: {Guess: tries an answer, Other: anything else}, tutor: cima_tutor}}
+"""),
+    Section(Forum, "forum", "For `protocol: forum`; see [forum.md](forum.md).", """\
+forum: {asker: Asker, chooser: moderator, turns: 12, silence: 4, category: product, begins: 2024-01-01, days: 90, minutes: 240,
+        members: {Expert: {affiliation: MVP}}}
+"""),
+    Section(Member, "members", "The key `members` of `forum`, by roles of the space.", """\
+forum:
+  members:
+    Expert: {actor: Agent, affiliation: MVP, expertise: product, name: Ada Example, weight: 2}
+    Newcomer: {actor: User, affiliation: Common User, weight: 0.5}
 """),
     Section(Guided, "guided", "For `protocol: guided`; see [guided.md](guided.md).", """\
 guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, clock: words, turns: 100,

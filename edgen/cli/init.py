@@ -17,7 +17,8 @@ def command(
         str,
         Option(
             help="oneshot: one prompt plays both sides. selfplay: two agents, and pairs of what they say. "
-            "tutoring: exercises with right answers, three tutors a turn. guided: a state machine says what one role may say."
+            "tutoring: exercises with right answers, three tutors a turn. guided: a state machine says what one role may say. "
+            "forum: one asks in a forum, several answer."
         ),
     ] = "oneshot",
 ) -> None:

@@ -149,7 +149,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
     """Of `pairwise`: 2 for every pair of values, 3 for every triple."""
     protocol: Text = "oneshot"
-    """`oneshot`: one prompt plays both sides. `selfplay`: agents talk turn by turn. `tutoring`: a student goes through exercises, several tutors respond to each turn. `guided`: a state machine offers what one role may say, while a world changes."""
+    """`oneshot`: one prompt plays both sides. `selfplay`: agents talk turn by turn. `tutoring`: a student goes through exercises, several tutors respond to each turn. `guided`: a state machine offers what one role may say, while a world changes. `forum`: one asks, several who know different things answer."""
     family: Text | None = None
     """What kind of conversations these are, which says how records look; null: the first that fits the space."""
     prompt: Text | None = None

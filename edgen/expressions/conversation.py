@@ -1,6 +1,7 @@
 """What an expression can say of one conversation: its scenario, its size, what it came to, labels of layers.
 
     turns  turns.Teacher  words  words.Student  text  text.Teacher     turns, words, what was said; by role too
+    participants                                                       how many of the roles spoke
     probability  ended_by  flags  repairs                              as the record has them
     actions  actions.Tutor                                             what turns are labelled with by who spoke them
     outcome.<key>                                                      what it came to, where its protocol says so
@@ -25,8 +26,9 @@ from edgen.space.model import Space
 NEAR_DUPLICATE = "near_duplicate"
 LABELS = "labels"
 _BY_ROLE = ("turns", "words", "text", "actions")
+PARTICIPANTS = "participants"
 _OWN: dict[str, Kind] = {"probability": "number", "ended_by": "text", "flags": "list", "repairs": "list"}
-MEASURES = (*_BY_ROLE, *_OWN, "outcome", "scenario", NEAR_DUPLICATE, LABELS)
+MEASURES = (*_BY_ROLE, PARTICIPANTS, *_OWN, "outcome", "scenario", NEAR_DUPLICATE, LABELS)
 
 Labels = Callable[[str, str], Sequence[tuple[Role, str]] | float | None]
 """Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the conversation);
@@ -75,6 +77,8 @@ class ConversationNames:
         first, *rest = path
         if first in _BY_ROLE:
             return self._by_role(first, rest)
+        if first == PARTICIPANTS and not rest:
+            return Named("number", lambda facts: len({turn.role for turn in facts.conversation.turns}))
         if first in _OWN and not rest:
             return Named(_OWN[first], lambda facts: getattr(facts.conversation, first))
         if first == "outcome" and rest:

@@ -19,6 +19,7 @@ SPACES = {
     "selfplay": "education_dialogue",
     "tutoring": "italian_prepositions",
     "guided": "incident_response",
+    "forum": "homework_help",
 }
 
 

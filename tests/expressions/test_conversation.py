@@ -39,7 +39,7 @@ _FACTS = Facts(
 @pytest.mark.parametrize(
     "text",
     [
-        "turns == 3 and turns.Tutor == 2 and turns.learner == 1",
+        "turns == 3 and turns.Tutor == 2 and turns.learner == 1 and participants == 2",
         "words == 16 - 1 and words.Learner == 4",
         "probability is None and ended_by == 'Tutor'",
         "'loop' in flags and len(repairs) == 0",

@@ -1,0 +1,124 @@
+"""A post of a forum: a reply to what its writer says, and to what it thinks of the posts before.
+
+A JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or all of a reply is what is said. The first post may have its
+title in a line in front (`Title: …`). Posts are numbered from 1; a vote for one's own or for none that there is does not
+count. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from edgen.core.text import shorten
+from edgen.core.values import Rejection
+from edgen.reading.assistant_words import find_service_refusal
+from edgen.reading.one_turn.reader import read_turn
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
+from edgen.reading.text.characters import replace_surrogates
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+MAX_TITLE = 200
+UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot have it is dropped
+TITLE_FROM_TEXT = "title_from_text"  # a repair: a question without a title is called by its beginning
+_KEYS = {"text", "title", "votes", "accept", "pass", "same_question"}
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_TITLE = re.compile(r"(?i)\A[\s*_#]{0,8}title[\s*_]{0,4}[:：][ \t*_]{0,4}([^\n]{1,400})\n")
+_SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
+
+
+class Post(msgspec.Struct, frozen=True):
+    """What one posts. `text` is "" where one only votes or marks, or has nothing to say at all. `votes` are posts that
+    it finds helpful, `accept` is the one that answers the question. `same_question`: it has the same question. `ended`:
+    with the end marker."""
+
+    text: str
+    title: str = ""
+    votes: tuple[int, ...] = ()
+    accept: int | None = None
+    same_question: bool = False
+    ended: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+def read_post(
+    text: str,
+    role: str,
+    others: Collection[int],
+    *,
+    titled: bool = False,
+    may_accept: bool = False,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    roles: RoleWords = TEACHER_STUDENT,
+    words: OwnWords = (),
+) -> Post | Rejection:
+    """What `role` posts, or why it is no post. `others` are the numbers of the posts of others. `titled`: it is a question,
+    which has a title and a text."""
+    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+        return refused
+    body = drop_thinking(text[:MAX_READ], [])
+    value = _json(body)
+    repairs: list[str] = []
+    votes = _numbers(value.get("votes"), others, repairs)
+    accept = next(iter(_numbers(value.get("accept"), others, repairs)), None) if may_accept else None
+    same = value.get("same_question") is True
+    said = value.get("text") if value else body
+    said = said if isinstance(said, str) else ""
+    title = value.get("title")
+    if titled and not value and (line := _TITLE.match(said)):
+        title, said = line[1], said[line.end() :]
+    if not titled and not said.strip() and (votes or accept or same or value.get("pass") is True):
+        return Post("", "", votes, accept, same, repairs=tuple(dict.fromkeys(repairs)))
+    turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
+    if isinstance(turn, Rejection):
+        return turn
+    title = _one_line(title) if titled and isinstance(title, str) else ""
+    if titled and not title:
+        repairs.append(TITLE_FROM_TEXT)
+        found = _SENTENCE.search(turn.text)
+        title = _one_line(found[0] if found else turn.text)
+    return Post(
+        turn.text,
+        title,
+        votes,
+        accept,
+        same,
+        turn.ended,
+        (*turn.repairs, *dict.fromkeys(repairs)),
+    )
+
+
+def _json(text: str) -> dict[str, Any]:
+    """The JSON object that a reply is or that stands in it; empty where there is none that tells of a post."""
+    body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
+    start, end = body.find("{"), body.rfind("}")
+    if start < 0 or end < start:
+        return {}
+    try:
+        value = msgspec.json.decode(body[start : end + 1], strict=False)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return {}
+    return value if isinstance(value, dict) and _KEYS & {*value} else {}
+
+
+def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
+    """The numbers of posts that are named, each once, as they may be named: `2`, `"#2"`, `[2, 3]`."""
+    named = value if isinstance(value, list) else [] if value is None or value is False else [value]
+    found = []
+    for one in named:
+        number = re.fullmatch(r"\s*#?(\d{1,6})\s*", one) if isinstance(one, str) else None
+        place = int(number[1]) if number else one
+        if type(place) is int and place in known:
+            found.append(place)
+        else:
+            repairs.append(UNKNOWN_POST)
+    return tuple(dict.fromkeys(found))
+
+
+def _one_line(text: str) -> str:
+    return shorten(" ".join(replace_surrogates(text, []).split()), MAX_TITLE)
