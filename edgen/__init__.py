@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from edgen.api.objects.job import Job
     from edgen.api.objects.results import Comparison, Pairs, Stats
     from edgen.api.objects.run import Conversation, Run, compare, select
+    from edgen.api.scoring import score
     from edgen.core import errors
     from edgen.core.events import Event
     from edgen.core.values import Reply, Request, Token
@@ -31,6 +32,7 @@ _HOMES = {
     "edgen.api.objects.job": ("Job",),
     "edgen.api.objects.results": ("Comparison", "Pairs", "Stats"),
     "edgen.api.objects.run": ("Conversation", "Run", "compare", "select"),
+    "edgen.api.scoring": ("score",),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),
 }
@@ -51,6 +53,7 @@ __all__ = [
     "compare",
     "errors",
     "generate",
+    "score",
     "select",
 ]
 

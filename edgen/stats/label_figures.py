@@ -21,6 +21,7 @@ from edgen.stats.resampling import bootstrap, divide, interval, round_number
 
 Floats = NDArray[np.float64]
 _RESAMPLES = 1000
+_OF_UNITS = 3  # columns of the units themselves, before those of the labels
 _TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by what is right, by the other
 
 
@@ -42,10 +43,12 @@ class LabelScores(Scores, frozen=True, kw_only=True):
 
 
 class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`: the share of units whose sets are the same."""
+    """`exact`: the share of units whose sets are the same. `by_unit`: the mean over units of the Jaccard index of their
+    two sets, 1 where both are empty (the accuracy of Godbole and Sarawagi 2004, PAKDD)."""
 
     units: int
     exact: Estimate | None
+    by_unit: Estimate | None
     labels: dict[str, LabelScores]
     micro: Scores
     macro: Scores
@@ -56,7 +59,9 @@ class LabelCounts:
 
     def __init__(self) -> None:
         self._labels: dict[str, int] = {}
-        self._units: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])  # units, those with equal sets
+        self._units: defaultdict[int, list[float]] = defaultdict(
+            lambda: [0, 0, 0.0]
+        )  # units, equal sets, Jaccard
         self._counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(self, scenario: int, gold: Collection[str], given: Collection[str]) -> None:
@@ -64,7 +69,9 @@ class LabelCounts:
         units = self._units[scenario]
         units[0] += 1
         units[1] += {*gold} == {*given}
-        for label in {*gold, *given}:
+        used = {*gold, *given}
+        units[2] += len({*gold} & {*given}) / len(used) if used else 1.0
+        for label in used:
             counts = self._counts[scenario, self._labels.setdefault(label, len(self._labels))]
             counts[_TRUE] += label in gold and label in given
             counts[_GOLD] += label in gold
@@ -73,11 +80,12 @@ class LabelCounts:
     def figures(self) -> LabelFigures:
         """The figures of all units so far; labels in the order of their frequency."""
         scenarios = {scenario: row for row, scenario in enumerate(sorted(self._units))}
-        table = np.zeros((len(scenarios), 2 + 3 * len(self._labels)))
+        table = np.zeros((len(scenarios), _OF_UNITS + 3 * len(self._labels)))
         for scenario, units in self._units.items():
-            table[scenarios[scenario], :2] = units
+            table[scenarios[scenario], :_OF_UNITS] = units
         for (scenario, label), counts in self._counts.items():
-            table[scenarios[scenario], 2 + 3 * label : 5 + 3 * label] = counts
+            start = _OF_UNITS + 3 * label
+            table[scenarios[scenario], start : start + 3] = counts
         sums = table.sum(axis=0, keepdims=True)
         if len(table) > 1:
             sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
@@ -85,7 +93,7 @@ class LabelCounts:
 
     def _figures(self, sums: Floats, scenarios: int) -> LabelFigures:
         """`sums` (1 + resamples, columns): what was seen in the first row."""
-        units, counts = sums[:, 0], sums[:, 2:].reshape(len(sums), -1, 3)
+        units, counts = sums[:, 0], sums[:, _OF_UNITS:].reshape(len(sums), -1, 3)
         n = int(units[0])
 
         def told(values: Floats) -> Estimate | None:
@@ -108,6 +116,7 @@ class LabelCounts:
         return LabelFigures(
             units=n,
             exact=told(divide(sums[:, 1], units, np.nan)),
+            by_unit=told(divide(sums[:, 2], units, np.nan)),
             labels=labels,
             micro=Scores(**{name: told(values[:, 0]) for name, values in pooled.items()}),
             macro=Scores(

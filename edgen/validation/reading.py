@@ -102,6 +102,11 @@ def _records_in(folder: Path) -> list[Path]:
 
 def read_records(path: Path) -> list[msgspec.Raw]:
     """The records of a file, in order, as views of its bytes. Raises DataError."""
+    return cut(read_data(path), str(path))
+
+
+def read_data(path: Path) -> bytes:
+    """All of a file of at most MAX_BYTES. Raises DataError."""
     source = str(path)
     try:
         with path.open("rb") as file:
@@ -115,7 +120,15 @@ def read_records(path: Path) -> list[msgspec.Raw]:
     # what has no size beforehand, like a pipe, is measured by reading
     if too_large or len(data) > MAX_BYTES:
         raise DataError(source, f"it is larger than {MAX_BYTES >> 20} MiB; split it into smaller files.")
-    return cut(data, source)
+    return data
+
+
+def lines_of(data: bytes, source: str) -> list[str]:
+    """The lines of a text file, which is UTF-8. Only line feeds end one, as a table's cells may hold other separators.
+    Raises DataError."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    _check_utf8(data, source)
+    return [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]
 
 
 def cut(data: bytes, source: str) -> list[msgspec.Raw]:

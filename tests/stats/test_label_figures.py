@@ -27,6 +27,7 @@ def test_a_table_by_hand() -> None:
         (0, {"Hint"}, {"Hint"}), (0, {"Hint", "Question"}, {"Hint"}), (1, {"Question"}, {"Hint"}), (1, {"Other"}, {"Other"}),
     ])  # fmt: skip
     assert (found.units, value(found.exact)) == (4, 0.5)
+    assert value(found.by_unit) == pytest.approx((1 + 1 / 2 + 0 + 1) / 4)
     hint, question, other = (found.labels[name] for name in ("Hint", "Question", "Other"))
     assert [*found.labels] == ["Hint", "Question", "Other"]
     assert (hint.gold, hint.given, value(hint.bias)) == (2, 3, 0.25)
@@ -43,7 +44,13 @@ def test_a_table_by_hand() -> None:
 
 def test_nothing_and_one_scenario_have_no_interval() -> None:
     nothing = figures([])
-    assert (nothing.units, nothing.exact, nothing.labels, nothing.macro.f1) == (0, None, {}, None)
+    assert (nothing.units, nothing.exact, nothing.by_unit, nothing.labels, nothing.macro.f1) == (
+        0,
+        None,
+        None,
+        {},
+        None,
+    )
     one = figures([(3, {"a"}, {"a"})])
     assert one.exact == Estimate(value=1.0, low=None, high=None, n=1, scenarios=1)
 

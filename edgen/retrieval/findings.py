@@ -1,0 +1,54 @@
+"""What can be wrong with a submission. Errors make it unsound; warnings tell how it was read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.core.text import shorten
+
+# Kind: severity and title.
+KINDS = {
+    "not_a_ranking": ("error", "entries that are no rankings; they are left out"),
+    "other_example": ("error", "examples that the truth does not have; they are left out"),
+    "doubled_example": ("error", "examples ranked more than once; the last ranking counts"),
+    "missing_example": ("error", "examples without a ranking; they count as not found"),
+    "no_candidate_id": ("error", "candidates without an id; they keep their places"),
+    "doubled_candidate": ("error", "candidates ranked more than once; the first place counts"),
+    "too_few": ("error", "rankings of too few candidates"),
+    "too_many": ("error", "rankings of too many candidates"),
+    "no_confidence": ("error", "confidences that are no numbers"),
+    "not_a_turn": ("error", "lines that are no labelled turns; they are left out"),
+    "other_turn": ("error", "turns that the truth does not have; they are left out"),
+    "doubled_turn": ("error", "turns labelled more than once; the last labels count"),
+    "missing_turn": ("error", "turns without a prediction; they count as without labels"),
+    "other_utterance": ("error", "turns that say something else than in the truth; they are counted"),
+    "rising_confidence": ("warning", "confidences that rise; what counts is the order of the list"),
+    "integer_id": ("warning", "ids that are integers: read as text, where DSTC7's metrics.py finds nothing"),
+    "lower_case": ("warning", "ids in lower case: read as in upper, where DSTC7's metrics.py finds nothing"),
+    "doubled_answer": ("warning", "right answers that the truth lists more than once; each counts once"),
+}
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was found. `where` is the example's id, or the place of an entry without one."""
+
+    kind: str
+    severity: str
+    where: str
+    problem: str
+
+
+def finding(kind: str, where: str, problem: str) -> Finding:
+    """A finding of that kind."""
+    return Finding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
+
+
+def quoted(value: object) -> str:
+    """A short piece of what somebody wrote."""
+    return shorten(str(value) if isinstance(value, str | int | float) else type(value).__name__, 40)
+
+
+def listed(values: list[str], most: int = 3) -> str:
+    """The first values, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(map(quoted, values[:most])) + more
