@@ -63,6 +63,7 @@ def imported(*arguments: str) -> set[str]:
         "export",
         "pairs",
         "merge",
+        "score",
     ],
 )
 def test_help_imports_nothing_heavy(command: str) -> None:

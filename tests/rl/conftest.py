@@ -32,6 +32,8 @@ if importlib.util.find_spec("transform_cima") is None:  # a reader of CIMA's rel
     collect_ignore_glob.append("apart/test_mastersthesis.py")
 if importlib.util.find_spec("app") is None:  # CRWIZ's server, a clone
     collect_ignore_glob.append("apart/test_crwiz.py")
+if importlib.util.find_spec("metrics") is None:  # DSTC7's program, a clone
+    collect_ignore_glob.append("apart/test_noesis.py")
 
 if TRAINERS:  # read when the libraries are imported, so before any test module is
     HF_HOME = tempfile.mkdtemp(prefix="edgen-rl-")
