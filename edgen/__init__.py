@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edgen.api.objects.job import Job
     from edgen.api.objects.results import Comparison, Pairs, Stats
     from edgen.api.objects.run import Conversation, Run, compare, select
-    from edgen.api.scoring import score
+    from edgen.api.scoring import baseline, score
     from edgen.core import errors
     from edgen.core.events import Event
     from edgen.core.values import Reply, Request, Token
@@ -32,7 +32,7 @@ _HOMES = {
     "edgen.api.objects.job": ("Job",),
     "edgen.api.objects.results": ("Comparison", "Pairs", "Stats"),
     "edgen.api.objects.run": ("Conversation", "Run", "compare", "select"),
-    "edgen.api.scoring": ("score",),
+    "edgen.api.scoring": ("baseline", "score"),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),
 }
@@ -50,6 +50,7 @@ __all__ = [
     "Token",
     "__version__",
     "agenerate",
+    "baseline",
     "compare",
     "errors",
     "generate",

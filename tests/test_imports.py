@@ -63,6 +63,7 @@ def imported(*arguments: str) -> set[str]:
         "export",
         "pairs",
         "merge",
+        "baseline",
         "score",
     ],
 )

@@ -1,17 +1,32 @@
-"""Rankings and labels by anybody, against the truth."""
+"""Rankings and labels by anybody, against the truth; and rankings that a model has to be better than."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.core.errors import UsageError
+import msgspec
+
+from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
+from edgen.core.yaml_values import nearest
+from edgen.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
+from edgen.store.shards import write_list_atomic
+from edgen.validation.reading import cut, read_data
 
 if TYPE_CHECKING:
     from edgen.retrieval.score import LabelScore, RankingScore
 
 CANDIDATES = 100
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A ranking that was written, and of how many examples."""
+
+    by: str
+    seed: int
+    examples: int
+    written: str
 
 
 def score(
@@ -32,3 +47,20 @@ def score(
     from edgen.retrieval.score import score_files
 
     return score_files(Path(truth), Path(predictions), candidates)
+
+
+def baseline(examples: Path | str, output: Path | str, by: str = "bm25", seed: int = 0) -> Baseline:
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`, `tfidf` or
+    `bm25`. Raises DataError for a file that holds no such examples."""
+    if by not in BASELINES:
+        raise UsageError(f"by is {by!r}; expected one of {', '.join(BASELINES)}{nearest(by, BASELINES)}.")
+    source = str(examples)
+    entries = cut(read_data(Path(examples)), source)
+    if not entries:
+        raise DataError(source, "it holds no examples.")
+    frequencies = Frequencies()
+    for example in read_examples(entries, source):
+        frequencies.see(example)
+    rankings = (rank(example, frequencies, by, seed) for example in read_examples(entries, source))
+    written = write_list_atomic(Path(output), rankings)
+    return Baseline(by=by, seed=seed, examples=written, written=str(output))

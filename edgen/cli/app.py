@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from edgen.cli import (
+    baseline,
     batch,
     compare,
     doctor,
@@ -107,6 +108,7 @@ for module, short_help in (
     (export, "Write a run as a data set, or in a trainer's format."),
     (stats, "Measure what a run or anybody's files are like."),
     (score, "Score a ranking, or labels, against the right ones."),
+    (baseline, "Rank the candidates of a set by chance, TF-IDF or BM25."),
     (report, "Write one page about a run: counts, pictures, examples."),
     (parse, "Read raw replies to turns and a probability."),
     (validate, "Check a run, shards or ED files; --fix repairs copies."),

@@ -1,0 +1,161 @@
+"""Simple rankings of candidates: by chance, and by the words that they share with what was said before.
+
+Words are runs of letters and digits in lower case; frequencies are counted over all candidates of a file.
+TF-IDF: the cosine of vectors of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to
+Information Retrieval, section 6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in
+Lucene (Robertson and Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are
+equally good are in an order by chance, drawn from the seed and the example's id.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import DataError, Problem
+from edgen.retrieval.submission import as_id, plain
+
+_WORD = re.compile(r"[^\W_]+")
+_K1, _B = 1.2, 0.75
+Words = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What was said, and the candidates for what comes next: id and words of each."""
+
+    id: str
+    said: Words
+    candidates: Sequence[tuple[str, Words]]
+
+
+@dataclass(slots=True)
+class Frequencies:
+    """Of all candidates: how many there are, how many hold a word, and their words in all."""
+
+    candidates: int = 0
+    words: int = 0
+    holding: Words = field(default_factory=Counter)
+
+    def see(self, example: Example) -> None:
+        for _, words in example.candidates:
+            self.candidates += 1
+            self.words += words.total()
+            self.holding.update(words.keys())
+
+
+def read_examples(entries: Sequence[msgspec.Raw], source: str) -> Iterator[Example]:
+    """The examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
+    for number, raw in enumerate(entries):
+        entry = plain(raw)
+        example = _example(entry) if isinstance(entry, dict) else "expected an object"
+        if isinstance(example, str):
+            raise DataError.of(source, [Problem(f"$[{number}]", example)])
+        yield example
+
+
+def _example(entry: Mapping[str, Any]) -> Example | str:
+    """The example, or what is wrong with it."""
+    example = as_id(entry.get("example-id"))
+    if example is None:
+        return "it has no 'example-id'"
+    said, options = entry.get("messages-so-far"), entry.get("options-for-next")
+    if not isinstance(options, list) or not options:
+        return "it has no 'options-for-next'; what is ranked is the candidates of each example"
+    if not isinstance(said, list):
+        return "it has no 'messages-so-far'"
+    texts = [_text(one) for one in (*said, *options)]
+    ids = [as_id(one.get("candidate-id")) if isinstance(one, dict) else None for one in options]
+    if None in texts or None in ids:
+        return (
+            "expected an 'utterance' in every message and candidate, and a 'candidate-id' in every candidate"
+        )
+    words = [_words(text or "") for text in texts]
+    before = sum(words[: len(said)], Counter[str]())
+    return Example(
+        example, before, [(str(one).upper(), w) for one, w in zip(ids, words[len(said) :], strict=True)]
+    )
+
+
+def _text(one: Any) -> str | None:
+    text = one.get("utterance") if isinstance(one, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _words(text: str) -> Words:
+    return Counter(_WORD.findall(text.lower()))
+
+
+def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:
+    """The example's entry of a submission, as JSON. `by` is one of BASELINES."""
+    candidates = [*example.candidates]
+    random.Random(f"{seed}/{example.id}").shuffle(candidates)  # noqa: S311 - no secret
+    scores = [round(one, 6) for one in BASELINES[by](example.said, [w for _, w in candidates], frequencies)]
+    order = sorted(range(len(candidates)), key=lambda place: -scores[place])
+    return msgspec.json.encode(
+        {
+            "example-id": example.id,
+            "candidate-ranking": [
+                {"candidate-id": candidates[place][0], "confidence": scores[place]} for place in order
+            ],
+        }
+    )
+
+
+def _by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
+    """The same for all: their order is drawn."""
+    return [1 / len(candidates)] * len(candidates)
+
+
+def _by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+    holding, n = frequencies.holding, frequencies.candidates
+
+    def vector(words: Words) -> dict[str, float]:
+        return {
+            word: (1 + math.log(count)) * math.log(n / holding[word])
+            for word, count in words.items()
+            if word in holding
+        }
+
+    query = vector(said)
+    length = math.hypot(*query.values())
+    found = []
+    for words in candidates:
+        other = vector(words)
+        product = sum(weight * query.get(word, 0.0) for word, weight in other.items())
+        lengths = length * math.hypot(*other.values())
+        found.append(product / lengths if lengths else 0.0)
+    return found
+
+
+def _by_bm25(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+    holding, n = frequencies.holding, frequencies.candidates
+    mean = frequencies.words / n or 1.0
+    found = []
+    for words in candidates:
+        norm = _K1 * (1 - _B + _B * words.total() / mean)
+        found.append(
+            sum(
+                said[word]
+                * math.log(1 + (n - holding[word] + 0.5) / (holding[word] + 0.5))
+                * count
+                / (count + norm)
+                for word, count in words.items()
+                if word in said
+            )
+        )
+    return found
+
+
+BASELINES: Mapping[str, Callable[[Words, Sequence[Words], Frequencies], list[float]]] = {
+    "chance": _by_chance,
+    "tfidf": _by_tfidf,
+    "bm25": _by_bm25,
+}
