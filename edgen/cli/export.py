@@ -117,6 +117,15 @@ AlternativesOption = Annotated[
     ),
 ]
 
+AgentOption = Annotated[
+    str | None,
+    Option(
+        "--agent",
+        metavar="ROLE",
+        help="MSDialog's formats only: the role that answers users, where turns do not say who is who.  [default: the space's first]",
+    ),
+]
+
 
 def command(
     run: RunArgument,
@@ -136,6 +145,7 @@ def command(
     max_tokens: TokensOption = None,
     actions: ActionsOption = None,
     alternatives: AlternativesOption = None,
+    agent: AgentOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -165,6 +175,7 @@ def command(
         max_tokens=max_tokens,
         actions=actions,
         alternatives=alternatives,
+        agent=agent,
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

@@ -23,6 +23,7 @@ _MODULES = {
     "analysis": ("matplotlib", "nltk", "numpy", "rensa"),
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
+    "retrieval": ("bm25s",),
 }
 
 

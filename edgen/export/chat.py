@@ -39,12 +39,7 @@ def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None
     Raises UsageError for a role that the space has not and for a tokenizer that cannot be used, TemplateError for such a
     template.
     """
-    roles = {role.name.lower(): role.name for role in space.roles}
-    assistant = space.roles[0].name if options.train is None else roles.get(options.train.lower())
-    if assistant is None:
-        raise UsageError(
-            f"--train {options.train}: the space {space.name} has no such role (there: {', '.join(roles)})."
-        )
+    assistant = _role_of("--train", options.train, space)
     prompt = _load_opening(options.opening_prompt, assistant, space)
     for_turns = prompt.front.expects == "turn"
     if for_turns and options.opening is not None:
@@ -63,9 +58,21 @@ def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None
         scenes=scenes,
         actions=options.actions,
         alternatives=options.alternatives is True,
+        agent=_role_of("--agent", options.agent, space),
     )
     chat.tokens = load_tokenizer(options)
     return chat
+
+
+def _role_of(option: str, named: str | None, space: Space) -> Role:
+    """The role that an option names; the first of the space where it names none."""
+    roles = {role.name.lower(): role.name for role in space.roles}
+    found = space.roles[0].name if named is None else roles.get(named.lower())
+    if found is None:
+        raise UsageError(
+            f"{option} {named}: the space {space.name} has no such role (there: {', '.join(roles)})."
+        )
+    return found
 
 
 def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
@@ -93,7 +100,7 @@ class Chat:
     from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
     behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so. `min_turns_left`:
     a pair is no row where fewer turns follow the one at which it parts. `scenes`: what single responses are said in, where
-    conversations are about several things. `actions`: what tells a prompt what the response is to do. `alternatives`:
+    conversations are about several things. `agent` is the role that answers users. `actions`: what tells a prompt what the response is to do. `alternatives`:
     responses that did not go on are responses, too."""
 
     assistant: Role
@@ -106,6 +113,7 @@ class Chat:
     scenes: Scenes | None = None
     actions: Told | None = None
     alternatives: bool = False
+    agent: Role = ""
     tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # where a tokenizer was given
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 

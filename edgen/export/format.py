@@ -25,8 +25,8 @@ __all__ = [
     "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
-Need = Literal["pairs", "pyarrow", "labels", "events"]
-Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives"]
+Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
+Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
@@ -129,6 +129,8 @@ class Format:
             raise UsageError(
                 f"{self.name} has no row for each response; leave --alternatives and --no-alternatives out."
             )
+        if "agent" in chosen and "agent" not in self.options:
+            raise UsageError(f"{self.name} tells no users from agents; leave --agent out.")
         if "min_turns_left" in chosen and "pairs" not in self.needs:
             raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
         options.check()

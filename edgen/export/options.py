@@ -30,6 +30,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
     `max_tokens` the length that they are padded to. `actions`: prompts tell what the response is to do, by its labels or
     by what it was asked for. `alternatives`: responses that did not go on have rows, too.
+    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose.
     """
 
     train: str | None = None
@@ -46,6 +47,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     actions: Told | None = None
     alternatives: bool | None = None
+    agent: str | None = None
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -71,7 +73,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"max_tokens: expected how many tokens, 1 or more, not {most!r}.")
         if most is not None and self.tokenizer is None:
             raise UsageError("--max-tokens counts with --tokenizer alone; name the tokenizer's folder, too.")
-        for name in ("train", "license", "language"):
+        for name in ("train", "agent", "license", "language"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 raise UsageError(f"{name}: expected a text, not {given!r}.")

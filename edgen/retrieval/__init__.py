@@ -1,1 +1,1 @@
-"""Tasks cut from conversations: answers that were ranked or labelled by somebody, checked and scored."""
+"""Tasks cut from conversations: candidates to choose from, wrong ones drawn by rules, and answers of others scored."""

@@ -108,8 +108,10 @@ FORMATS: dict[str, Format] = {name: find("format", name) for name in names("form
 OF_EDUCATION = [
     name
     for name, one in FORMATS.items()
-    if one.family in (None, "education") and not {"labels", "events"} & {*one.needs}
+    if one.family in (None, "education") and not {"labels", "events", "bm25s"} & {*one.needs}
 ]
+# Those of them whose files are tables; a corpus and dialogs by their ids are objects.
+TABLES = [name for name in OF_EDUCATION if name not in ("convokit", "msdialog-complete")]
 
 
 def chat(train: Role = "Teacher", opening: Opening = "user") -> Chat:

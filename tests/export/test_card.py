@@ -12,7 +12,7 @@ from edgen.core.values import Turn
 from edgen.export.rows import REASONS
 from edgen.preferences.labels import UNLABELLED
 from tests.export.folders import BAD, GOOD, RUN, head, write
-from tests.export.runs import FORMATS, OF_EDUCATION, MemoryRun, compared, lesson, turns
+from tests.export.runs import FORMATS, OF_EDUCATION, TABLES, MemoryRun, compared, lesson, turns
 
 
 class TestCard:
@@ -207,7 +207,7 @@ class TestDigest:
     def _digests(self, folder: Path) -> dict[str, str]:
         return {one["config_name"]: one["description"] for one in head(folder).get("configs", ())}
 
-    @pytest.mark.parametrize("name", [name for name in OF_EDUCATION if name != "convokit"])
+    @pytest.mark.parametrize("name", TABLES)
     def test_every_table_states_the_digest_of_its_rows(self, name: str, tmp_path: Path) -> None:
         # of as many rows and of the same columns
         begun = turns("T What is half of 6?", "S No idea.")

@@ -19,7 +19,7 @@ from edgen.preferences.labels import UNLABELLED
 from edgen.validation.checker import Checker
 from edgen.validation.reading import find_inputs, read_records
 from tests.export.folders import BAD, GOOD, RUN, head, write
-from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, MemoryRun, compared, lesson, turns
+from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, TABLES, MemoryRun, compared, lesson, turns
 
 
 def _read(path: Path) -> list[Any]:
@@ -34,9 +34,6 @@ def _read(path: Path) -> list[Any]:
         with path.open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-TABLES = [name for name in OF_EDUCATION if name != "convokit"]  # a corpus has no files of a split
 
 
 class TestFolder:

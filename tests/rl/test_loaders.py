@@ -15,7 +15,7 @@ import mlcroissant
 import pytest
 from datasets import Value, load_dataset
 
-from tests.export.runs import FORMATS, OF_EDUCATION, SPACE
+from tests.export.runs import FORMATS, SPACE, TABLES
 from tests.rl.pipeline import Exports, edgen
 
 pytestmark = pytest.mark.integration
@@ -144,9 +144,7 @@ def test_datasets_takes_no_export_for_another_of_the_same_name(run: Path, tmp_pa
 def test_datasets_takes_no_format_for_another_in_the_same_place(run_folder: Path, tmp_path: Path) -> None:
     """Every format one after the other in one folder, as when `-o a` is used again."""
     cache, folder = str(tmp_path / "cache"), tmp_path / "a"
-    for name in OF_EDUCATION:
-        if name == "convokit":  # which `datasets` does not read
-            continue
+    for name in TABLES:
         edgen("export", run_folder, "--to", name, "-o", folder, cwd=tmp_path)
         data = load_dataset(str(folder), cache_dir=cache)
         assert set(data["train"].column_names) == set(FORMATS[name].tables_of(SPACE)[0].columns), name

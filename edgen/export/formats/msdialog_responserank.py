@@ -1,0 +1,142 @@
+"""MSDialog-ResponseRank (Yang et al., SIGIR 2018): a context and ten replies of which one is the true one, a line each.
+
+Contexts end with a turn of a user, not the user's first, that an agent answers directly. The nine others are drawn from the
+thousand replies that BM25 finds for the true one among what agents say on the train side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgen.export.files import Patterns, SplitFiles, WriteRow
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.msdialog import WHO, actor_of, context_of, one_line
+from edgen.retrieval.candidates import Candidates, Key, RightAnswers, key_of
+
+NEGATIVES = 9
+FEWEST_TURNS, MOST_TURNS = 3, 99
+
+
+class Cut(NamedTuple):
+    """A context, the key that stands for it, the true reply, and what else is right after it."""
+
+    context: list[str]
+    key: Key
+    reply: str
+    others: list[str]
+    turn: int
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """Ten rows for each context. The run is read twice: what may be drawn, and what is right where, comes first."""
+    from edgen.retrieval.bm25 import Bm25
+    from edgen.retrieval.negatives import draw_negatives
+
+    candidates, answers = _collect(run, chat)
+    index = Bm25((number, candidates.texts[number]) for number in candidates.drawable)
+    seen: set[Key] = set()
+    for conversation in run.conversations():
+        if not FEWEST_TURNS <= len(conversation.candidate.turns) <= MOST_TURNS:
+            yield LeftOut("turns")
+            continue
+        cuts = list(_cuts(conversation, chat))
+        if not cuts:
+            yield LeftOut("no_cut")
+        for cut in cuts:
+            if cut.key in seen:
+                yield LeftOut("same_context")
+                continue
+            seen.add(cut.key)
+            among = index.best(cut.reply)
+            if among is None:
+                yield LeftOut("stop_words")
+                continue
+            right = [candidates.texts[number] for number in answers.of(cut.key)]
+            seed = f"{run.job.seed}/negatives/{conversation.candidate.id}/{cut.turn}"
+            wrong = draw_negatives(candidates, among, right, NEGATIVES, seed)
+            if wrong is None:
+                yield LeftOut("small_pool")
+                continue
+            context = "\t".join(cut.context)
+            yield Row(conversation.split, {"label": 1, "context": context, "reply": cut.reply})
+            for text in wrong:
+                yield Row(conversation.split, {"label": 0, "context": context, "reply": text})
+
+
+def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
+    candidates, answers = Candidates(), RightAnswers()
+    for conversation in run.conversations():
+        train = conversation.split == "train"
+        for turn in conversation.candidate.turns:
+            if actor_of(turn, chat) == "Agent":
+                candidates.add(one_line(turn.text), drawable=train)
+        for cut in _cuts(conversation, chat):
+            said = (cut.reply, *cut.others)
+            answers.add(cut.key, [candidates.add(text, drawable=False) for text in said])
+    return candidates, answers
+
+
+def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[Cut]:
+    """Where a user's turn, not the first, is answered by an agent at once."""
+    turns = conversation.candidate.turns
+    users = [place for place, turn in enumerate(turns) if actor_of(turn, chat) == "User"]
+    for place in users[1:]:
+        if place + 1 < len(turns) and actor_of(reply := turns[place + 1], chat) == "Agent":
+            context = context_of(turns, place)
+            others = [one_line(other.text) for other in reply.alternatives]
+            yield Cut(context, key_of(context), one_line(reply.text), others, place + 1)
+
+
+class RankFiles(SplitFiles):
+    """A line for each candidate: label, utterances and reply, with tabs between. As lines have as many columns as their
+    contexts have utterances, they are no table that `datasets` could load."""
+
+    suffix = "txt"
+
+    def begin(self, path: Path) -> WriteRow:
+        """The lines of a split."""
+        write = self.open(path).write
+
+        def line(value: dict[str, Any]) -> int:
+            return write(f"{value['label']}\t{value['context']}\t <<<AGENT>>>: {value['reply']}\n".encode())
+
+        return line
+
+    def finish(self) -> Patterns:
+        """End the files."""
+        super().finish()
+        return {}
+
+
+FORMAT = Format(
+    name="msdialog-responserank",
+    summary="Contexts with ten candidate replies, one of them true, as MSDialog-ResponseRank has them.",
+    rows=rows,
+    tables={
+        "label": "1 for the true reply, 0 for the nine others",
+        "context": "the utterances, a column each: the first one and up to nine that end with the user's turn",
+        "reply": "the candidate, behind a space and `<<<AGENT>>>: `",
+    },
+    use="""\
+for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
+    label, *context, reply = line.rstrip("\\n").split("\\t")""",
+    needs=("bm25s",),
+    files=RankFiles,
+    chat=False,
+    options=("agent",),
+    notes=(
+        WHO,
+        "The ten lines of a context stand together, the true reply first: shuffle them before you rank with a model that breaks ties by place.",
+        (
+            "The nine are drawn without replacement from the 1,000 replies of agents on the train side that BM25 (k1 1.2, b 0.75) finds "
+            "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same as what follows the "
+            "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be found, has no lines."
+        ),
+        "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second one.",
+        "There is no validation file; take one from the end of the train file, whole tens of lines.",
+    ),
+    tags=("response-ranking", "retrieval"),
+    tasks=("text-ranking",),
+)

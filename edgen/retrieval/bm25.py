@@ -1,0 +1,127 @@
+"""Which candidates come first for a query by BM25, as Lucene has it (k1 = 1.2, b = 0.75), by bm25s.
+
+Texts are lower-cased and lose the stop words that Lucene's StandardAnalyzer had for English.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.extras import require_extra
+from edgen.reading.detect import words
+
+K1, B = 1.2, 0.75
+MOST = 1000
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "for",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "such",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "was",
+        "will",
+        "with",
+    ]
+)
+_SAMPLED = 8  # every so many scores tell roughly how high the best are
+
+
+class Bm25:
+    """An index of texts, which are known by their numbers. Raises UsageError where bm25s is not installed."""
+
+    def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
+        require_extra("retrieval", "candidates by BM25")
+        self._vocabulary: dict[str, int] = {}
+        numbers: list[int] = []
+        documents: list[list[int]] = []
+        for number, text in texts:
+            numbers.append(number)
+            documents.append(list(self._ids(text)))
+        self.numbers = np.array(numbers, dtype=np.int64)
+        self._starts: Any = None
+        if self._vocabulary:
+            self._index(documents)
+
+    def _index(self, documents: list[list[int]]) -> None:
+        index = importlib.import_module("bm25s").BM25(k1=K1, b=B, method="lucene")
+        index.index((documents, self._vocabulary), create_empty_token=False, show_progress=False)
+        made = index.scores
+        self._weights, self._places, self._starts = made["data"], made["indices"], made["indptr"].tolist()
+
+    def _ids(self, text: str) -> Iterator[int]:
+        """The numbers of a text's words, which are known from here on."""
+        known = self._vocabulary
+        for word in _content(text):
+            yield known.setdefault(word, len(known))
+
+    def best(self, query: str) -> list[int] | None:
+        """The numbers of up to MOST texts that share a word with the query: those with the highest scores, by their
+        place in the index; of equal scores the first. None where the query has nothing but stop words."""
+        said = list(_content(query))
+        if not said:
+            return None
+        found = [known for word in said if (known := self._vocabulary.get(word)) is not None]
+        if self._starts is None or not found:
+            return []
+        scores = np.zeros(len(self.numbers), dtype=np.float32)
+        for word in found:
+            part = slice(self._starts[word], self._starts[word + 1])
+            scores[self._places[part]] += self._weights[part]
+        found_best: list[int] = self.numbers[_highest(scores)].tolist()
+        return found_best
+
+
+def _content(text: str) -> Iterator[str]:
+    return (word for word in words(text) if word not in STOP_WORDS)
+
+
+def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The places of the MOST highest scores above 0, in order; of the lowest of them the first places. No place depends
+    on how a machine partitions."""
+    places = np.flatnonzero(scores > _floor(scores))
+    if len(places) <= MOST:
+        return places
+    found = scores[places]
+    least = np.partition(found, len(found) - MOST)[len(found) - MOST]
+    above, equal = places[found > least], places[found == least]
+    return np.sort(np.concatenate([above, equal[: MOST - len(above)]]))
+
+
+def _floor(scores: NDArray[np.float32]) -> np.float32:
+    """A number, at least 0, which MOST scores are above or which is 0: it leaves few to be looked at."""
+    sample = scores[::_SAMPLED]
+    if len(sample) <= MOST:
+        return np.float32(0)
+    least = np.partition(sample, len(sample) - MOST)[len(sample) - MOST]
+    return np.nextafter(np.float32(max(least, 0)), np.float32(-1)) if least > 0 else np.float32(0)

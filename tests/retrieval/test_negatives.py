@@ -1,0 +1,107 @@
+"""What is drawn as wrong, and what BM25 finds."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.reading.detect import words
+from edgen.retrieval.bm25 import K1, MOST, STOP_WORDS, B, Bm25
+from edgen.retrieval.candidates import Candidates, RightAnswers, key_of
+from edgen.retrieval.negatives import MOST_DRAWS, are_alike, draw_negatives
+
+SAID = st.lists(st.sampled_from(["one", "two", "three", "four", "five", "six"]), min_size=1, max_size=6).map(
+    " ".join
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(SAID, min_size=1, max_size=30), SAID, st.integers(0, 5))
+def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str, count: int) -> None:
+    candidates = Candidates()
+    for text in texts:
+        candidates.add(text, drawable=True)
+    fit = {t for t in texts if len(t.split()) >= 3 and not are_alike(t, right)}
+    drawn = draw_negatives(candidates, candidates.drawable, [right], max(count, 1), "seed")
+    assert drawn == draw_negatives(candidates, candidates.drawable, [right], max(count, 1), "seed")
+    if drawn is None:
+        assert len(fit) < max(count, 1)
+    else:
+        assert len(set(drawn)) == len(drawn) == max(count, 1)
+        assert fit >= {*drawn}
+
+
+def test_draws_are_uniform_and_end() -> None:
+    candidates = Candidates()
+    for number in range(20):
+        candidates.add(f"this is number {number}", drawable=True)
+    found = Counter(
+        text
+        for seed in range(1000)
+        for text in draw_negatives(candidates, candidates.drawable, [], 5, str(seed)) or ()
+    )
+    assert len(found) == 20
+    # 250 each; chi-square with 19 degrees of freedom, p = 0.001
+    assert sum((count - 250) ** 2 / 250 for count in found.values()) < 43.8
+    assert draw_negatives(candidates, [0] * (MOST_DRAWS + 1), [], 2, "") is None
+
+
+def test_what_the_test_side_alone_says_is_not_drawn() -> None:
+    candidates = Candidates()
+    hidden = candidates.add("only the test side says so", drawable=False, topic="a")
+    shown = candidates.add("the train side says this", drawable=True, topic="a")
+    assert candidates.add("only the test side says so", drawable=False) == hidden
+    assert list(candidates.drawable) == list(candidates.about("a")) == [shown]
+    assert list(candidates.about("b")) == []
+
+
+def test_all_that_follows_a_context_is_right() -> None:
+    answers = RightAnswers()
+    answers.add(key_of(["a", "bc"]), [1, 2])
+    answers.add(key_of(["a", "bc"]), [2, 3])
+    assert answers.of(key_of(["a", "bc"])) == (1, 2, 3)
+    assert answers.of(key_of(["ab", "c"])) == ()
+
+
+def _scores(texts: list[str], query: str) -> list[float]:
+    """BM25 by the book (Robertson and Zaragoza 2009), without the factor k1 + 1, as Lucene has it since 8.0."""
+    split = [[word for word in words(text) if word not in STOP_WORDS] for text in texts]
+    mean = sum(map(len, split)) / len(split)
+    scores = [0.0] * len(texts)
+    for word in (word for word in words(query) if word not in STOP_WORDS):
+        n = sum(word in said for said in split)
+        idf = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+        for at, said in enumerate(split):
+            f = said.count(word)
+            scores[at] += idf * f / (f + K1 * (1 - B + B * len(said) / mean))
+    return scores
+
+
+def test_the_thousand_best_are_those_by_the_formula() -> None:
+    rng = random.Random(3)
+    vocabulary = [f"w{n}" for n in range(60)]
+    texts = [" ".join(rng.choices(vocabulary, k=rng.randint(1, 12))) for _ in range(9000)]
+    texts = list(dict.fromkeys(texts))
+    index = Bm25(enumerate(texts))
+    for query in ("w1 w2 the w3", "W7", "w9 w9 unknown"):
+        best = index.best(query)
+        assert best is not None
+        by_book = _scores(texts, query)
+        assert len(best) == min(MOST, sum(score > 0 for score in by_book))
+        lowest = sorted(by_book)[-len(best)]
+        assert {int(n) for n in best} >= {at for at, score in enumerate(by_book) if score > lowest + 1e-5}
+        assert all(by_book[n] >= lowest - 1e-5 for n in best)
+
+
+@pytest.mark.parametrize("texts", [[], ["the of"], ["a cat sat"]])
+def test_queries_without_words_and_empty_indexes(texts: list[str]) -> None:
+    index = Bm25(enumerate(texts))
+    assert index.best("the of and") is None
+    found = index.best("a dog")
+    assert found is not None
+    assert len(found) == 0
