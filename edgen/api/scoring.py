@@ -30,13 +30,17 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def score(
-    truth: Path | str, predictions: Path | str, candidates: int = CANDIDATES
+    truth: Path | str,
+    predictions: Path | str,
+    candidates: int = CANDIDATES,
+    examples: Path | str | None = None,
 ) -> RankingScore | LabelScore:
     """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong with it.
 
     `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`: a JSON list
     of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns (`labels TAB utterance TAB
     User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`). `candidates`: how many each ranking has.
+    `examples`: a file in DSTC7's layout, to check that what is ranked is among its example's candidates.
 
     Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong with some
     of them is in the score, and `score.sound` is False.
@@ -46,7 +50,9 @@ def score(
     require_extra("analysis", "Scores")
     from edgen.retrieval.score import score_files
 
-    return score_files(Path(truth), Path(predictions), candidates)
+    return score_files(
+        Path(truth), Path(predictions), candidates, None if examples is None else Path(examples)
+    )
 
 
 def baseline(examples: Path | str, output: Path | str, by: str = "bm25", seed: int = 0) -> Baseline:

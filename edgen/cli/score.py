@@ -27,6 +27,10 @@ def command(
     candidates: Annotated[
         int, Option(metavar="N", min=1, help="How many candidates a ranking has to have.")
     ] = 100,
+    examples: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="The examples, to check that what is ranked is among their candidates."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Score a ranking against the right answers: R@k, MRR, MAP and DSTC7's order of merit, with 95% intervals; or
@@ -38,7 +42,7 @@ def command(
     """
     from edgen.api.scoring import score
 
-    found = score(truth, ranking, candidates)
+    found = score(truth, ranking, candidates, examples)
     print_value(found, _render(found), json=json)
     if not found.sound:
         raise Exit(3)

@@ -14,6 +14,7 @@ KINDS = {
     "missing_example": ("error", "examples without a ranking; they count as not found"),
     "no_candidate_id": ("error", "candidates without an id; they keep their places"),
     "doubled_candidate": ("error", "candidates ranked more than once; the first place counts"),
+    "other_candidate": ("error", "candidates that their example does not offer; they keep their places"),
     "too_few": ("error", "rankings of too few candidates"),
     "too_many": ("error", "rankings of too many candidates"),
     "no_confidence": ("error", "confidences that are no numbers"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from edgen.core.errors import DataError, Problem
 from edgen.retrieval.findings import Finding, finding, quoted
-from edgen.retrieval.submission import as_id, plain
+from edgen.retrieval.submission import as_id, holds_json, plain
 from edgen.validation.reading import cut, lines_of, read_data
 
 Key = tuple[str, str]  # dialog, turn
@@ -38,7 +38,7 @@ def read_labels(path: Path) -> Labels:
     """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is no text or no
     JSON, and where no line is a labelled turn."""
     data = read_data(path)
-    entries = _objects(data, str(path)) if data.lstrip()[:1] in (b"{", b"[") else _table(data, str(path))
+    entries = _objects(data, str(path)) if holds_json(data) else _table(data, str(path))
     turns: dict[Key, Labelled] = {}
     findings: list[Finding] = []
     for where, found in entries:

@@ -10,7 +10,8 @@ import msgspec
 from edgen.core.errors import DataError
 from edgen.retrieval.findings import Finding, finding, quoted
 from edgen.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
-from edgen.retrieval.submission import plain, read_ranking
+from edgen.retrieval.pools import Pools
+from edgen.retrieval.submission import holds_json, plain, read_ranking
 from edgen.retrieval.truth import Truth, read_truth
 from edgen.stats.label_figures import LabelCounts, LabelFigures
 from edgen.stats.ranking_figures import RankingFigures, ranking_figures
@@ -46,16 +47,22 @@ class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
     figures: LabelFigures
 
 
-def score_files(truth: Path, predictions: Path, candidates: int) -> RankingScore | LabelScore:
-    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, their first bytes
-    tell. Raises DataError for a truth that cannot be used, and for predictions of which nothing can."""
+def score_files(
+    truth: Path, predictions: Path, candidates: int, examples: Path | None = None
+) -> RankingScore | LabelScore:
+    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, they tell
+    themselves. `examples`: a file of what each example offers, to check the ranking by.
+
+    Raises DataError for a file that cannot be used, and for predictions of which nothing can.
+    """
     data, source = read_data(predictions), str(predictions)
-    if data.lstrip()[:1] in (b"[", b"{"):
+    if holds_json(data):
         entries = cut(data, source)
         first = plain(entries[0]) if entries else None
         if not (isinstance(first, dict) and "labels" in first and "candidate-ranking" not in first):
-            return _score_ranking(truth, predictions, entries, candidates)
-    elif lines_of(data, source)[0].count("\t") < 2:
+            pools = None if examples is None else Pools(examples)
+            return _score_ranking(truth, predictions, entries, candidates, pools)
+    elif next(filter(str.strip, lines_of(data, source)), "").count("\t") < 2:
         raise DataError(
             source,
             "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns (lines "
@@ -65,10 +72,10 @@ def score_files(truth: Path, predictions: Path, candidates: int) -> RankingScore
 
 
 def _score_ranking(
-    path: Path, predictions: Path, entries: list[msgspec.Raw], candidates: int
+    path: Path, predictions: Path, entries: list[msgspec.Raw], candidates: int, pools: Pools | None
 ) -> RankingScore:
     truth = read_truth(path)
-    places, findings = _find_answers(truth, entries, candidates)
+    places, findings = _find_answers(truth, entries, candidates, pools)
     if not places:
         raise DataError(
             str(predictions), f"none of its entries ranks an example of {path}. {_first(findings)}"
@@ -88,7 +95,7 @@ def _score_ranking(
 
 
 def _find_answers(
-    truth: Truth, entries: list[msgspec.Raw], candidates: int
+    truth: Truth, entries: list[msgspec.Raw], candidates: int, pools: Pools | None
 ) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
     """The places (from 1) of each ranked example's right answers, 0 for one that is nowhere; and what is wrong."""
     places: dict[str, tuple[int, ...]] = {}
@@ -106,6 +113,8 @@ def _find_answers(
         if example in places:
             findings.append(finding("doubled_example", example, f"again in entry {number}"))
         findings += ranking.findings
+        if pools is not None and (other := pools.check(ranking)):
+            findings.append(other)
         first = {one: place for place, one in reversed([*enumerate(ranking.candidates, 1)])}
         places[example] = tuple(first.get(one, 0) for one in answers)
     return places, findings

@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from collections import Counter
@@ -52,6 +53,11 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Findin
         *_check_confidences(example, candidates),
     ]
     return Ranking(example, upper, findings)
+
+
+def holds_json(data: bytes) -> bool:
+    """Whether what a file holds begins as a JSON list or object does."""
+    return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 
 def plain(raw: msgspec.Raw) -> Any:

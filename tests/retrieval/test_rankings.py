@@ -134,6 +134,32 @@ def test_integers_and_lower_case_are_read_rightly_and_none_may_come_beside_the_c
     assert {one.kind for one in found.findings} == {"integer_id", "lower_case"}
 
 
+def test_candidates_that_the_set_does_not_offer_are_told(tmp_path: Path) -> None:
+    scored(tmp_path, "a\tX\tw\nb\tNONE\tw\n", submission({"a": ["X", "Q", 7], "b": ["NONE", "X", "y"]}))
+    offered = {"a": ["x", 7], "b": ["X", "Y"]}
+    examples = [
+        {"example-id": one, "options-for-next": [{"candidate-id": name} for name in ids]}
+        for one, ids in offered.items()
+    ]
+    files = [tmp_path / name for name in ("truth.tsv", "ranking.json")]
+    for kept, told in (
+        (examples, [("a", "Q")]),
+        (examples[1:], [("a", "the file of examples does not have this one")]),
+    ):
+        (tmp_path / "set.json").write_text(json.dumps(kept))
+        found = edgen.score(*files, 3, tmp_path / "set.json")
+        assert [(one.where, one.problem) for one in found.findings if one.kind == "other_candidate"] == told
+    (tmp_path / "set.json").write_text("[1]")
+    with pytest.raises(DataError, match="it holds no examples"):
+        edgen.score(*files, 3, tmp_path / "set.json")
+
+
+def test_a_mark_of_the_byte_order_is_no_matter(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(b"\xef\xbb\xbfa\tX\tw\n")
+    (tmp_path / "s").write_bytes(b"\xef\xbb\xbf" + json.dumps(submission({"a": ["X"]})).encode())
+    assert edgen.score(tmp_path / "t", tmp_path / "s", 1).sound
+
+
 def test_a_later_ranking_of_an_example_counts_and_an_answer_twice_counts_once(tmp_path: Path) -> None:
     entries = [*submission({"a": ["X", "Y", "Z"]}), *submission({"a": ["Y", "X", "Z"]})]
     found = scored(tmp_path, "a\tX,x\tw\n", entries)
