@@ -202,6 +202,9 @@ def test_silence_and_limits_end_a_thread(tmp_path: Path) -> None:
     result, _ = play(plan, lambda _: json.dumps({"title": "t", "text": f"I say {next(words) * 5} now."}))
     assert outcome_of(result)["reason"] == "too_many_turns"
     assert len(thread_of(result).turns) == 4
+    result, _ = script(plan, member0=[QUESTION, "I give up. [end of conversation]"], member1=["So."])
+    assert outcome_of(result)["reason"] == "asker_left"
+    assert thread_of(result).ended_by == "Member0"
     result, _ = script(plan, member0=[QUESTION])
     assert isinstance(result, Rejection)
     assert result.reason is RejectionReason.ONE_SPEAKER
@@ -264,6 +267,10 @@ def test_a_moderator_who_names_nobody_that_there_is_is_asked_again(tmp_path: Pat
         ('```json\n{"text": "So.", "votes": [1, 1, "#2"], "accept": 2}\n```', Post("So.", votes=(1, 2), accept=2)),
         ('{"pass": true, "votes": 2}', Post("", votes=(2,))),
         ('{"text": "So.", "votes": [3, 9, null, true], "accept": null}', Post("So.", votes=(), repairs=(UNKNOWN_POST,))),
+        ('{"text": "So\nlong", "votes": [2,],}', Post("So\nlong", votes=(2,))),
+        ('Here it is: {"text": "So."}', Post("So.")),
+        ('Here it is:\n{"text": "So\nlong"}', Post("So\nlong")),
+        ("Write {x} there.", Post("Write {x} there.")),
         ('{"text": "", "same_question": true}', Post("", same_question=True)),
     ],
 )  # fmt: skip
@@ -275,18 +282,36 @@ def test_what_a_post_is_read_as(text: str, expected: Post) -> None:
     assert found.same_question == expected.same_question
 
 
+@each(
+    "text, finish, reason",
+    [
+        ('{"text": "It is cut o', "length", RejectionReason.TRUNCATED),
+        ('{"text": "It is cut o', "stop", RejectionReason.UNREAD),
+        ('{"error": null, "items": [[], {}], "next":', "stop", RejectionReason.UNREAD),
+        ("", "stop", RejectionReason.EMPTY),
+        ('{"votes": []}', "stop", RejectionReason.EMPTY),
+    ],
+)
+def test_what_is_no_post(text: str, finish: str, reason: RejectionReason) -> None:
+    found = read_post(text, "Member0", {1, 2}, finish_reason=finish)
+    assert isinstance(found, Rejection)
+    assert found.reason is reason
+
+
 def test_a_question_has_a_title_of_its_own() -> None:
     asked = read_post("Title: A line\nAnd a text.", "Member0", (), titled=True)
     assert asked == Post("And a text.", "A line")
     asked = read_post("I have a question. It is long.", "Member0", (), titled=True)
     assert asked == Post("I have a question. It is long.", "I have a question.", repairs=(TITLE_FROM_TEXT,))
-    assert isinstance(read_post('{"pass": true}', "Member0", (), titled=True), Rejection)
+    for silent in ('{"pass": true}', "[end of conversation]", '{"title": "A line"}'):
+        assert isinstance(read_post(silent, "Member0", (), titled=True), Rejection)
 
 
 @settings(max_examples=50)
 @given(st.one_of(st.text(), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["text", "votes", "accept", "title", "pass"]), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["text", "votes", "accept", "title"]), inner),
+    max_leaves=8,
 ).map(json.dumps)), st.booleans())  # fmt: skip
 def test_no_reply_breaks_the_reader(text: str, titled: bool) -> None:
     found = read_post(text, "Member0", {1, 2}, titled=titled, may_accept=True)

@@ -36,10 +36,14 @@ def test_the_shipped_spaces_are_those_that_are_documented() -> None:
         "education_dialogue",
         "education_dialogue_faithful",
         "fractions",
+        "homework_help",
+        "incident_response",
         "italian_prepositions",
         "italian_shapes",
         "language_learning",
+        "lesson_plan",
         "math_misconceptions",
+        "tech_support",
     ]
 
 

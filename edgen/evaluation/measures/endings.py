@@ -50,8 +50,8 @@ class Endings(msgspec.Struct, frozen=True, kw_only=True):
 class EndingsMeasure(Measure[Endings]):
     name = "endings"
     definition = (
-        "Guided conversations (`protocol: guided`) by why they ended, as their machine or the protocol calls it, the share in "
-        "which the task was done, and the seconds of the conversation's clock until then: the outcomes of CRWIZ (Chiyah "
+        "Conversations whose end is told (`protocol: guided` and `forum`) by why they ended, as their machine or the protocol "
+        "calls it, the share in which the task was done or the question answered, and the seconds of the conversation's clock until then: the outcomes of CRWIZ (Chiyah "
         "Garcia, Lopes, Liu and Hastie, LREC 2020)."
     )
     order = 15

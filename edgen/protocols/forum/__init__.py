@@ -33,6 +33,7 @@ from edgen.space.model import Space
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)
+_PASS = (6.0, 10.0, 40.0)
 _CHOICE = (1.0, 4.0, 20.0)
 _POSTS = (3, 6)  # of a thread; at most the job's turns
 _YEARS = range(1900, 2201)
@@ -179,18 +180,23 @@ class ForumProtocol(ConversationProtocol):
         return openings(scenario, prompts, rules)
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call a post, and one of the moderator before each but the first. The asker has every other post, about."""
+        """A call a post, and one for who passes; one of the moderator before each but the first. The asker has every
+        other post, about."""
         settings: Forum = settings_of(job)
         posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
         asker, *others = [
             role.lower() for role in _roles(job) if _member(settings, role).weight or role == _roles(job)[0]
         ]
-        calls = []
+        passes = (0, 1, 4 * settings.silence - 4)[level]  # behind four posts
+        calls: list[ExpectedCall] = []
         for number in range(posts):
-            if number and settings.chooser == "moderator":
-                calls.append(ExpectedCall(MODERATOR, MODERATOR, _CHOICE, hears=True))
             role = others[number // 2 % len(others)] if number % 2 else asker
-            calls.append(ExpectedCall(role, role, _POST, hears=True, heard=True))
+            silent = passes * (number + 1) // 4 - passes * number // 4 if number else 0
+            asked = [ExpectedCall(role, role, _PASS, hears=True)] * silent
+            for call in (*asked, ExpectedCall(role, role, _POST, hears=True, heard=True)):
+                if number and settings.chooser == "moderator":
+                    calls.append(ExpectedCall(MODERATOR, MODERATOR, _CHOICE, hears=True))
+                calls.append(call)
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:

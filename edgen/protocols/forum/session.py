@@ -116,17 +116,14 @@ class Thread:
             place = f"{self._rules.seed}/{self._scenario.index}/speaker/{self._asked}"
             rng = random.Random(place)  # noqa: S311 - reproducible, not secret
             return rng.choices(seats, [seat.weight for seat in seats])[0]
-        names = [*(seat.name for seat in seats), NOBODY]
+        names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
 
         def read(reply: Reply) -> Chosen | Rejection:
-            return read_choice(
-                reply.text,
-                names,
-                MODERATOR,
-                free=False,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-            )
+            how: dict[str, Any] = {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
+            chosen = read_choice(reply.text, names, MODERATOR, free=False, **how)
+            if isinstance(chosen, Rejection):  # it may say whose name it is, as it was shown
+                return read_choice(reply.text, shown, MODERATOR, free=False, **how)
+            return chosen
 
         chosen = yield from ask(self._question(MODERATOR, self.choice(seats)), self._rules, read)
         if isinstance(chosen, Rejection):

@@ -37,8 +37,10 @@ def respond(request: Simulation) -> str | None:
     ]
     if '"title"' not in brief:
         post = _helper(request, about, read, user="You have the same trouble" in brief)
-    elif not read:
+    elif not any(one.role == "assistant" for one in request.messages):
         post = _question(request, about)
+    elif not read:
+        post = {"pass": True}
     else:
         post = _follow_up(request, about, read)
     return msgspec.json.encode(post).decode()

@@ -7,6 +7,7 @@ count. Never raises; linear.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 import msgspec
 
 from edgen.core.text import shorten
-from edgen.core.values import Rejection
+from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.assistant_words import find_service_refusal
+from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
-from edgen.reading.text.characters import replace_surrogates
+from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.thinking import drop_thinking
 
 MAX_READ = 100_000  # characters of a reply
@@ -63,6 +65,9 @@ def read_post(
         return refused
     body = drop_thinking(text[:MAX_READ], [])
     value = _json(body)
+    if value is None:
+        cut = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
+        return Rejection(cut, f"this is no whole post: {excerpt(body)}")
     repairs: list[str] = []
     votes = _numbers(value.get("votes"), others, repairs)
     accept = next(iter(_numbers(value.get("accept"), others, repairs)), None) if may_accept else None
@@ -77,6 +82,8 @@ def read_post(
     turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
     if isinstance(turn, Rejection):
         return turn
+    if titled and not turn.text:
+        return Rejection(RejectionReason.EMPTY, "the question has no text")
     title = _one_line(title) if titled and isinstance(title, str) else ""
     if titled and not title:
         repairs.append(TITLE_FROM_TEXT)
@@ -93,17 +100,22 @@ def read_post(
     )
 
 
-def _json(text: str) -> dict[str, Any]:
-    """The JSON object that a reply is or that stands in it; empty where there is none that tells of a post."""
+def _json(text: str) -> dict[str, Any] | None:
+    """The JSON object that a reply is or that stands in it; empty where all of it is said, None where it is JSON that is
+    no whole post."""
     body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
     start, end = body.find("{"), body.rfind("}")
-    if start < 0 or end < start:
-        return {}
-    try:
-        value = msgspec.json.decode(body[start : end + 1], strict=False)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return {}
-    return value if isinstance(value, dict) and _KEYS & {*value} else {}
+    if 0 <= start < end:
+        with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeError):
+            value = msgspec.json.decode(body[start : end + 1], strict=False)
+            if isinstance(value, dict) and _KEYS & {*value}:
+                return value
+    # With line breaks inside of a text, a comma too many, single quotes, or cut off.
+    parsed = parse(body[start:], TEACHER_STUDENT) if start >= 0 else None
+    for one in parsed.values if parsed is not None else ():
+        if parsed is not None and isinstance(one, Pairs) and _KEYS & {key for key, _ in one}:
+            return None if parsed.cut else dict(reversed(one))
+    return {} if start else None
 
 
 def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
@@ -113,8 +125,8 @@ def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[in
     for one in named:
         number = re.fullmatch(r"\s*#?(\d{1,6})\s*", one) if isinstance(one, str) else None
         place = int(number[1]) if number else one
-        if type(place) is int and place in known:
-            found.append(place)
+        if type(place) in (int, float) and place in known:
+            found.append(int(place))
         else:
             repairs.append(UNKNOWN_POST)
     return tuple(dict.fromkeys(found))
