@@ -29,6 +29,11 @@ WHO = (
     "--agent is the Agent, without it the space's first role, and all others are Users."
 )
 
+LABELS = (
+    "Labels are the turns' own. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
+    "IR, PA, PF, NF, GG, JK, O); others stay, with hyphens for spaces."
+)
+
 
 def actor_of(turn: Turn, chat: Chat) -> Actor:
     """Who says it: what the turn itself tells, else its role."""

@@ -16,6 +16,7 @@ from edgen.core.values import Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
+from edgen.retrieval.intents import read_labels
 from edgen.retrieval.negatives import are_alike
 from edgen.store.run_reader import AcceptedConversation
 from tests.export.runs import FORMATS, MemoryRun
@@ -170,3 +171,60 @@ def test_every_key_is_there_whatever_a_run_tells(tmp_path: Path) -> None:
 def test_who_the_agent_is_counts_for_these_formats_alone() -> None:
     with pytest.raises(UsageError, match="leave --agent out"):
         FORMATS["hf"].check(ExportOptions(agent="Tutor"))
+
+
+def _labelled(*labels: tuple[str, ...], index: int = 0) -> AcceptedConversation:
+    """A conversation whose turns have these labels."""
+    one = accepted(
+        index, 0, tuple(("Tutor" if at % 2 else "Learner", f"turn {at}") for at in range(len(labels)))
+    )
+    turns = tuple(Turn(t.role, t.text, labels=found) for t, found in zip(one.turns, labels, strict=True))
+    return replace(one, candidate=replace(one.candidate, turns=turns))
+
+
+def test_tags_are_the_labels_abbreviated(tmp_path: Path) -> None:
+    taught = [
+        _labelled(("Original Question", "Greetings/Gratitude"), ("my own label",), ()),
+        _labelled((), (), index=1),
+    ]
+    exported = export(run_of(taught), FORMATS["msdialog-intent"], tmp_path / "out")  # type: ignore[arg-type]
+    assert exported.left_out == {"no_labels": 1}
+    (dialog,) = pandas.read_json(tmp_path / "out" / "train.json", orient="index")["utterances"]
+    assert [one["tags"] for one in dialog] == ["OQ GG", "my-own-label", ""]
+
+
+def test_intents_are_normalised_as_published(tmp_path: Path) -> None:
+    rules = {
+        ("GG", "PA"): "PA",
+        ("GG", "O", "JK"): "JK",
+        ("O", "GG"): "O",
+        ("GG",): "GG",
+        ("PA", "FD"): "FD_PA",
+    }
+    taught = [_labelled(*rules), _labelled(("NF",), (), ("PF", "FQ"), index=1)]
+    export(run_of(taught), FORMATS["intent-prediction"], tmp_path / "out")  # type: ignore[arg-type]
+    text = (tmp_path / "out" / "train.tsv").read_text(encoding="utf-8")
+    one, two = ([line.split("\t") for line in part.splitlines()] for part in text.split("\n\n"))
+    assert [columns[0] for columns in one] == [*rules.values()]
+    assert [columns[1:] for columns in one][:2] == [["turn 0", "User"], ["turn 1", "Agent"]]
+    assert two == [["NF", "turn 0", "User"], ["FQ_PF", "turn 2", "User"]]
+
+
+def test_beyond_the_most_frequent_combinations_one_label_stays(tmp_path: Path) -> None:
+    often = [(f"a{n}", f"b{n}") for n in range(32)]
+    rare = [(f"c{n}", f"d{n}") for n in range(40)]
+    taught = [_labelled(*often, *often, *rare)]
+    export(run_of(taught), FORMATS["intent-prediction"], tmp_path / "out")  # type: ignore[arg-type]
+    lines = (tmp_path / "out" / "train.tsv").read_text(encoding="utf-8").splitlines()
+    labels = [line.split("\t")[0] for line in lines]
+    assert labels[:64] == ["_".join(pair) for pair in (*often, *often)]
+    assert all(found in pair for found, pair in zip(labels[64:], rare, strict=True))
+    assert {found[0] for found in labels[64:]} == {"c", "d"}
+
+
+def test_score_reads_intents_as_they_are_written(tmp_path: Path) -> None:
+    taught = [_labelled(("PA", "FD"), ("GG",)), _labelled(("NF",), index=1)]
+    export(run_of(taught), FORMATS["intent-prediction"], tmp_path / "out")  # type: ignore[arg-type]
+    found = read_labels(tmp_path / "out" / "train.tsv")
+    assert not found.findings
+    assert [one.labels for one in found.turns.values()] == [{"PA", "FD"}, {"GG"}, {"NF"}]
