@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,9 @@ import msgspec
 
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
+from edgen.core.files import write_lines
 from edgen.core.yaml_values import nearest
 from edgen.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
-from edgen.store.shards import write_list_atomic
 from edgen.validation.reading import cut, read_data
 
 if TYPE_CHECKING:
@@ -68,5 +69,15 @@ def baseline(examples: Path | str, output: Path | str, by: str = "bm25", seed: i
     for example in read_examples(entries, source):
         frequencies.see(example)
     rankings = (rank(example, frequencies, by, seed) for example in read_examples(entries, source))
-    written = write_list_atomic(Path(output), rankings)
-    return Baseline(by=by, seed=seed, examples=written, written=str(output))
+    write_lines(Path(output), _as_list(rankings))
+    return Baseline(by=by, seed=seed, examples=len(entries), written=str(output))
+
+
+def _as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a JSON list, one an entry, of which there is at least one."""
+    before = b"["
+    for entry in entries:
+        yield before
+        before = entry + b","
+    yield before.removesuffix(b",")
+    yield b"]"

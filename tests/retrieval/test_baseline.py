@@ -58,6 +58,7 @@ def test_shared_words_are_better_than_chance_and_the_scorer_takes_what_is_writte
     assert chance.low <= 1 / 20 <= chance.high
     assert min(recall["tfidf"].value, recall["bm25"].value) > 0.7
     first = (tmp_path / "chance.json").read_bytes()
+    assert first.count(b"\n") == 152  # an example a line
     edgen.baseline(examples, tmp_path / "again.json", by="chance")
     assert (tmp_path / "again.json").read_bytes() == first
     edgen.baseline(examples, tmp_path / "other.json", by="chance", seed=1)
