@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from edgen.api.objects.functions import agenerate, generate
     from edgen.api.objects.functions import open as open  # noqa: A004 - as edgen.open
     from edgen.api.objects.job import Job
-    from edgen.api.objects.results import Comparison, Pairs, Stats
-    from edgen.api.objects.run import Conversation, Run, compare, select
+    from edgen.api.objects.results import Comparison, Layer, Pairs, Stats
+    from edgen.api.objects.run import Conversation, Run, annotate, compare, select
     from edgen.api.scoring import baseline, score
     from edgen.core import errors
     from edgen.core.events import Event
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
     "edgen.api.objects.job": ("Job",),
-    "edgen.api.objects.results": ("Comparison", "Pairs", "Stats"),
-    "edgen.api.objects.run": ("Conversation", "Run", "compare", "select"),
+    "edgen.api.objects.results": ("Comparison", "Layer", "Pairs", "Stats"),
+    "edgen.api.objects.run": ("Conversation", "Run", "annotate", "compare", "select"),
     "edgen.api.scoring": ("baseline", "score"),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),
@@ -42,6 +42,7 @@ __all__ = [
     "Conversation",
     "Event",
     "Job",
+    "Layer",
     "Pairs",
     "Reply",
     "Request",
@@ -50,6 +51,7 @@ __all__ = [
     "Token",
     "__version__",
     "agenerate",
+    "annotate",
     "baseline",
     "compare",
     "errors",

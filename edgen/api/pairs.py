@@ -11,13 +11,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.judging import judge_ledger, load_judged_job, run_judge
+from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
 from edgen.api.rollouts import Asked, RolloutMaking, rollouts_of
 from edgen.api.status import JudgeStatus, RolloutStatus, judge_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
-from edgen.config import BackendConfig, Job, check, load_job
+from edgen.config import Job, check
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.core.figures import describe_counts
 from edgen.core.pair import OF_RESPONSES, Compare, Source
@@ -229,7 +229,7 @@ class PairMaking:
 
     def _judge_job(self) -> tuple[Job, Prompt, dict[str, Any]]:
         """The job with the judge as `judge`, its template, and it itself where it is a function."""
-        config = _find_judge(self.job, self.options.judge)
+        config = find_backend(self.job, self.options.judge or "", "judge")
         prompt = self._find_template()
         check_schema(prompt, config, "$.backends.judge")
         check_logprobs(self.job, config, str(self.run.job))
@@ -310,24 +310,6 @@ class PairMaking:
                 f"published one for pairs.compare: {compare}",
             )
             raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
-
-
-def _find_judge(job: Job, judge: str | None) -> BackendConfig:
-    """The backend that judges: `ROLE`, or `JOB:ROLE`, or the job's `judge`, or its `default`."""
-    path, _, role = (judge or "").rpartition(":")
-    if not path and role.endswith((".yaml", ".yml")):
-        path, role = role, ""
-    if path:
-        job = load_job(Path(path))
-    if not role:
-        role = "judge" if "judge" in job.backends else "default"
-    if role not in job.backends:
-        raise UsageError(
-            f"no backend '{role}' is in {path or 'the job of this run'} (there: {', '.join(job.backends)}). "
-            "Name one with --judge ROLE, or one of another job with --judge JOB.yaml:ROLE, or give one here: "
-            "--set 'backends.judge={type: openai, model: …}'."
-        )
-    return job.backends[role]
 
 
 def _bias_of(reader: RunReader) -> dict[str, Any]:

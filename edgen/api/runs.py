@@ -35,7 +35,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
         return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
 
 
-_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "last"})
+_NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "annotators", "last"})
 
 
 def list_runs(folder: Path) -> list[RunFacts]:

@@ -139,12 +139,31 @@ class RolloutStatus(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
 
+class AnnotatorStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the labels of one annotator of a layer stand: `labelled` of its `planned` requests."""
+
+    layer: str
+    annotator: str
+    labelled: int
+    planned: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+    out: Amount | UnsetType = UNSET
+    unanswered: Amount | UnsetType = UNSET
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
     without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
-    judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on.
+    judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how
+    those of its layers stand.
     """
 
     run: str
@@ -166,6 +185,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     arms: dict[str, Status | None] | UnsetType = UNSET
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
     rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
+    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
         """The arms that were begun, by name; none where the run has no arms."""
@@ -194,7 +214,10 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
     status = _run_status(rundir, held=held)
     judges = tuple(judge_status(ledger) for ledger in rundir.judge_ledgers())
     rollouts = tuple(rollout_status(ledger) for ledger in rundir.rollout_ledgers())
-    return msgspec.structs.replace(status, judges=judges or UNSET, rollouts=rollouts or UNSET)
+    annotators = tuple(annotator_status(ledger) for ledger in rundir.annotator_ledgers())
+    return msgspec.structs.replace(
+        status, judges=judges or UNSET, rollouts=rollouts or UNSET, annotators=annotators or UNSET
+    )
 
 
 def judge_status(ledger: Path) -> JudgeStatus:
@@ -207,6 +230,14 @@ def rollout_status(ledger: Path) -> RolloutStatus:
     """How the rollouts of this ledger stand."""
     status, facts = _facts_at(ledger, RolloutStatus)
     return RolloutStatus(agents=ledger.stem, played=status.accepted, **facts)
+
+
+def annotator_status(ledger: Path) -> AnnotatorStatus:
+    """How the annotator of this ledger stands."""
+    status, facts = _facts_at(ledger, AnnotatorStatus)
+    return AnnotatorStatus(
+        layer=ledger.parent.parent.name, annotator=ledger.stem, labelled=status.accepted, **facts
+    )
 
 
 def _facts_at(ledger: Path, kind: type[msgspec.Struct]) -> tuple[Status, dict[str, Any]]:

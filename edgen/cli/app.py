@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from edgen.cli import (
+    annotate,
     baseline,
     batch,
     compare,
@@ -104,6 +105,7 @@ for module, short_help in (
     (merge, "Make one run of pieces of a job, or of several runs of it."),
     (select, "Make a run of the conversations of another that are chosen."),
     (pairs, "Make preference pairs of a run, and report on their bias."),
+    (annotate, "Label a run's turns or conversations, by models."),
     (compare, "Compare a run's arms, or runs, with intervals."),
     (export, "Write a run as a data set, or in a trainer's format."),
     (stats, "Measure what a run or anybody's files are like."),

@@ -97,6 +97,9 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"rollouts   {one.agents}: {one.played} of {one.planned} played, {one.pending} pending"
     for judge in status.judges or ():
         yield f"judge      {judge.judge}: {judge.judged} of {judge.planned} pairs judged, {judge.pending} pending"
+    for own in status.annotators or ():
+        told = f"{own.labelled} of {own.planned} labelled, {own.pending} pending"
+        yield f"layer      {own.layer}, {own.annotator}: {told}"
 
 
 def _render_change(status: Status, speed: str) -> str:

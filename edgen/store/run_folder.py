@@ -4,6 +4,7 @@
     comparisons/<a>-vs-<b>.json  report.html
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
     adherence/<judge>.db .json
+    layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
@@ -28,7 +29,7 @@ from edgen.store import locks
 
 _IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
-_MADE_OF_IT = ("pairs", "adherence", "comparisons", "report.html")
+_MADE_OF_IT = ("pairs", "adherence", "layers", "comparisons", "report.html")
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
 _HEAD = 2_000  # bytes of a file in which its mark stands
@@ -53,6 +54,7 @@ class RunFolder:
         self.pairs = path / "pairs" / "pairs.jsonl"
         self.votes = path / "pairs" / "votes.jsonl"
         self.adherence = path / "adherence"
+        self.layers = path / "layers"
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
 
@@ -75,10 +77,16 @@ class RunFolder:
         return begun
 
     def ledgers(self) -> list[Path]:
-        """Every ledger in this run: its own or its arms', those of its judges, of pairs and of adherence, and those of
-        its rollouts."""
+        """Every ledger in this run: its own or its arms', those of its judges, of pairs and of adherence, those of
+        its rollouts, and those of the annotators of its layers."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
-        return own + self.judge_ledgers() + self.rollout_ledgers() + _begun(self.adherence)
+        return (
+            own
+            + self.judge_ledgers()
+            + self.rollout_ledgers()
+            + _begun(self.adherence)
+            + self.annotator_ledgers()
+        )
 
     def judge_ledgers(self) -> list[Path]:
         """The ledger of each judge of pairs."""
@@ -87,6 +95,11 @@ class RunFolder:
     def rollout_ledgers(self) -> list[Path]:
         """The ledger of each run, or arm, from whose turns conversations were played on."""
         return _begun(self.rollouts)
+
+    def annotator_ledgers(self) -> list[Path]:
+        """The ledger of each annotator of each layer."""
+        folders = sorted(self.layers.glob("*/annotators"))
+        return [path for folder in folders for path in _begun(folder)]
 
     def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
         """Keep beside a ledger in `folder`, a judge's or of rollouts, who answers and how it is asked."""
@@ -296,6 +309,6 @@ def _begun(folder: Path) -> list[Path]:
     """The ledgers in a folder. One that a kill left empty holds nothing, and is none."""
     return [
         path
-        for path in sorted(folder.glob("*.db"))
+        for path in sorted(folder.glob("*.db"), key=lambda path: path.stem)
         if path.stat().st_size or path.with_name(f"{path.name}-wal").exists()
     ]

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgen.annotation.layer import LayerFolder, UnitLabels, read_layer
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
@@ -16,6 +17,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
+    from edgen.api.annotating import AnnotatedRun
     from edgen.api.pairs import PairedRun
     from edgen.evaluation.comparison.result import Comparison as ComparisonResult
     from edgen.evaluation.measuring import Quality
@@ -92,6 +94,31 @@ def _pair_row(pair: Pair) -> dict[str, Any]:
         "p": None if label is None else label.p,
         "left_out": pair.left_out,
     }
+
+
+class Layer(Tabular):
+    """A layer of labels on a run; iterated, each unit is a value with what every annotator says. `made` says how the
+    annotators stand; None where they were asked before."""
+
+    def __init__(self, folder: Path, name: str, made: AnnotatedRun | None = None) -> None:
+        self.folder = folder
+        self.name = name
+        self.made = made
+        self.file = LayerFolder(RunFolder(folder), name).labels
+        if not self.file.exists():
+            raise UsageError(f"{folder}: this run has no layer {name!r} yet; edgen.annotate makes one.")
+
+    def __iter__(self) -> Iterator[UnitLabels]:
+        return read_layer(self.file)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """A unit in a row, a column for every annotator."""
+        for unit in self:
+            row = {key: getattr(unit, key) for key in ("id", "turn", "role", "labels", "tie", "agreement")}
+            yield {**row, **{f"by.{name}": labels for name, labels in unit.annotators.items()}}
+
+    def __repr__(self) -> str:
+        return f"<Layer {self.name} of {self.folder}>"
 
 
 class Comparison:

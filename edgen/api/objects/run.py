@@ -13,7 +13,7 @@ from edgen.api.finished import compare_runs, export_run, select_run, write_repor
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.objects.results import Comparison, Pairs, Stats, Tabular
+from edgen.api.objects.results import Comparison, Layer, Pairs, Stats, Tabular
 from edgen.api.objects.runner import run_in_thread
 from edgen.api.status import Status, read_status
 from edgen.api.supervision.control import Control
@@ -296,6 +296,51 @@ def select(
     folder = run.folder if isinstance(run, Run) else Path(run)
     select_run(folder, Path(output), options, Control())
     return Run(output)
+
+
+def annotate(
+    run: Run | str | Path,
+    labels: str | Path,
+    *,
+    layer: str | None = None,
+    by: str | Iterable[str] = (),
+    annotators: int = 1,
+    unit: Literal["turn", "conversation"] = "turn",
+    together: bool = False,
+    sample: int | None = None,
+    prompt: str | Path | None = None,
+    via: Literal["online", "batch"] = "online",
+    progress: bool | None = None,
+    on_event: Listener | None = None,
+    trust_hosts: Iterable[str] = (),
+    **overrides: Any,
+) -> Layer:
+    """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped one's name, or a
+    file) by the run's backends `by`, each being so many `annotators`. See `edgen annotate` for the others.
+
+    Raises ShortError where something got no label for want of an answer, and what stopped the annotators.
+    """
+    from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
+
+    changes, functions = read_overrides(overrides)
+    options = AnnotateOptions(
+        labels=str(labels),
+        layer=layer,
+        by=(by,) if isinstance(by, str) else tuple(by),
+        annotators=annotators,
+        unit=unit,
+        together=together,
+        sample=sample,
+        prompt=None if prompt is None else str(prompt),
+        overrides=changes,
+        via=via,
+    )
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    listeners = find_progress(progress) + ([on_event] if on_event else [])
+    control = Control(trust=Trust(trust_hosts), functions=functions)
+    made = run_in_thread(partial(annotate_run, folder, options), control, listeners)
+    require_labels(made)
+    return Layer(folder, made.layer, made)
 
 
 def compare(

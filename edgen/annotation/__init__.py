@@ -1,0 +1,1 @@
+"""Layers: labels that are put on a run's turns or conversations afterwards, by annotators."""

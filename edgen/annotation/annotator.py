@@ -1,0 +1,187 @@
+"""An annotator at work on a run: which units it is asked about, and what is kept of its labels.
+
+An annotator is a backend with a template, a label set and a name of its own in the layer; its answers have a ledger of their
+own. A task is a turn ("r0@0003"), or a conversation ("r0"), whose units are labelled in one request; its record has
+the labels of each unit with a digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend
+draw with seeds of their own. The sample is drawn by hash, so that a larger one holds the smaller.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from edgen.config import Job
+from edgen.config.label_set import LabelSet
+from edgen.core.digest import fingerprint, hash64, sha256
+from edgen.core.pair import Candidate, candidate_name
+from edgen.core.values import Address, Rejection, Turn
+from edgen.preferences.judge import Judge, JudgeTasks
+from edgen.prompting import Prompt
+from edgen.protocols.base import Rules, transcript_of
+from edgen.protocols.labelling import Unit, label_units
+from edgen.protocols.task import Settled, Spent, Task
+from edgen.providers import Backend
+from edgen.reading.answers.unit_labels import Labels
+from edgen.store.run_reader import RunReader
+
+UnitKind = Literal["turn", "conversation"]
+ROLE = "annotator"  # whom its tasks ask
+SAMPLE = "sample"  # conversations of each arm that it is asked about; None: all
+
+_AT = "@"  # stands in no candidate's name
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+_encode = msgspec.json.Encoder().encode
+
+
+class LabelledUnit(msgspec.Struct, frozen=True, array_like=True):
+    """A unit's labels by one annotator: the turn, counted from 0, or None for the conversation; the digest of what
+    was said up to it."""
+
+    turn: int | None
+    said: str
+    labels: Labels
+
+
+class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+    """What an annotator's ledger keeps of a task."""
+
+    units: tuple[LabelledUnit, ...]
+    simulated: bool = False
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What annotators are asked: labels of which set, for what, and whether for all turns of a conversation at once."""
+
+    labels: LabelSet
+    unit: UnitKind = "turn"
+    together: bool = False
+
+    def units(self, turns: Sequence[Turn]) -> list[int | None]:
+        """What of a conversation is labelled: its turns by their places, or None for all of it."""
+        if self.unit == "conversation":
+            return [None]
+        return [place for place, turn in enumerate(turns) if self.labels.asks_for(turn.role)]
+
+    def tasks(self, name: str, turns: Sequence[Turn]) -> list[str]:
+        """The tasks of one conversation."""
+        units = self.units(turns)
+        if self.unit == "conversation" or self.together:
+            return [name] if units else []
+        return [f"{name}{_AT}{place:04}" for place in units]
+
+
+def is_name(name: str) -> bool:
+    """Whether an annotator or a layer can be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
+def text_digest(turns: Sequence[Turn], place: int | None) -> str:
+    """The sha256 of a unit's text: a turn's, or a conversation's with who says what."""
+    return sha256((transcript_of(turns) if place is None else turns[place].text).encode())
+
+
+def said_digest(turns: Sequence[Turn], place: int | None) -> str:
+    """The sha256 of what was said up to a turn, and by it: a label holds for no other."""
+    return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
+
+
+def annotator_of(
+    name: str, backend: Backend, prompt: Prompt, asking: Asking, sample: int | None = None
+) -> Judge:
+    """A backend with a template as the annotator of that name. Its facts are all that shapes its answers but the run; and the
+    sample, which shapes none."""
+    facts = Judge.of(backend, prompt).facts
+    way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
+    facts = {**way, "together": asking.together, **facts, SAMPLE: sample}
+    return Judge(id=name, model=backend.model, prompt=prompt, facts=facts)
+
+
+class AnnotatorTasks(JudgeTasks):
+    """The units of a run that one annotator labels, in a sample of the conversations of each arm or in all."""
+
+    unread_means = (
+        "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room for it, or "
+        "name another backend with --by."
+    )
+
+    def __init__(self, reader: RunReader, job: Job, annotator: Judge, asking: Asking) -> None:
+        super().__init__(reader, job, annotator)
+        # Annotators that are asked the very same draw each for itself.
+        self.rules = Rules(asks=job.asks, seed=hash64(f"annotator/{job.seed}/{annotator.id}") >> 1)
+        facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
+        self.shaping = {"annotator": fingerprint(facts)}
+        self._asking = asking
+        sample = annotator.facts[SAMPLE]
+        self._chosen = None if sample is None else choose_conversations(reader, job.seed, sample)
+        self._last: tuple[tuple[int, str], Candidate] | None = None
+        for index, _ in self.units():
+            self.planned += 1
+            self.scenarios = index + 1
+
+    def units(self) -> Iterator[tuple[int, str]]:
+        """(scenario, task) of all that is labelled."""
+        for index, names in self.reader.scenarios():
+            own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
+            tasks = [
+                task for name in own for task in self._asking.tasks(name, self._candidate(index, name).turns)
+            ]
+            yield from ((index, task) for task in sorted(tasks))
+
+    def task(self, index: int, task: str) -> Task:
+        """The work on one turn, or conversation."""
+        name, _, place = task.partition(_AT)
+        turns = self._candidate(index, name).turns
+        units = [int(place)] if place else self._asking.units(turns)
+        shown = self._shown(turns, units)
+        protocol = label_units(shown, Address(index, task), self.judge.prompt, self.rules, ROLE)
+        return Task(
+            protocol, self.group(index), lambda result, spent: self._settle(turns, units, result, spent)
+        )
+
+    def _shown(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
+        labels = self._asking.labels
+        if units == [None]:
+            return [*turns, Unit(labels)]
+        wanted = {*units}
+        last = len(turns) if self._asking.together else max(place for place in units if place is not None) + 1
+        return [Unit(labels, turn) if place in wanted else turn for place, turn in enumerate(turns[:last])]
+
+    def _settle(
+        self,
+        turns: Sequence[Turn],
+        units: Sequence[int | None],
+        result: tuple[Labels, ...] | Rejection,
+        spent: Spent,
+    ) -> Settled:
+        if isinstance(result, Rejection):
+            self.count_unread(result.detail)
+            return Settled.rejected(result)
+        self.count_read()
+        labelled = (
+            LabelledUnit(place, said_digest(turns, place), labels)
+            for place, labels in zip(units, result, strict=True)
+        )
+        return Settled.accepted(_encode(Labelled(units=tuple(labelled), simulated=spent.simulated)))
+
+    def _candidate(self, index: int, name: str) -> Candidate:
+        """A conversation; its turns come one after the other, so that one is kept."""
+        if self._last is None or self._last[0] != (index, name):
+            self._last = (index, name), self.reader.candidate(index, name)
+        return self._last[1]
+
+
+def choose_conversations(reader: RunReader, seed: int, sample: int) -> set[tuple[int, str]]:
+    """(scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios in every arm."""
+    chosen: set[tuple[int, str]] = set()
+    for arm, view in reader.views.items():
+        ranked = (
+            (hash64(f"annotate/{seed}/{index}/{replicate}"), index, candidate_name(arm, replicate))
+            for index, replicate in view.accepted()
+        )
+        chosen |= {(index, name) for _, index, name in heapq.nsmallest(sample, ranked)}
+    return chosen

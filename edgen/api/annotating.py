@@ -1,0 +1,207 @@
+"""Layers of labels on a run: annotators asked what they were not asked before, and what most of them say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.annotation.annotator import ROLE, SAMPLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
+from edgen.annotation.layer import LayerFolder, write_labels
+from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
+from edgen.api.status import AnnotatorStatus, annotator_status
+from edgen.api.supervision.backends import Via, open_backends, open_scheduler
+from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.snapshot import Title
+from edgen.config import BackendConfig, Job, check
+from edgen.config.label_set import LabelSet, find_label_set
+from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.core.figures import describe_counts
+from edgen.planning.allowed_files import unlimited
+from edgen.planning.answer_schemas import check_schema
+from edgen.planning.load import load_template
+from edgen.prompting import Prompt
+from edgen.protocols.labelling import labelling_template
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+_SETTABLE = ("backends", "limits", "batch", "asks")
+_MOST = 50  # annotators of one command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateOptions:
+    """`labels`: the name or the file of a label set; `layer`: what the layer is called, None as the set; `by`:
+    `[NAME=][JOB:]ROLE` of the backends that label; `annotators`: how many each of them is; `sample`: conversations of each
+    arm, None for all; `prompt`: the template; `overrides` are as `--set` takes them."""
+
+    labels: str
+    layer: str | None = None
+    by: tuple[str, ...] = ()
+    annotators: int = 1
+    unit: UnitKind = "turn"
+    together: bool = False
+    sample: int | None = None
+    prompt: str | None = None
+    overrides: tuple[str, ...] = ()
+    via: Via = "online"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedRun:
+    """How the annotators that were asked stand. `units` have labels in `file`: None where it was not written, since
+    `ended` stopped them."""
+
+    run: Path
+    layer: str
+    labels: LabelSet
+    unit: UnitKind
+    file: Path
+    annotators: tuple[AnnotatorStatus, ...]
+    units: int | None = None
+    ended: EdgenError | None = None
+
+
+def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> AnnotatedRun:
+    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl.
+
+    Raises UsageError, LabelSetError, RunError and LockedError.
+    """
+    if options.sample is not None and options.sample < 1:
+        raise UsageError("--sample: expected how many conversations, 1 or more.")
+    if options.together and options.unit == "conversation":
+        raise UsageError(
+            "--together goes with --unit turn: it labels all turns of a conversation in one request."
+        )
+    labels = find_label_set(options.labels)
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
+        if dead is not None:
+            control.note(f"{dead} ended without saying so; its run is gone on with.")
+        control.begin(reader.name, "labels")
+        control.check_deadline()
+        return _Annotating(reader, options, labels, control).make()
+
+
+class _Annotating:
+    """One start of `annotate_run`, while the run is held."""
+
+    def __init__(
+        self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
+    ) -> None:
+        self.reader, self.options, self.control = reader, options, control
+        self.asking = Asking(labels=labels, unit=options.unit, together=options.together)
+        self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
+        what = "annotators, who are asked about what the run holds"
+        self.job = load_judged_job(reader.rundir, options.overrides, _SETTABLE, what)
+
+    def make(self) -> AnnotatedRun:
+        self._require_units()
+        annotators = dict(self._annotators())
+        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
+        prompt = load_template(template, unlimited(), self.reader.space)
+        self.layer.require_same(self.asking)
+        done: list[AnnotatorStatus] = []
+        ended, units = None, None
+        try:
+            for name, (config, function) in annotators.items():
+                asyncio.run(self._ask(name, config, function, prompt, done))
+        except EdgenError as error:
+            ended = error
+            if not done:  # nothing was begun: what is wrong is told by itself
+                raise
+        else:
+            units = write_labels(self.reader, self.layer, self.asking)
+        about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
+        return AnnotatedRun(*about, self.layer.labels, tuple(done), units, ended)
+
+    def _require_units(self) -> None:
+        reader, labels = self.reader, self.asking.labels
+        if not reader.accepted:
+            raise RunError(
+                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to label."
+            )
+        roles = [role.name for role in reader.space.roles]
+        if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
+            raise UsageError(
+                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and the roles here are "
+                f"{', '.join(roles)}. Copy the label set with other `roles`, or take --unit conversation."
+            )
+        if reader.pending:
+            self.control.note(
+                f"{reader.pending} conversations of this run are still to be made; labels are put on those that are there."
+            )
+
+    def _annotators(self) -> Iterator[tuple[str, tuple[BackendConfig, Any]]]:
+        """The annotators by name, each with its backend, and with the function where that is one."""
+        seen: set[str] = set()
+        if len(self.options.by or ("",)) * self.options.annotators > _MOST:
+            raise UsageError(f"--annotators: {_MOST} at once are the most.")
+        for named in self.options.by or ("",):
+            name, equals, where = named.rpartition("=")
+            config = find_backend(self.job, where, ROLE)
+            own = (
+                name
+                if equals
+                else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
+            )
+            functions = self.control.functions.items()
+            function = next((one for key, one in functions if self.job.backends.get(key) == config), None)
+            for number in range(1, self.options.annotators + 1):
+                called = own if number == 1 else f"{own}-{number}"
+                if not is_name(called) or called in seen:
+                    raise UsageError(
+                        f"--by {named}: there can be no annotator '{called}', or there is one already; name it, as in "
+                        "--by strict=judge."
+                    )
+                seen.add(called)
+                yield called, (config, function)
+
+    async def _ask(
+        self, name: str, config: BackendConfig, function: Any, prompt: Prompt, done: list[AnnotatorStatus]
+    ) -> None:
+        """Ask one annotator what it was not asked before. Raises what stopped it."""
+        path = str(self.reader.rundir.job)
+        check_schema(prompt, config, f"$.backends.{ROLE}")
+        job: Job = msgspec.structs.replace(self.job, backends={**self.job.backends, ROLE: config})
+        check(job, path)
+        functions = {} if function is None else {ROLE: function}
+        async with (
+            open_backends({ROLE: config}, job.limits, self.control.trust, functions=functions) as backends,
+            open_scheduler(job, backends, self.options.via) as scheduler,
+        ):
+            sample, before = self.options.sample, self.layer.facts_of(name)
+            if before is not None and sample is not None:  # it only grows: what was labelled stays
+                sample = None if before[SAMPLE] is None else max(before[SAMPLE], sample)
+            annotator = annotator_of(name, backends[ROLE], prompt, self.asking, sample)
+            self.layer.require_same_annotator(name, annotator.facts)
+            tasks = AnnotatorTasks(self.reader, job, annotator, self.asking)
+            title = Title(
+                f"{self.reader.name} {self.layer.name}", name, outcomes=("labelled", "without labels")
+            )
+            ledger = judge_ledger(tasks, self.layer.annotators)
+            try:
+                await run_judge(tasks, self.layer.annotators, backends, title, self.control, scheduler)
+            finally:
+                if ledger.exists():
+                    done.append(annotator_status(ledger))
+
+
+def require_labels(made: AnnotatedRun) -> None:
+    """Raise what ended it, and ShortError if something is short."""
+    if made.ended is not None:
+        raise made.ended
+    for one in made.annotators:
+        if failed := sum(one.failed.values()) + one.pending:
+            raise ShortError(
+                f"{failed} of {one.planned} requests to {one.annotator} got no answer ({describe_counts(one.failed)}). "
+                "They are asked again when the same command is run again."
+            )
+    if not made.units:
+        rejected = describe_counts(made.annotators[0].rejected)
+        raise ShortError(f"Nothing could be labelled: {rejected}. Another template or backend may help.")

@@ -1,0 +1,126 @@
+"""`edgen annotate`: labels on a run's turns or conversations, by several annotators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from typer import Option
+
+from edgen.cli import options as o
+from edgen.cli.output import format_cost, print_value
+from edgen.core.errors import UsageError
+from edgen.core.figures import describe_counts
+
+if TYPE_CHECKING:
+    from edgen.api.annotating import AnnotatedRun
+
+
+def command(
+    run: o.RunArgument,
+    labels: Annotated[
+        str | None,
+        Option("--labels", metavar="NAME|FILE", help="The label set: a shipped one's name, or a file."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        Option(
+            "--by",
+            metavar="[NAME=][JOB:]ROLE",
+            help="A backend that labels: a role of the run's job, or of another job file; several with --by A --by B.  "
+            "[default: annotator, else default]",
+        ),
+    ] = None,
+    annotators: Annotated[
+        int,
+        Option(
+            "--annotators",
+            metavar="N",
+            min=1,
+            help="How many annotators each backend is, each with a seed of its own.",
+        ),
+    ] = 1,
+    unit: Annotated[Literal["turn", "conversation"], Option("--unit", help="What carries labels.")] = "turn",
+    together: Annotated[
+        bool, Option("--together", help="All turns of a conversation in one request: cheaper.")
+    ] = False,
+    sample: Annotated[
+        int | None,
+        Option(
+            "--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        Option("--prompt", metavar="FILE", help="The annotators' template.  [default: label_turns]"),
+    ] = None,
+    set_: o.SetOption = None,
+    trust_host: o.TrustOption = None,
+    via: o.ViaOption = "online",
+    until: o.UntilOption = None,
+    for_: o.ForOption = None,
+    log_format: o.LogFormatOption = "text",
+    metrics: o.MetricsOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Label a run's turns, or whole conversations: layers/NAME/labels.jsonl has what each annotator says, and most of them.
+
+    Each annotator keeps its answers in a ledger of its own; nothing is asked twice, and none takes another's place.
+
+    Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
+    """
+    if labels is None:
+        raise UsageError(
+            "say with which labels: --labels teacher_moves, or a file of your own, --labels ./my_labels.yaml."
+        )
+    from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
+    from edgen.cli.control import make_control
+
+    control = make_control(
+        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
+    )
+    options = AnnotateOptions(
+        labels=labels,
+        layer=layer,
+        by=tuple(by or ()),
+        annotators=annotators,
+        unit=unit,
+        together=together,
+        sample=sample,
+        prompt=prompt,
+        overrides=o.read_overrides(set_),
+        via=via,
+    )
+    made = annotate_run(Path(run), options, control)
+    print_value(_as_json(made), _render(made), json=json)
+    require_labels(made)
+
+
+def _as_json(made: AnnotatedRun) -> dict[str, Any]:
+    return {
+        "run": str(made.run),
+        "layer": made.layer,
+        "labels": made.labels.name,
+        "unit": made.unit,
+        "annotators": msgspec.to_builtins(made.annotators),
+        "units": made.units,
+        "file": str(made.file),
+    }
+
+
+def _render(made: AnnotatedRun) -> Iterator[str]:
+    yield f"run        {made.run}"
+    yield f"layer      {made.layer}: {made.labels.name}, by {made.unit}"
+    for one in made.annotators:
+        yield f"annotator  {one.annotator}: {one.labelled} of {one.planned} labelled, {one.pending} pending"
+        yield f"  rejected {describe_counts(one.rejected)}"
+        yield f"  failed   {describe_counts(one.failed)}"
+        yield f"  calls    {one.calls.made} made, {one.calls.replayed} replayed, cost {format_cost(one.cost_usd)}"
+    if made.units is not None:
+        yield f"labels     {made.units:,} {made.unit}s: {made.file}"
