@@ -60,7 +60,7 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
 def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """A question that tells something of everything in the brief."""
     told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
-    title = about[min(2, len(about) - 1)][1] if about else "A question"
+    title = max((value for _, value in about[:3]), key=len, default="A question")
     return {"title": title, "text": " ".join((_any(request, _ASKS), *told))}
 
 
