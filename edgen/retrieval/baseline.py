@@ -1,6 +1,7 @@
 """Simple rankings of candidates: by chance, and by the words that they share with what was said before.
 
-Words are runs of letters and digits in lower case; frequencies are counted over all candidates of a file.
+Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by one, so
+that no index is made and nothing is needed beside the standard library.
 TF-IDF: the cosine of vectors of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to
 Information Retrieval, section 6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in
 Lucene (Robertson and Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import DataError, Problem
+from edgen.reading.detect import words as words_of
 from edgen.retrieval.submission import as_id, plain
 
-_WORD = re.compile(r"[^\W_]+")
 _K1, _B = 1.2, 0.75
 Words = Counter[str]
 
@@ -77,7 +77,7 @@ def _example(entry: Mapping[str, Any]) -> Example | str:
         return (
             "expected an 'utterance' in every message and candidate, and a 'candidate-id' in every candidate"
         )
-    words = [_words(text or "") for text in texts]
+    words = [Counter(words_of(text or "")) for text in texts]
     before = sum(words[: len(said)], Counter[str]())
     return Example(
         example, before, [(str(one).upper(), w) for one, w in zip(ids, words[len(said) :], strict=True)]
@@ -87,10 +87,6 @@ def _example(entry: Mapping[str, Any]) -> Example | str:
 def _text(one: Any) -> str | None:
     text = one.get("utterance") if isinstance(one, dict) else None
     return text if isinstance(text, str) else None
-
-
-def _words(text: str) -> Words:
-    return Counter(_WORD.findall(text.lower()))
 
 
 def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import bm25s
 import pytest
 
 import edgen
@@ -87,6 +88,20 @@ def test_scores_by_hand() -> None:
     idf = {"cats": math.log(1 + 2.5 / 2.5), "purr": math.log(1 + 3.5 / 1.5)}
     bm25 = BASELINES["bm25"](said, candidates, frequencies)
     assert bm25 == pytest.approx([(2 * idf["cats"] + idf["purr"]) / 2.2, 2 * idf["cats"] / 2.2, 0, 0])
+
+
+def test_bm25_is_that_of_the_library() -> None:
+    rng = random.Random(9)
+    texts = [rng.choices(WORDS[:40], k=rng.randint(1, 12)) for _ in range(50)]
+    index = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    index.index(texts, show_progress=False)
+    candidates = [Counter(text) for text in texts]
+    frequencies = Frequencies()
+    frequencies.see(Example("1", Counter(), [(str(place), one) for place, one in enumerate(candidates)]))
+    for _ in range(10):
+        said = rng.choices(WORDS[:40], k=6)
+        found = BASELINES["bm25"](Counter(said), candidates, frequencies)
+        assert found == pytest.approx(index.get_scores(said).tolist(), abs=1e-5)
 
 
 @each(
