@@ -54,6 +54,8 @@ STOP_WORDS = frozenset(
         "with",
     ]
 )
+_FREQUENT = 30  # a word in more than one of so many texts is added to all of them at once, which is quicker
+_SPREAD = 200  # such words at most: four bytes a text each
 _SAMPLED = 8  # every so many scores tell roughly how high the best are
 
 
@@ -70,6 +72,7 @@ class Bm25:
             documents.append(list(self._ids(text)))
         self.numbers = np.array(numbers, dtype=np.int64)
         self._starts: Any = None
+        self._spread: dict[int, NDArray[np.float32]] = {}  # frequent words: what each counts in all texts
         if self._vocabulary:
             self._index(documents)
 
@@ -77,7 +80,18 @@ class Bm25:
         index = importlib.import_module("bm25s").BM25(k1=K1, b=B, method="lucene")
         index.index((documents, self._vocabulary), create_empty_token=False, show_progress=False)
         made = index.scores
-        self._weights, self._places, self._starts = made["data"], made["indices"], made["indptr"].tolist()
+        self._weights, self._starts = made["data"], made["indptr"].tolist()
+        self._places = made["indices"].astype(np.intp)
+        counts = np.diff(made["indptr"])
+        for word in np.argsort(-counts, kind="stable")[:_SPREAD].tolist():
+            if counts[word] * _FREQUENT > len(self.numbers):
+                self._spread[word] = self._add(word, np.zeros(len(self.numbers), dtype=np.float32))
+
+    def _add(self, word: int, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Add what a word counts in each text."""
+        part = slice(self._starts[word], self._starts[word + 1])
+        scores[self._places[part]] += self._weights[part]
+        return scores
 
     def _ids(self, text: str) -> Iterator[int]:
         """The numbers of a text's words, which are known from here on."""
@@ -96,8 +110,10 @@ class Bm25:
             return []
         scores = np.zeros(len(self.numbers), dtype=np.float32)
         for word in found:
-            part = slice(self._starts[word], self._starts[word + 1])
-            scores[self._places[part]] += self._weights[part]
+            if (spread := self._spread.get(word)) is None:
+                self._add(word, scores)
+            else:
+                scores += spread
         found_best: list[int] = self.numbers[_highest(scores)].tolist()
         return found_best
 

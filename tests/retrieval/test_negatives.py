@@ -84,11 +84,11 @@ def _scores(texts: list[str], query: str) -> list[float]:
 
 def test_the_thousand_best_are_those_by_the_formula() -> None:
     rng = random.Random(3)
-    vocabulary = [f"w{n}" for n in range(60)]
+    vocabulary = [f"w{n}" for n in range(60)] * 8 + [f"rare{n}" for n in range(400)]
     texts = [" ".join(rng.choices(vocabulary, k=rng.randint(1, 12))) for _ in range(9000)]
     texts = list(dict.fromkeys(texts))
     index = Bm25(enumerate(texts))
-    for query in ("w1 w2 the w3", "W7", "w9 w9 unknown"):
+    for query in ("w1 w2 the w3", "W7", "w9 w9 unknown", "rare1 w2 rare3", "rare4"):
         best = index.best(query)
         assert best is not None
         by_book = _scores(texts, query)

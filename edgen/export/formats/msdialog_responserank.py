@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgen.export.files import Patterns, SplitFiles, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.export.msdialog import WHO, actor_of, context_of, one_line
 from edgen.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 
@@ -139,4 +139,15 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     ),
     tags=("response-ranking", "retrieval"),
     tasks=("text-ranking",),
+    tried=(
+        Tried(
+            "NeuralResponseRanking",
+            "d1a4b33",
+            "2026-11-22",
+            (
+                "the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line, found every context with ten "
+                "candidates and filtered none."
+            ),
+        ),
+    ),
 )

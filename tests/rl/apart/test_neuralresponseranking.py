@@ -1,0 +1,49 @@
+"""NeuralResponseRanking's own preparation on the export: Python 2.7, its program as it is in its repository.
+
+yangliuy/NeuralResponseRanking is no package: `git clone https://github.com/yangliuy/NeuralResponseRanking`, `pip install numpy nltk
+jieba tqdm` for Python 2.7, then `PYTHONPATH=NeuralResponseRanking PYTHON2=python2.7 python -m pytest
+tests/rl/apart/test_neuralresponseranking.py`. What comes behind the preparation needs nltk's data; it may fail.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import edgen
+
+_FOUND = importlib.util.find_spec("matchzoo")
+PROGRAM = Path(next(iter(_FOUND.submodule_search_locations or ()))) if _FOUND is not None else Path()
+PYTHON = os.environ.get("PYTHON2", "python2.7")
+
+
+@pytest.mark.skipif(_FOUND is None, reason="NeuralResponseRanking is not on the path")
+def test_its_preparation_takes_every_line_and_filters_none(tmp_path: Path) -> None:
+    run = edgen.generate("jobs/quickstart.yaml", conversations=200, output=tmp_path / "run")
+    run.export("msdialog-responserank", tmp_path / "set")
+    shutil.copytree(PROGRAM, tmp_path / "matchzoo")
+    place = tmp_path / "data" / "ms_v2" / "ModelInput"
+    made = place / "dmn_model_input"
+    made.mkdir(parents=True)
+    lines = (tmp_path / "set" / "train.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    parts = {"train": lines[:-100], "valid": lines[-100:]}
+    parts["test"] = (tmp_path / "set" / "test.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    for name, part in parts.items():
+        (place / f"{name}.txt").write_text("".join(part), encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PYTHONPATH"] = os.environ.get("PYTHONPATH2", "")
+    ended = subprocess.run(
+        [PYTHON, "preprocess_dmn.py", "ms_v2"], cwd=tmp_path / "matchzoo" / "conqa", env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "preparation finished" in ended.stdout, ended.stderr
+    for name, part in parts.items():
+        relations = (made / f"relation_{name}.txt").read_text()
+        assert len(relations.splitlines()) == len(part)
+        assert len({line.split()[1] for line in relations.splitlines()}) == len(part) // 10
+        assert (made / f"relation_{name}.txt.fd").read_text() == relations
