@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.annotator import ROLE, SAMPLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
-from edgen.annotation.layer import LayerFolder, write_labels
+from edgen.annotation.layer import LayerFolder, read_layer, write_labels
 from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
 from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
@@ -26,6 +26,7 @@ from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelling import labelling_template
+from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -53,8 +54,8 @@ class AnnotateOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """How the annotators that were asked stand. `units` have labels in `file`: None where it was not written, since
-    `ended` stopped them."""
+    """How the annotators that were asked stand. `units` have labels in `file`, about which the annotators of the
+    layer have an `agreement`: both None where it was not written, since `ended` stopped them."""
 
     run: Path
     layer: str
@@ -63,6 +64,7 @@ class AnnotatedRun:
     file: Path
     annotators: tuple[AnnotatorStatus, ...]
     units: int | None = None
+    agreement: AnnotatorAgreement | None = None
     ended: EdgenError | None = None
 
 
@@ -107,7 +109,7 @@ class _Annotating:
         prompt = load_template(template, unlimited(), self.reader.space)
         self.layer.require_same(self.asking)
         done: list[AnnotatorStatus] = []
-        ended, units = None, None
+        ended, units, agreement = None, None, None
         try:
             for name, (config, function) in annotators.items():
                 asyncio.run(self._ask(name, config, function, prompt, done))
@@ -117,8 +119,9 @@ class _Annotating:
                 raise
         else:
             units = write_labels(self.reader, self.layer, self.asking)
+            agreement = _agreement_in(self.layer)
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
-        return AnnotatedRun(*about, self.layer.labels, tuple(done), units, ended)
+        return AnnotatedRun(*about, self.layer.labels, tuple(done), units, agreement, ended)
 
     def _require_units(self) -> None:
         reader, labels = self.reader, self.asking.labels
@@ -190,6 +193,14 @@ class _Annotating:
             finally:
                 if ledger.exists():
                     done.append(annotator_status(ledger))
+
+
+def _agreement_in(layer: LayerFolder) -> AnnotatorAgreement:
+    """How far the annotators of a layer agree."""
+    counts = AgreementCounts()
+    for unit in read_layer(layer.labels):
+        counts.add(unit.annotators)
+    return counts.result()
 
 
 def require_labels(made: AnnotatedRun) -> None:

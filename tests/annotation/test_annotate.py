@@ -138,6 +138,12 @@ def test_the_majority_is_right_as_often_as_planted_mistakes_leave_it(tmp_path: P
             run, "teacher_moves", by=["a", "b", "c"], progress=False,
             backends={"default": {"type": "simulator"}, **{name: planted(e) for name in "abc"}},
         )  # fmt: skip
+        assert layer.made is not None
+        found = layer.made.agreement
+        assert found is not None
+        assert found.alpha is not None
+        # Two err alike with chance e^2 / 3; truths are about even among four labels.
+        assert abs(found.alpha - (((1 - e) ** 2 + e**2 / 3) - 0.25) / 0.75) < 0.12
         with RunReader(run) as reader:
             texts = {one.candidate.id: one.candidate.turns for one in reader.conversations()}
         for unit in layer:
