@@ -17,9 +17,9 @@ from edgen.planning.answer_schemas import check_schemas
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
-from edgen.protocols.base import Template
+from edgen.protocols.base import ConversationProtocol, Template
 from edgen.space import Entry, Space, dump_space, load_space
-from edgen.space.education import template_fields
+from edgen.space.education import EDUCATION_VARIABLES, template_fields
 from edgen.space.exercises.check import check_exercises
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.splits import by_problem
@@ -98,6 +98,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
     job = with_speakers(job, [role.name for role in space.roles])
     protocol = protocol_of(job)
+    check_names(job, space, protocol)
     templates = protocol.templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
@@ -110,6 +111,21 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
     return plan
+
+
+def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
+    """Raise JobError for dimensions whose names mean something else to the protocol's templates."""
+    own = {name for kind in protocol.answers for name in kind.variables} - {*EDUCATION_VARIABLES}
+    problems = tuple(
+        Problem(
+            "$.space",
+            f"{space.name} has a dimension {name}, which means something else to templates of {protocol.name}; rename it",
+        )
+        for name in space.names
+        if name in own
+    )
+    if problems:
+        raise JobError(job.name, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
 
 
 def with_files(job: Job, reach: Reach) -> Job:

@@ -602,6 +602,16 @@ def test_a_machine_that_cannot_run_is_named_before_anything_is_asked(
     assert told in refusal(tmp_path)
 
 
+def test_a_dimension_with_a_name_of_the_templates(tmp_path: Path) -> None:
+    write_machine(tmp_path)
+    dimensions = {**SPACE["dimensions"], "hint": ["a"]}
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump({**SPACE, "dimensions": dimensions}, sort_keys=False))
+    with pytest.raises(
+        EdgenError, match="desk has a dimension hint, which means something else to templates of guided"
+    ):
+        plan_for(tmp_path)
+
+
 def test_a_machine_of_the_jobs_project_alone(desk: Path, tmp_path: Path) -> None:
     write_machine(tmp_path / "mine")
     (tmp_path / "other.yaml").write_text("name: other\n")

@@ -9,8 +9,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import SpaceError
+from edgen.protocols.oneshot import ONESHOT
+from edgen.protocols.oracle import ORACLE
+from edgen.protocols.selfplay import SELFPLAY
 from edgen.space import Dimension, Entry, Space, SpaceRole, content_sha256, dump_space, parse_space
 from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
 from edgen.space.text_rules import OF_EDGEN
@@ -223,10 +225,7 @@ def test_a_bad_file_is_refused_in_words_that_name_the_place(case: str) -> None:
 
 
 def test_no_dimension_can_have_the_name_of_a_variable_that_templates_are_told_besides() -> None:
-    # Tutoring refuses a space whose dimensions have these names; a rubric's own go before a dimension's, and a labeller's
-    # template is told no dimension.
-    apart = ("acted_turn", "best_worst", "scores", "unit_labels")
-    others = [kind.variables for use, kind in answer_kinds().items() if use not in apart]
-    told = {name for names in others for name in names} - {*EDUCATION_VARIABLES}
-    assert told <= OF_EDGEN
+    # Other protocols' own names are refused where a job goes by them (planning/load).
+    told = {name for one in (ONESHOT, SELFPLAY, ORACLE) for kind in one.answers for name in kind.variables}
+    assert told - {*EDUCATION_VARIABLES} <= OF_EDGEN
     assert "index" in OF_EDGEN

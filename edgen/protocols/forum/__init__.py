@@ -110,22 +110,9 @@ class ForumProtocol(ConversationProtocol):
         from edgen.protocols.forum.members import Prepared
 
         settings: Forum = settings_of(job)
-        problems = []
         if family_of(space, job.family).name == "education":
             message = "records of a forum hold events, which the education layout does not have; add `family: dialogue`"
-            problems.append(Problem("$.family", message))
-        problems += [
-            Problem(
-                "$.space",
-                f"{space.name} has a dimension {name}, which means something else to templates of forum; rename it",
-            )
-            for name in space.names
-            if name in {*OF_MEMBER, *OF_MODERATOR}
-        ]
-        if problems:
-            raise JobError(
-                job.name, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", tuple(problems)
-            )
+            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
         named = {role.name: role for role in space.roles}
         roles = tuple(named[name] for name in _roles(job))
         begins = _day(settings.begins)

@@ -14,7 +14,7 @@ from edgen.machines.load import load_machine
 from edgen.machines.model import Machine, Players
 from edgen.machines.world import ValueMismatchError, fitting
 from edgen.protocols.base import FindFile
-from edgen.protocols.guided.config import OF_CHOICE, OF_PARTNER, OF_QUESTIONNAIRE, Guided
+from edgen.protocols.guided.config import Guided
 from edgen.protocols.guided.questionnaire import (
     Questionnaire,
     QuestionnaireError,
@@ -98,15 +98,6 @@ def prepare(job: Job, space: Space) -> Prepared:
         if name not in roles
     ]
     fatal += [*_values(machine, space)]
-    taken = {*OF_CHOICE, *OF_PARTNER, *OF_QUESTIONNAIRE}
-    fatal += [
-        Problem(
-            "$.space",
-            f"{space.name} has a dimension {name}, which means something else to templates of guided; rename it",
-        )
-        for name in space.names
-        if name in taken
-    ]
     if fatal:
         more = len(fatal) - _MOST_SHOWN
         left = [Problem("…", f"{more} more; `edgen machine check` lists them")] if more > 0 else []

@@ -295,9 +295,6 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     if len(tutors) != 1 or len(students) != 1 or tutors[0].name.lower() != "tutor":
         message = f"{space.name} has to have two roles: Tutor, who sees `answer`, and one who does not"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
-    if taken := [name for name in space.names if name in (*EXTRA_VARIABLES, *JUDGE_VARIABLES)]:
-        message = f"{space.name} has a dimension {taken[0]}, which means something else to templates of tutoring; rename it"
-        raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
     return students[0], tutors[0]
 
 
