@@ -13,8 +13,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import edgen
 
 _FOUND = importlib.util.find_spec("matchzoo")
@@ -22,7 +20,6 @@ PROGRAM = Path(next(iter(_FOUND.submodule_search_locations or ()))) if _FOUND is
 PYTHON = os.environ.get("PYTHON2", "python2.7")
 
 
-@pytest.mark.skipif(_FOUND is None, reason="NeuralResponseRanking is not on the path")
 def test_its_preparation_takes_every_line_and_filters_none(tmp_path: Path) -> None:
     run = edgen.generate("jobs/quickstart.yaml", conversations=200, output=tmp_path / "run")
     run.export("msdialog-responserank", tmp_path / "set")
