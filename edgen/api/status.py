@@ -105,56 +105,41 @@ class OpenBatch(msgspec.Struct, frozen=True):
     sent_at: str | None
 
 
-class JudgeStatus(msgspec.Struct, frozen=True, kw_only=True):
+class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the tasks of a ledger beside the run's own stand."""
+
+    planned: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+    out: Amount | UnsetType = UNSET
+    unanswered: Amount | UnsetType = UNSET
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+
+class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
     """How the pairs of one judge stand."""
 
     judge: str
     judged: int
-    planned: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    calls: Calls
-    tokens: Tokens
-    cost_usd: float | None
-    out: Amount | UnsetType = UNSET
-    unanswered: Amount | UnsetType = UNSET
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
 
-class RolloutStatus(msgspec.Struct, frozen=True, kw_only=True):
+class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
     """How the rollouts of one run, or arm, stand. `agents` names who plays, in 16 hex digits."""
 
     agents: str
     played: int
-    planned: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    calls: Calls
-    tokens: Tokens
-    cost_usd: float | None
-    out: Amount | UnsetType = UNSET
-    unanswered: Amount | UnsetType = UNSET
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
 
-class AnnotatorStatus(msgspec.Struct, frozen=True, kw_only=True):
+class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
     """How the labels of one annotator of a layer stand: `labelled` of its `planned` requests."""
 
     layer: str
     annotator: str
     labelled: int
-    planned: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    calls: Calls
-    tokens: Tokens
-    cost_usd: float | None
-    out: Amount | UnsetType = UNSET
-    unanswered: Amount | UnsetType = UNSET
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,29 +207,28 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
 
 def judge_status(ledger: Path) -> JudgeStatus:
     """How the judge of this ledger stands."""
-    status, facts = _facts_at(ledger, JudgeStatus)
+    status, facts = _facts_at(ledger)
     return JudgeStatus(judge=ledger.stem, judged=status.accepted, **facts)
 
 
 def rollout_status(ledger: Path) -> RolloutStatus:
     """How the rollouts of this ledger stand."""
-    status, facts = _facts_at(ledger, RolloutStatus)
+    status, facts = _facts_at(ledger)
     return RolloutStatus(agents=ledger.stem, played=status.accepted, **facts)
 
 
 def annotator_status(ledger: Path) -> AnnotatorStatus:
     """How the annotator of this ledger stands."""
-    status, facts = _facts_at(ledger, AnnotatorStatus)
+    status, facts = _facts_at(ledger)
     return AnnotatorStatus(
         layer=ledger.parent.parent.name, annotator=ledger.stem, labelled=status.accepted, **facts
     )
 
 
-def _facts_at(ledger: Path, kind: type[msgspec.Struct]) -> tuple[Status, dict[str, Any]]:
-    """How a ledger stands, and what of that has a field in `kind`."""
+def _facts_at(ledger: Path) -> tuple[Status, dict[str, Any]]:
+    """How a ledger stands, and what of that a status of its tasks has."""
     status = _ledger_status(str(ledger.parent), ledger, held=False)
-    facts = msgspec.structs.asdict(status)
-    return status, {key: facts[key] for key in kind.__struct_fields__ if key in facts}
+    return status, {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
 
 
 def follow_status(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
+from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.run import Run
 from edgen.execution.scheduler import SchedulerFactory
@@ -12,6 +15,7 @@ from edgen.planning.plan import Plan
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
+from tests.execution.batch.desk import Desk
 
 
 def begin(
@@ -33,3 +37,12 @@ async def execute(run: Run) -> None:
     async with run.session.record():
         await run.drive()
         await run.write()
+
+
+async def make_run(plan: Plan, folder: Path, backend: Backend, desk: Desk | None = None) -> None:
+    """All of a plan, in a folder that may hold some of it; call by call, or by batches at the desk."""
+    rundir = RunFolder(folder)
+    rundir.prepare()
+    scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
+    async with Ledger(rundir.ledger) as ledger:
+        await execute(begin(plan, {"default": backend}, rundir, ledger, scheduler))

@@ -20,9 +20,7 @@ from edgen.api.previewing import JobPreview
 from edgen.config import parse_job
 from edgen.core.errors import CallError, FailureKind, RunError, ShortError, UsageError
 from edgen.core.values import Reply, Request
-from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.merge import merge
-from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.rework import find_rework
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
@@ -31,8 +29,7 @@ from edgen.protocols.base import Rounds
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
 from tests.execution.batch.desk import Desk
-from tests.execution.making import begin
-from tests.execution.making import execute as run_to_its_end
+from tests.execution.making import make_run
 from tests.execution.service import files
 from tests.execution.test_online_scheduler import Scripted
 
@@ -83,12 +80,7 @@ def _plan(job: str) -> Plan:
 
 async def execute(folder: Path, players: Players, desk: Desk | None = None, **changes: Any) -> None:
     """The job, online or by batches at the desk."""
-    rundir = RunFolder(folder)
-    rundir.prepare()
-    plan = plan_for(**changes)
-    scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
-    async with Ledger(rundir.ledger) as ledger:
-        await run_to_its_end(begin(plan, {"default": players}, rundir, ledger, scheduler))
+    await make_run(plan_for(**changes), folder, players, desk)
 
 
 def records(folder: Path) -> dict[int, Any]:

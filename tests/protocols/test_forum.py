@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from hypothesis import strategies as st
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
-from edgen.execution.batch.scheduler import BatchScheduler
-from edgen.execution.online_scheduler import call_by_call
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
@@ -27,12 +24,10 @@ from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.reading.answers.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.simulator.text import respond
-from edgen.store.ledger import Ledger
-from edgen.store.run_folder import RunFolder
 from edgen.validation.checker import problems
 from tests.cases import each
 from tests.execution.batch.desk import Desk
-from tests.execution.making import begin, execute
+from tests.execution.making import make_run
 from tests.execution.service import files
 from tests.execution.test_rounds import KilledError, Players
 
@@ -329,12 +324,8 @@ async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people:
 
     async def make(name: str, players: Players, batch: Desk | None = None) -> dict[str, bytes]:
         plan = plan_for(tmp_path, people, batch={"poll": "0.02s"}, forum={"turns": 5, "chooser": chooser})
-        rundir = RunFolder(tmp_path / name)
-        rundir.prepare()
-        scheduler = call_by_call if batch is None else partial(BatchScheduler, services={"default": batch})
-        async with Ledger(rundir.ledger) as ledger:
-            await execute(begin(plan, {"default": players}, rundir, ledger, scheduler))
-        return files(rundir.path)
+        await make_run(plan, tmp_path / name, players, batch)
+        return files(tmp_path / name)
 
     whole = Players()
     made = await make("whole", whole)

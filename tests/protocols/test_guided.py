@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
-from edgen.execution.batch.scheduler import BatchScheduler
-from edgen.execution.online_scheduler import call_by_call
 from edgen.families.dialogue import DIALOGUE
 from edgen.machines.dump import dump_machine
 from edgen.machines.load import load_machine
@@ -36,11 +33,9 @@ from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
 from edgen.reading.answers.seconds import read_seconds
 from edgen.simulator.text import respond
-from edgen.store.ledger import Ledger
-from edgen.store.run_folder import RunFolder
 from edgen.validation.checker import problems
 from tests.execution.batch.desk import Desk
-from tests.execution.making import begin, execute
+from tests.execution.making import make_run
 from tests.execution.service import files
 from tests.execution.test_rounds import KilledError, Players
 
@@ -490,12 +485,8 @@ async def test_the_bytes_are_the_same_however_it_is_made(desk: Path, tmp_path: P
 
     async def make(name: str, players: Players, batch: Desk | None = None) -> dict[str, bytes]:
         plan = plan_for(desk, batch={"poll": "0.02s"}, conversations=3, guided={"turns": 12})
-        rundir = RunFolder(tmp_path / name)
-        rundir.prepare()
-        scheduler = call_by_call if batch is None else partial(BatchScheduler, services={"default": batch})
-        async with Ledger(rundir.ledger) as ledger:
-            await execute(begin(plan, {"default": players}, rundir, ledger, scheduler))
-        return files(rundir.path)
+        await make_run(plan, tmp_path / name, players, batch)
+        return files(tmp_path / name)
 
     whole = Players()
     made = await make("whole", whole)

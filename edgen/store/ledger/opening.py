@@ -17,10 +17,15 @@ import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from edgen.core.errors import DamagedError, EdgenError, RunError, StoppedError
 from edgen.core.files import DISK_FULL, write_new, write_whole
 from edgen.store.ledger.schema import APPLICATION_ID, SCHEMA, VERSION, expected, image
+
+T = TypeVar("T")
 
 _LONGEST = 1 << 28  # bytes of a value: more than any answer or record can have
 _STATEMENT = 1 << 20  # bytes of a statement
@@ -246,6 +251,16 @@ def empty_error(path: Path) -> RunError:
         f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
         "answers, its log (run.db-wal) is missing: restore that beside it, or choose another run folder with -o."
     )
+
+
+def decode_fact(noted: str | None, kind: type[T], path: Path, name: str) -> T | None:
+    """A fact of the ledger at `path` that is noted as JSON; None where it is not. Raises DamagedError for one that is none."""
+    if noted is None:
+        return None
+    try:
+        return msgspec.json.decode(noted, type=kind)
+    except (ValueError, RecursionError) as problem:
+        raise damaged_error(path, f"{name} is none: {problem}") from None
 
 
 def damaged_error(path: Path, what: str) -> DamagedError:

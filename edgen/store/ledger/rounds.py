@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.opening import decode_fact
 
 
 class RoundEnd(msgspec.Struct, frozen=True):
@@ -28,12 +28,7 @@ def fact_of_round(number: int, size: int, replicates: int) -> str:
 
 def read_round_end(noted: str | None, path: Path) -> RoundEnd | None:
     """A fact of this kind of the ledger at `path`, if it is there."""
-    if noted is None:
-        return None
-    try:
-        return msgspec.json.decode(noted, type=RoundEnd)
-    except (ValueError, RecursionError) as problem:
-        raise damaged_error(path, f"a note about a round is none: {problem}") from None
+    return decode_fact(noted, RoundEnd, path, "a note about a round")
 
 
 def ended_rounds(facts: Mapping[str, str], fingerprint: str, path: Path) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.opening import decode_fact
 
 SELECTION = "selection"
 
@@ -41,9 +41,4 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_selection(noted: str | None, path: Path) -> Selection | None:
     """The fact as it is noted; None where it is not. Raises DamagedError for one that is none."""
-    if noted is None:
-        return None
-    try:
-        return msgspec.json.decode(noted, type=Selection)
-    except (ValueError, RecursionError) as problem:
-        raise damaged_error(path, f"what it says of its selection is none: {problem}") from None
+    return decode_fact(noted, Selection, path, "what it says of its selection")

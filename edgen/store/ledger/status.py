@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.opening import damaged_error, decode_fact
 from edgen.store.ledger.rows import Amount, Moment, Natural
 from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
 
@@ -194,14 +194,8 @@ def read_status(book: CheckedReader) -> RunStatus:
 
 def read_plan(book: CheckedReader) -> RunPlan | None:
     """What the run is to make; None where that was not noted yet."""
-    noted = read_fact(book, "plan")
-    if noted is None:
-        return None
-    try:
-        plan = msgspec.json.decode(noted, type=RunPlan)
-    except (ValueError, RecursionError) as problem:
-        raise damaged_error(book.path, f"its plan is none: {problem}") from None
-    if plan.first > plan.scenarios:
+    plan = decode_fact(read_fact(book, "plan"), RunPlan, book.path, "its plan")
+    if plan is not None and plan.first > plan.scenarios:
         raise damaged_error(book.path, "its plan ends before it begins")
     return plan
 
