@@ -69,7 +69,7 @@ _Complaint: Any = typer.BadParameter.__base__
 app = typer.Typer(
     name="edgen",
     cls=_Root,
-    help="Generate synthetic teacher-student conversations with language models.\n\n"
+    help="Make synthetic tutoring and task conversations with language models.\n\n"
     "Start with: edgen init my-project && edgen generate my-project/job.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,
