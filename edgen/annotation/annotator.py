@@ -1,28 +1,27 @@
 """An annotator at work on a run: which units it is asked about, and what is kept of its labels.
 
 An annotator is a backend with a template, a label set and a name of its own in the layer; its answers have a ledger of their
-own. A task is a turn ("r0@0003"), or a conversation ("r0"), whose units are labelled in one request; its record has
-the labels of each unit with a digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend
-draw with seeds of their own. The sample is drawn by hash, so that a larger one holds the smaller.
+own. A task is a turn, or a conversation, whose units are labelled in one request; its record has the labels of each unit with a
+digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend draw with seeds of
+their own.
 """
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
+from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task, said_digest
 from edgen.config import Job
 from edgen.config.label_set import LabelSet
-from edgen.core.digest import fingerprint, hash64, sha256
-from edgen.core.pair import Candidate, candidate_name
+from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Rejection, Turn
-from edgen.preferences.judge import Judge, JudgeTasks
+from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
-from edgen.protocols.base import Rules, transcript_of
+from edgen.protocols.base import Rules
 from edgen.protocols.labelling import Unit, label_units
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.providers import Backend
@@ -31,9 +30,7 @@ from edgen.store.run_reader import RunReader
 
 UnitKind = Literal["turn", "conversation"]
 ROLE = "annotator"  # whom its tasks ask
-SAMPLE = "sample"  # conversations of each arm that it is asked about; None: all
 
-_AT = "@"  # stands in no candidate's name
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _encode = msgspec.json.Encoder().encode
 
@@ -72,22 +69,12 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         units = self.units(turns)
         if self.unit == "conversation" or self.together:
             return [name] if units else []
-        return [f"{name}{_AT}{place:04}" for place in units]
+        return [name_task(name, place) for place in units]
 
 
 def is_name(name: str) -> bool:
     """Whether an annotator or a layer can be called so."""
     return _NAME.fullmatch(name) is not None
-
-
-def text_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of a unit's text: a turn's, or a conversation's with who says what."""
-    return sha256((transcript_of(turns) if place is None else turns[place].text).encode())
-
-
-def said_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of what was said up to a turn, and by it: a label holds for no other."""
-    return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 
 
 def annotator_of(
@@ -101,7 +88,7 @@ def annotator_of(
     return Judge(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
-class AnnotatorTasks(JudgeTasks):
+class AnnotatorTasks(UnitTasks):
     """The units of a run that one annotator labels, in a sample of the conversations of each arm or in all."""
 
     unread_means = (
@@ -116,27 +103,17 @@ class AnnotatorTasks(JudgeTasks):
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking
-        sample = annotator.facts[SAMPLE]
-        self._chosen = None if sample is None else choose_conversations(reader, job.seed, sample)
-        self._last: tuple[tuple[int, str], Candidate] | None = None
-        for index, _ in self.units():
-            self.planned += 1
-            self.scenarios = index + 1
+        self.count()
 
-    def units(self) -> Iterator[tuple[int, str]]:
-        """(scenario, task) of all that is labelled."""
-        for index, names in self.reader.scenarios():
-            own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
-            tasks = [
-                task for name in own for task in self._asking.tasks(name, self._candidate(index, name).turns)
-            ]
-            yield from ((index, task) for task in sorted(tasks))
+    def tasks_in(self, name: str, turns: Sequence[Turn]) -> list[str]:
+        """The tasks of one conversation."""
+        return self._asking.tasks(name, turns)
 
     def task(self, index: int, task: str) -> Task:
         """The work on one turn, or conversation."""
-        name, _, place = task.partition(_AT)
-        turns = self._candidate(index, name).turns
-        units = [int(place)] if place else self._asking.units(turns)
+        name, place = read_task(task)
+        turns = self.candidate(index, name).turns
+        units = self._asking.units(turns) if place is None else [place]
         shown = self._shown(turns, units)
         protocol = label_units(shown, Address(index, task), self.judge.prompt, self.rules, ROLE)
         return Task(
@@ -167,21 +144,3 @@ class AnnotatorTasks(JudgeTasks):
             for place, labels in zip(units, result, strict=True)
         )
         return Settled.accepted(_encode(Labelled(units=tuple(labelled), simulated=spent.simulated)))
-
-    def _candidate(self, index: int, name: str) -> Candidate:
-        """A conversation; its turns come one after the other, so that one is kept."""
-        if self._last is None or self._last[0] != (index, name):
-            self._last = (index, name), self.reader.candidate(index, name)
-        return self._last[1]
-
-
-def choose_conversations(reader: RunReader, seed: int, sample: int) -> set[tuple[int, str]]:
-    """(scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios in every arm."""
-    chosen: set[tuple[int, str]] = set()
-    for arm, view in reader.views.items():
-        ranked = (
-            (hash64(f"annotate/{seed}/{index}/{replicate}"), index, candidate_name(arm, replicate))
-            for index, replicate in view.accepted()
-        )
-        chosen |= {(index, name) for _, index, name in heapq.nsmallest(sample, ranked)}
-    return chosen

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.annotation.annotator import SAMPLE, Asking, Labelled, UnitKind, is_name, said_digest, text_digest
+from edgen.annotation.annotator import Asking, Labelled, UnitKind, is_name
+from edgen.annotation.unit_tasks import SAMPLE, said_digest, text_digest
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import DataError, RunError, UsageError
 from edgen.core.files import open_regular, read_regular, update_text, write_lines

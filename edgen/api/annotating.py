@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, SAMPLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
+from edgen.annotation.annotator import ROLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
 from edgen.annotation.layer import LayerFolder, read_layer, write_labels
+from edgen.annotation.unit_tasks import SAMPLE
 from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
 from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
