@@ -20,13 +20,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgen.annotation.annotator import Asking, Labelled, UnitKind, is_name
-from edgen.annotation.unit_tasks import SAMPLE, said_digest, text_digest
+from edgen.annotation.unit_tasks import SAMPLE, said_digest
 from edgen.config.label_set import LabelSet
-from edgen.core.errors import DataError, RunError, UsageError
-from edgen.core.files import open_regular, read_regular, update_text, write_lines
+from edgen.core.errors import RunError, UsageError
+from edgen.core.files import read_regular, update_text, write_lines
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
 from edgen.reading.answers.unit_labels import Labels
+from edgen.store.layers import UnitLabels, layer_file, text_digest
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -35,21 +36,6 @@ T = TypeVar("T")
 _MOST_NOTED = 4_000_000  # bytes: a label set, and a template
 _record = msgspec.json.Decoder(Labelled).decode
 _encode = msgspec.json.Encoder().encode
-
-
-class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of labels.jsonl. `turn` and `role` are None where the whole conversation is labelled. `labels`: those that most
-    annotators give, none where `tie`. `agreement`: over all pairs of annotators, the mean share that their sets have
-    in common (Jaccard), None where there is one annotator."""
-
-    id: str
-    turn: int | None
-    role: str | None
-    labels: Labels
-    annotators: dict[str, Labels]
-    tie: bool
-    agreement: float | None
-    text_sha256: str
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +58,7 @@ class LayerFolder:
         self.name = name
         self.path = run.layers / name
         self.annotators = self.path / "annotators"
-        self.labels = self.path / "labels.jsonl"
+        self.labels = layer_file(run, name)
         self.noted = self.path / "layer.json"
 
     def ledgers(self) -> dict[str, Path]:
@@ -122,16 +108,6 @@ def _noted(path: Path, kind: type[T]) -> T | None:
         raise RunError(f"{path}: it cannot be read ({problem}).") from None
 
 
-def read_layer(path: Path) -> Iterator[UnitLabels]:
-    """Every line of a labels.jsonl. Raises DataError for one that is none."""
-    with open_regular(path) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield _unit(line)
-            except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
-                raise DataError(str(path), f"line {number}: these are no labels ({problem}).") from None
-
-
 def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:
     """Write the layer's labels.jsonl from all its annotators' ledgers; returns how many units have labels."""
     return write_lines(layer.labels, map(_encode, units_of(reader, layer, asking)))
@@ -146,9 +122,6 @@ def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[
             if any(said.values()):
                 for name in names:
                     yield from _units(reader.candidate(index, name), said, asking)
-
-
-_unit = msgspec.json.Decoder(UnitLabels).decode
 
 
 def _units(

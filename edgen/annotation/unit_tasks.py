@@ -66,11 +66,6 @@ def read_task(task: str) -> tuple[str, int | None]:
     return name, int(place) if place else None
 
 
-def text_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of a unit's text: a turn's, or a conversation's with who says what."""
-    return sha256((transcript_of(turns) if place is None else turns[place].text).encode())
-
-
 def said_digest(turns: Sequence[Turn], place: int | None) -> str:
     """The sha256 of what was said up to a turn, and by it: what is said of it holds for no other."""
     return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())

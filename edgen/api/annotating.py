@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.annotator import ROLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
-from edgen.annotation.layer import LayerFolder, read_layer, write_labels
+from edgen.annotation.layer import LayerFolder, write_labels
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
 from edgen.api.status import AnnotatorStatus, annotator_status
@@ -28,6 +28,7 @@ from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelling import labelling_template
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
+from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 

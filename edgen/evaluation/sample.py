@@ -15,6 +15,7 @@ from edgen.families.base import Family, FiledRecord
 from edgen.machines.model import Machine
 from edgen.reading.detect import spoken, words
 from edgen.space import Space, SpaceRole
+from edgen.store.layers import LabelsByLayer
 from edgen.validation.speech import Marker
 
 Split = Literal["train", "test"]
@@ -37,7 +38,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the file has
     them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says where the end
     marker stands. `split` is None where it is not known. `outcome` is what the conversation
-    came to, `events` what happened besides turns, where that is known.
+    came to, `events` what happened besides turns, where that is known. `labels` is what each layer of the run says of it.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[str, ...] = ()
     outcome: dict[str, Any] | None = None
     events: tuple[Event, ...] = ()
+    labels: LabelsByLayer = {}
 
 
 def cut(turns: Iterable[Turn]) -> Words:
@@ -62,7 +64,12 @@ def cut(turns: Iterable[Turn]) -> Words:
 
 
 def sample_of(
-    record: FiledRecord, identifier: str, scenario: Scenario, source: str, split: Split | None
+    record: FiledRecord,
+    identifier: str,
+    scenario: Scenario,
+    source: str,
+    split: Split | None,
+    labels: LabelsByLayer | None = None,
 ) -> Sample:
     """The sample that a record is, with the id and the scenario that it has in the data set."""
     return Sample(
@@ -80,6 +87,7 @@ def sample_of(
         repairs=record.repairs,
         outcome=record.outcome,
         events=record.events,
+        labels=labels or {},
     )
 
 
@@ -102,7 +110,8 @@ class DataSet:
     everything planned (None for files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
     `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
     are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
-    that cannot be read, by reason, and is complete when `samples()` is at its end. `notes` are sentences
+    that cannot be read, by reason, and is complete when `samples()` is at its end, as is `stale_labels`, which counts units of
+    layers that are left out, by layer and why. `notes` are sentences
     about what limits the data set.
     """
 
@@ -118,4 +127,5 @@ class DataSet:
     count: int | None = None
     calibration: dict[str, Any] | None = None
     unread: Counter[str] = field(default_factory=Counter)
+    stale_labels: Counter[str] = field(default_factory=Counter)
     notes: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ A family owns a layout with its JSON Schema. Whoever goes through a run's conver
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from edgen.validation.schema import conforms
 from edgen.validation.speech import Speech, read_speech
 
 _SUFFIX = f" {END_MARKER}"
+_ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -222,6 +224,15 @@ def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def record_id(name: str, scenario: int, replicate: int) -> str:
     """`quickstart-000137-r0`."""
     return f"{name}-{scenario:06d}-r{replicate}"
+
+
+def read_record_id(identifier: str) -> tuple[str, int, int] | None:
+    """Name, scenario and replicate in a record's id; None where it is no such id."""
+    found = _ID.fullmatch(identifier)
+    if found is None:
+        return None
+    place = found[1], int(found[2]), int(found[3])
+    return place if record_id(*place) == identifier else None
 
 
 def with_marker(conversation: Conversation) -> tuple[Turn, ...]:

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import heapq
 import itertools
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -34,21 +33,21 @@ from edgen.core.pair import (
 )
 from edgen.core.values import Scenario, Turn
 from edgen.families import family_of
-from edgen.families.base import Recorded, record_id
+from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_common_side, group_hash
+from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.ledger import LedgerReader, Selection
 from edgen.store.run_folder import RunFolder
 
-_ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 _encode = msgspec.json.Encoder().encode
 _pair = msgspec.json.Decoder(Pair).decode
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
     """An accepted conversation, with its scenario, its side of the split and its record. `turns` are as the record's
-    texts are, an end marker included; `provenance` is as JSON has it."""
+    texts are, an end marker included; `provenance` is as JSON has it; `labels` is what each layer of the run says of it."""
 
     candidate: Candidate
     scenario: Scenario
@@ -56,6 +55,7 @@ class AcceptedConversation(msgspec.Struct, frozen=True):
     record: dict[str, Any]
     turns: tuple[Turn, ...]
     provenance: dict[str, Any]
+    labels: LabelsByLayer = {}
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -209,13 +209,11 @@ class RunReader:
 
     def _located(self, identifier: str) -> tuple[int, str] | None:
         """Scenario and name of an accepted conversation, by its id."""
-        found = _ID.fullmatch(identifier)
-        if found is None:
-            return None
-        name, index, replicate = found[1], int(found[2]), int(found[3])
+        found = read_record_id(identifier)
         names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self.views}
-        if name not in names or record_id(name, index, replicate) != identifier:
+        if found is None or found[0] not in names:
             return None
+        name, index, replicate = found
         arm = names[name]
         return (index, candidate_name(arm, replicate)) if self.views[arm].record(index, replicate) else None
 
@@ -226,20 +224,22 @@ class RunReader:
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Every accepted conversation, by scenario, arm and replicate."""
-        for index, names in self.scenarios():
-            scenario = self.scenario(index)
-            side = self.split(scenario)
-            for name in names:
-                data = self._record(index, name)
-                recorded = self.read(data)
-                yield AcceptedConversation(
-                    _candidate(recorded, read_candidate_name(name)[0]),
-                    scenario,
-                    side,
-                    msgspec.json.decode(data),
-                    self.family.written(recorded.conversation),
-                    msgspec.to_builtins(recorded.provenance),
-                )
+        with LayerJoin(self.rundir) as layers:
+            for index, names in self.scenarios():
+                scenario = self.scenario(index)
+                side = self.split(scenario)
+                for name in names:
+                    data = self._record(index, name)
+                    recorded = self.read(data)
+                    yield AcceptedConversation(
+                        _candidate(recorded, read_candidate_name(name)[0]),
+                        scenario,
+                        side,
+                        msgspec.json.decode(data),
+                        self.family.written(recorded.conversation),
+                        msgspec.to_builtins(recorded.provenance),
+                        layers.of(index, recorded.id, recorded.turns),
+                    )
 
     def compared(self) -> Iterator[Compared]:
         """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the

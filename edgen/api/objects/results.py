@@ -8,11 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.annotation.layer import LayerFolder, UnitLabels, read_layer
+from edgen.annotation.layer import LayerFolder
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.core.pair import Pair
+from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 

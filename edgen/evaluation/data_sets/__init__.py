@@ -60,12 +60,15 @@ def _at(path: Path, number: int = 0) -> list[DataSet]:
 def _combine(parts: Sequence[DataSet]) -> DataSet:
     """Several data sets as one data set."""
     unread: Counter[str] = Counter()
+    stale: Counter[str] = Counter()
 
     def samples() -> Iterator[Sample]:
         unread.clear()
+        stale.clear()
         for part in parts:
             yield from part.samples()
             unread.update(part.unread)
+            stale.update(part.stale_labels)
 
     def plan() -> Iterator[PlannedOutcome] | None:
         known = [found for part in parts if (found := part.plan()) is not None]
@@ -94,5 +97,6 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         machine=parts[0].machine if all(part.machine == parts[0].machine for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
+        stale_labels=stale,
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
     )

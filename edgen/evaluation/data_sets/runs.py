@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
+from edgen.store.layers import LayerJoin
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader, read_test_side
@@ -40,6 +42,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
     """A run, or one arm of it. The caller holds the run's lock."""
     own = rundir.arm(arm)
     where = (rundir, arm, number * SCENARIOS_A_PATH)
+    stale: Counter[str] = Counter()
     with RunReader(own.path) as reader:
         view = reader.views[""]
         if view.status.planned == view.status.pending:
@@ -54,7 +57,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
         return DataSet(
             name=arm or reader.name,
             sources=(str(own.path),),
-            samples=partial(_samples, *where),
+            samples=partial(_samples, *where, stale),
             plan=partial(_plan, *where),
             family=reader.family,
             roles=reader.space.roles,
@@ -63,6 +66,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,
+            stale_labels=stale,
             notes=tuple(notes),
         )
 
@@ -97,16 +101,21 @@ def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
         yield reader
 
 
-def _samples(rundir: RunFolder, arm: str, offset: int) -> Iterator[Sample]:
-    """The conversations of a run, or of one arm of it. The arms of a run have one test side."""
-    with _open(rundir, arm) as reader:
+def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
+    """The conversations of a run, or of one arm of it. The arms of a run have one test side. What is left out of the layers
+    is counted in `stale`, which begins anew."""
+    stale.clear()
+    with _open(rundir, arm) as reader, LayerJoin(rundir.arm(arm)) as layers:
         arms = (own for _, own in rundir.begun_arms())
         side = read_test_side(arms, load_job(rundir.job).split.test)
         for _, _, group, data in reader.views[""].records():
             record = reader.read(data)
             split: Split = "test" if side.is_test(group) else "train"
             scenario = _with_offset(record.scenario, offset)
-            yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split)
+            labels = layers.of(record.scenario.index, record.id, record.turns)
+            yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split, labels)
+        layers.finish()
+        stale.update(layers.left_out)
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
