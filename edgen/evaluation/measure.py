@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVa
 
 import msgspec
 
-from edgen.core.values import Conversation
 from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
@@ -95,7 +94,7 @@ class Measure(abc.ABC, Generic[V]):
         """Figures for the top of the report: (figure, what it is, a remark)."""
         return iter(())
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         """What an accepted conversation adds to which column, for `compared`: arms are compared in sums by scenario."""
         return ()
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.core.values import Conversation, Scenario, Turn
+from edgen.core.values import Scenario, Turn
 from edgen.evaluation.figures import Drawing, Picture
 from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measuring import Quality, measure, measures, render
@@ -174,7 +174,10 @@ def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> No
 def test_what_compare_adds_up_is_what_stats_finds(found: dict[str, Any]) -> None:
     sums: dict[str, float] = {}
     for one in PLANTED:
-        said = Conversation(turns_of(one), events=tuple(one["events"]))
+        said = Sample(
+            id="x", source="x", split=None, scenario=Scenario(0, {}), turns=turns_of(one), entries=1,
+            events=tuple(one["events"]),
+        )  # fmt: skip
         for each in measures(("endings", "guidance")):
             for name, amount in each.sums(said, None):  # type: ignore[arg-type]
                 sums[f"{each.name}: {name}"] = sums.get(f"{each.name}: {name}", 0) + amount

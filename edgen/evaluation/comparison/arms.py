@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.values import ROLES, Conversation, Event, Role, Turn
+from edgen.core.values import ROLES, Turn
 from edgen.evaluation.measure import Measure
+from edgen.evaluation.sample import Sample
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
 from edgen.reading.detect import words
@@ -32,7 +33,7 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one conversation that is settled.
 
     `calls`, `tokens` and `cost` (US dollars, None where the job had no price) are of all answers that it has
-    in the ledger; what follows them is None or empty unless it was accepted.
+    in the ledger. `said` is what was said, None unless it was accepted.
     """
 
     scenario: int
@@ -42,12 +43,7 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
     tokens: int = 0
     cost: float | None = None
-    turns: tuple[Turn, ...] = ()
-    probability: float | None = None
-    ended_by: Role | None = None
-    repairs: tuple[str, ...] = ()
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
+    said: Sample | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,23 +107,19 @@ class ArmSums:
             columns["cost"][i] += outcome.cost
         elif outcome.calls:
             self.unpriced += 1
-        if outcome.status != "accepted":
+        if (said := outcome.said) is None:
             columns[f"{outcome.status}_{outcome.reason or 'unknown'}"][i] += 1
             return
         if self._first[i] < 0:
             self._first[i] = outcome.replicate
-        self._digests[i] ^= _digest(outcome)
-        for name, amount in (*_count_conversation(outcome), *self._measured(outcome)):
+        self._digests[i] ^= hash64(_encode((outcome.replicate, said.turns)))
+        for name, amount in (*_count_conversation(said), *self._measured(said)):
             columns[name][i] += amount
 
-    def _measured(self, outcome: SettledConversation) -> Iterator[tuple[str, float]]:
+    def _measured(self, said: Sample) -> Iterator[tuple[str, float]]:
         """What an accepted conversation adds to the columns of measures."""
-        if not self.arm.measures or self.arm.space is None:
+        if self.arm.space is None:
             return
-        said = Conversation(
-            outcome.turns, outcome.probability, outcome.ended_by, outcome.repairs, outcome=outcome.outcome,
-            events=outcome.events,
-        )  # fmt: skip
         for measure in self.arm.measures:
             for name, amount in measure.sums(said, self.arm.space):
                 yield f"{measure.name}: {name}", amount
@@ -164,26 +156,26 @@ class ArmSums:
         return self.arm.turns(scenario, self._first[scenario])
 
 
-def _count_conversation(outcome: SettledConversation) -> Iterator[tuple[str, float]]:
+def _count_conversation(said: Sample) -> Iterator[tuple[str, float]]:
     """What an accepted conversation adds to which column."""
     yield "accepted", 1
-    for turn in outcome.turns:
+    for turn in said.turns:
         count = len(words(turn.text))
         yield "turns", 1
         yield f"turns of {turn.role}", 1
         yield "words", count
         yield f"words of {turn.role}", count
-    if outcome.probability is None:
+    if said.probability is None:
         yield "without_probability", 1
     else:
         yield "with_probability", 1
-        yield "probability", outcome.probability
-    if outcome.ended_by is not None:
+        yield "probability", said.probability
+    if said.ended_by is not None:
         yield "ended", 1
-        yield f"ended by {outcome.ended_by}", 1
-    if outcome.repairs:
+        yield f"ended by {said.ended_by}", 1
+    if said.repairs:
         yield "repaired", 1
-    for kind in outcome.repairs:
+    for kind in said.repairs:
         yield f"repair_{kind}", 1
 
 
@@ -194,9 +186,9 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
     for outcome in table.arm.outcomes():
         if outcome.scenario >= scenarios:
             break
-        if outcome.status == "accepted" and outcome.replicate < replicates:
+        if outcome.said is not None and outcome.replicate < replicates:
             keys.append(outcome.scenario)
-            corpus.add([conversation_words(outcome.turns)])
+            corpus.add([conversation_words(outcome.said.turns)])
     found = matches(corpus, np.zeros(len(keys), dtype=np.int8))
     alike = {place for match in found for place in (match.a, match.b)}
     table.put("compared", ((scenario, 1) for scenario in keys))
@@ -221,8 +213,3 @@ def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
 def conversation_words(turns: Iterable[Turn]) -> list[str]:
     """The words of a conversation, one after the other."""
     return [word for turn in turns for word in words(turn.text)]
-
-
-def _digest(outcome: SettledConversation) -> int:
-    text = _encode((outcome.replicate, outcome.turns))
-    return hash64(text)

@@ -21,12 +21,15 @@ from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.result import Comparison, PromptDifference
 from edgen.evaluation.measuring import measures_to_compare
+from edgen.evaluation.sample import Sample, sample_of
+from edgen.families.base import FiledRecord
 from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
 from edgen.planning.plan import Plan
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.space import content_sha256
+from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder, check_file
 from edgen.store.run_reader import RunReader
 
@@ -242,25 +245,28 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
     """What is settled, each with what it took and what was said."""
     view = reader.views[""]
     spent, records = _Sought(view.spent()), _Sought(view.records())
-    for index, replicate, status, reason in view.settled():
-        paid, kept = spent.at(index, replicate), records.at(index, replicate)
-        calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
-        said: dict[str, Any] = {}
-        if kept is not None:
-            record = reader.read(kept[-1])
-            found = record.conversation
-            said = {"turns": record.turns, "probability": found.probability, "ended_by": found.ended_by}
-            said |= {"repairs": record.provenance.repairs, "outcome": found.outcome, "events": found.events}
-        yield SettledConversation(
-            scenario=index,
-            replicate=replicate,
-            status=status,
-            reason=reason,
-            calls=calls,
-            tokens=prompt_tokens + completion_tokens,
-            cost=cost,
-            **said,
-        )
+    with LayerJoin(reader.rundir) as layers:
+        for index, replicate, status, reason in view.settled():
+            paid, kept = spent.at(index, replicate), records.at(index, replicate)
+            calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
+            yield SettledConversation(
+                scenario=index,
+                replicate=replicate,
+                status=status,
+                reason=reason,
+                calls=calls,
+                tokens=prompt_tokens + completion_tokens,
+                cost=cost,
+                said=None if kept is None else _sample(reader, kept[-1], layers),
+            )
+
+
+def _sample(reader: RunReader, data: bytes, layers: LayerJoin) -> Sample:
+    record = reader.read(data)
+    labels = layers.of(record.scenario.index, record.id, record.turns)
+    return sample_of(
+        FiledRecord.of(record), record.id, record.scenario, str(reader.rundir.path), None, labels
+    )
 
 
 class _Sought:

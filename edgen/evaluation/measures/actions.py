@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from edgen.core.text import percent, quantity
-from edgen.core.values import Conversation
 from edgen.evaluation.figures import Bar, Block, Table, bars_picture, label_with_arm, series_colour
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
@@ -55,9 +54,9 @@ class ActionsMeasure(Measure[Actions]):
     def start(self, shared: Shared) -> ActionsCount:  # noqa: ARG002
         return ActionsCount()
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Utterances of each role, and those with each action."""
-        for turn in conversation.turns:
+        for turn in sample.turns:
             for said in responses_to(turn):
                 if said.labels:
                     yield said.role, 1

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from edgen.core.text import quantity, shorten
-from edgen.core.values import Conversation
 from edgen.evaluation.figures import (
     WHOLE_NUMBERS,
     Bar,
@@ -61,9 +60,9 @@ class EndingsMeasure(Measure[Endings]):
     def start(self, shared: Shared) -> EndingsCount:  # noqa: ARG002
         return EndingsCount()
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """The end, and whether the task was done where it says."""
-        events = GuidedEvents(conversation.events, len(conversation.turns))
+        events = GuidedEvents(sample.events, len(sample.turns))
         if events.end is None:
             return
         yield from (("ended", 1), ("seconds", events.duration), (f"reason {events.end.reason}", 1))

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from edgen.core.text import number, quantity
-from edgen.core.values import Conversation, Turn
+from edgen.core.values import Turn
 from edgen.evaluation.figures import (
     WHOLE_NUMBERS,
     Axis,
@@ -69,9 +69,9 @@ class ExercisesMeasure(Measure[ExercisesFound]):
         space = shared.data.space
         return ExercisesCount(None if space is None else space.exercises)
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:
         """What a session adds up to; learning where it solves two exercises."""
-        found = count_session(conversation.outcome, conversation.turns, space.exercises)
+        found = count_session(sample.outcome, sample.turns, space.exercises)
         if found is None:
             return
         yield from (

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from edgen.core.text import quantity
-from edgen.core.values import Conversation
 from edgen.evaluation.figures import Block, intervals_picture
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
@@ -75,9 +74,9 @@ class GuidanceMeasure(Measure[Guidance]):
     def start(self, shared: Shared) -> GuidanceCount:  # noqa: ARG002
         return GuidanceCount()
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """The utterances of the guided role by how they came to be said."""
-        for one in GuidedEvents(conversation.events, len(conversation.turns)).choices:
+        for one in GuidedEvents(sample.events, len(sample.turns)).choices:
             yield from (("choices", 1), (one.by, 1))
             if one.followed is not None:
                 yield from (("hinted", 1), ("followed", one.followed))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgen.core.values import Conversation, Turn
+from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, Table, intervals_picture, label_with_arm
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
@@ -74,9 +74,9 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
             head = ("action", "by the speaker", "the labeller's precision, recall, F1")
             yield Table(head, table, "The labeller against the speaker", "plain")
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Utterances labelled by both, and those labelled alike."""
-        for turn, given in labelled_twice(conversation.turns):
+        for turn, given in labelled_twice(sample.turns):
             yield "units", 1
             yield "alike", {*turn.labels} == {*given}
 

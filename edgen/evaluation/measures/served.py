@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from edgen.core.text import quantity
-from edgen.core.values import Conversation, Turn
+from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, Table, intervals_picture, label_with_arm
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
@@ -56,9 +56,9 @@ class ServedMeasure(Measure[Served]):
     def start(self, shared: Shared) -> ServedCount:  # noqa: ARG002
         return ServedCount()
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Served turns, and those of each source."""
-        for _, turn, source in _served(conversation.turns):
+        for _, turn, source in _served(sample.turns):
             yield "turns", 1
             yield source, 1
             yield "nonsense", turn.data.get("nonsense") is True

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgen.core.values import Conversation, Turn
+from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, intervals_picture
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
@@ -58,9 +58,9 @@ class WantedActionsMeasure(Measure[WantedActions]):
             "Low: the model does not do what it is asked for, or calls it something else.",
         )  # fmt: skip
 
-    def sums(self, conversation: Conversation, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Responses that were asked for an action, and those that take it."""
-        for said, wanted in asked_for(conversation.turns):
+        for said, wanted in asked_for(sample.turns):
             yield "asked", 1
             yield "taken", wanted in said.labels
 

@@ -20,6 +20,7 @@ from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES
 from edgen.space.sampling import Sampler
 from edgen.stats.ratios import paired_differences
+from tests.evaluation.comparison.values import sample
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +44,9 @@ def outcomes(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator
         key = request_key((Message("user", f"scenario {i}"),), i, salt)
         if struck(faults, int.from_bytes(key[8:], "big") / 2**64) is None:
             said = (Turn("Teacher", ""),) * turns[int.from_bytes(key[:8], "big") % len(turns)]
-            yield SettledConversation(scenario=i, replicate=0, status="accepted", calls=1, turns=said)
+            yield SettledConversation(
+                scenario=i, replicate=0, status="accepted", calls=1, said=sample(i, said)
+            )
         else:
             yield SettledConversation(scenario=i, replicate=0, status="rejected", reason="refused", calls=1)
 
