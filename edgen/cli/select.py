@@ -42,12 +42,24 @@ def command(
         int | None, Option("--draw", metavar="N", min=1, help="N of what is left, at random.")
     ] = None,
     seed: Annotated[int, Option("--seed", help="Decides what --cap, --balance and --draw take.")] = 0,
+    split_by: Annotated[
+        str | None,
+        Option("--split-by", metavar="NAME", help="A new split: nothing of one value is on both sides."),
+    ] = None,
+    in_order: Annotated[
+        bool, Option("--in-order", help="Of --split-by: the latest values are the test side.")
+    ] = False,
+    test: Annotated[
+        float | None,
+        Option("--test", metavar="SHARE", help="Of --split-by: the share of the test side; else as before."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a run of the conversations of another that are chosen; that one stays as it is.
 
     Clauses take one after the other: what has to hold, near-duplicates last, then caps, balances, the draw. What they
-    took counts in the new run as rejected, with the clause as its reason. docs/selecting.md has the language.
+    took counts in the new run as rejected, with the clause as its reason. What is left can be split anew by any name.
+    docs/selecting.md has the language.
 
     Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" --cap topic=5 -o outputs/chosen
     """
@@ -58,7 +70,14 @@ def command(
     from edgen.selection.options import SelectOptions
 
     options = SelectOptions(
-        where=tuple(where or ()), cap=tuple(cap or ()), balance=tuple(balance or ()), draw=draw, seed=seed
+        where=tuple(where or ()),
+        cap=tuple(cap or ()),
+        balance=tuple(balance or ()),
+        draw=draw,
+        seed=seed,
+        split_by=split_by,
+        in_order=in_order,
+        test=test,
     )
     status, selection = select_run(run, output, options, make_control())
     print_value(
@@ -74,4 +93,6 @@ def _render(status: Status, selection: Selection) -> Iterator[str]:
     for line, one in zip(lines, clauses, strict=True):
         yield f"{line}  {one.says}"
     yield f"kept       {selection.kept:,} of {selection.accepted:,} conversations of {selection.run}"
+    if selection.split is not None:
+        yield f"split      {selection.split.words}: {selection.tested:,} of {selection.kept:,}"
     yield from render_status(status)

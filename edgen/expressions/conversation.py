@@ -162,9 +162,9 @@ def _look_up(value: Any, path: Sequence[str]) -> Value:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def layers_named(expressions: Iterable[Expression]) -> tuple[str, ...]:
-    """The layers whose labels these ask for."""
-    parts = (name.split(".") for one in expressions for name in one.names)
+def layers_named(names: Iterable[str]) -> tuple[str, ...]:
+    """The layers whose labels these names ask for."""
+    parts = (name.split(".") for name in names)
     return tuple(dict.fromkeys(path[1] for path in parts if path[0] == LABELS))
 
 

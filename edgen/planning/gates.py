@@ -81,7 +81,7 @@ def read_gates(gates: Mapping[str, str], space: Space, source: str, *, in_rounds
             problems.append(Problem(f"$.gates.{name}", str(problem)))
             continue
         found.append(gate)
-        if layers_named([gate.expression]):
+        if layers_named(gate.expression.names):
             problems.append(Problem(f"$.gates.{name}", _LAYERS))
         if in_rounds and is_ordered(gate.expression):
             problems.append(Problem(f"$.gates.{name}", _ROUNDS))

@@ -15,7 +15,8 @@ from edgen.core.digest import hash64
 from edgen.core.errors import UsageError
 from edgen.expressions.conversation import ConversationNames, Facts, Labels
 from edgen.expressions.language import ExpressionError
-from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_where
+from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_split, read_where
+from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.ledger import Clause
 from edgen.store.run_reader import RunReader
 
@@ -30,9 +31,11 @@ class Choice:
     def __init__(self, options: SelectOptions, names: ConversationNames) -> None:
         self.where = read_where(options, names)
         self.limits = read_limits(options, names)
+        self.split = read_split(options, names)
         self.draw = options.draw
         self._seed = options.seed
         self._scenarios, self._tasks = array("q"), array("q")
+        self._groups = array("q")  # of the split
         self._fates = array("h")  # the place of the clause that took it
         self._ranks = array("Q")  # in this order caps and draws take
         self._values = [array("q") for _ in self.limits]
@@ -53,6 +56,24 @@ class Choice:
             if fate != _KEPT:
                 yield scenario, task, self.clauses[fate]
 
+    def groups(self) -> Iterator[tuple[int, int, int]]:
+        """(scenario, task, group of the split) of each that is kept, in order."""
+        rows = zip(self._scenarios, self._tasks, self._groups, self._fates, strict=True)
+        return ((scenario, task, group) for scenario, task, group, fate in rows if fate == _KEPT)
+
+    def side(self, share: float, *, in_order: bool = False) -> HeldOutGroups:
+        """The test side of what is kept."""
+        counts = Counter(group for _, _, group in self.groups())
+        return choose_common_side([sorted(counts.items())], share, in_order=in_order)
+
+    @property
+    def asked_names(self) -> Iterator[str]:
+        """The names that anything asks for."""
+        yield from (name for one in self.where for name in one.expression.names)
+        yield from (limit.of for limit in self.limits)
+        if self.split is not None:
+            yield self.split.name
+
     # ---- each by itself
 
     def look(self, reader: RunReader, labels: Labels | None, tell: Callable[[str], None]) -> None:
@@ -65,14 +86,14 @@ class Choice:
 
             in_order = InOrder([one.expression for one in ordered])
         digest, numbers = hashlib.sha256(), [Numbers() for _ in self.limits]
-        for scenario, task, _, data in reader.views[""].records():
+        for scenario, task, group, data in reader.views[""].records():
             digest.update(data)
             recorded = reader.read(data)
             facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
             fate = _first_missed(plain, facts)
             if in_order is not None and fate == _KEPT:
                 in_order.add(facts)
-            self._note(scenario, task, fate, facts, numbers)
+            self._note(scenario, task, group, fate, facts, numbers)
             if len(self._fates) % _TELL_EVERY == 0:
                 tell(f"looking at conversations: {len(self._fates):,}")
         self.sha256 = digest.hexdigest()
@@ -84,15 +105,24 @@ class Choice:
             self._limit(limit, values)
         if self.draw is not None:
             self._draw(self.draw)
+        if self.split is not None:
+            alive = self._alive()
+            for place, group in zip(alive, self.split.groups(self._scenarios, alive), strict=True):
+                self._groups[place] = group
 
-    def _note(self, scenario: int, task: int, fate: int, facts: Facts, numbers: Sequence[Numbers]) -> None:
+    def _note(
+        self, scenario: int, task: int, group: int, fate: int, facts: Facts, numbers: Sequence[Numbers]
+    ) -> None:
         self._scenarios.append(scenario)
         self._tasks.append(task)
+        self._groups.append(group)
         self._fates.append(fate)
         if self.limits or self.draw is not None:
             self._ranks.append(hash64(f"{self._seed}/{facts.id}"))
         for limit, number, values in zip(self.limits, numbers, self._values, strict=True):
             values.append(number[limit.value.get(facts)])
+        if self.split is not None:
+            self.split.note(facts)
 
     def _decide_in_order(self, found: Iterator[int], before: int) -> None:
         for place in self._alive():

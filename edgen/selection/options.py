@@ -6,8 +6,9 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.yaml_values import nearest
-from edgen.expressions.conversation import ConversationNames, is_ordered
-from edgen.expressions.language import Expression, ExpressionError, Named
+from edgen.expressions.conversation import NEAR_DUPLICATE, ConversationNames, is_ordered
+from edgen.expressions.language import Expression, ExpressionError, Kind, Named
+from edgen.selection.split import NewSplit
 
 MAX_CLAUSES = 100
 
@@ -15,13 +16,17 @@ MAX_CLAUSES = 100
 class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`where`: what has to hold, each an expression. `cap`: NAME=N, at most N conversations of each value of a name.
     `balance`: names of whose values all are to be as frequent as the rarest. `draw`: so many at random. `seed` decides
-    what a cap, a balance and a draw take."""
+    what a cap, a balance and a draw take. `split_by`: a name by whose values what is kept is split anew, `in_order` into
+    earlier and later ones; `test` is the share of the test side, None: as before."""
 
     where: tuple[str, ...] = ()
     cap: tuple[str, ...] = ()
     balance: tuple[str, ...] = ()
     draw: int | None = None
     seed: int = 0
+    split_by: str | None = None
+    in_order: bool = False
+    test: float | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -30,6 +35,9 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
         words = [word for option, values in named for value in values for word in (option, value)]
         if self.draw is not None:
             words += ["--draw", str(self.draw)]
+        if self.split_by is not None:
+            words += ["--split-by", self.split_by, *(["--in-order"] if self.in_order else [])]
+            words += [] if self.test is None else ["--test", str(self.test)]
         return (*words, "--seed", str(self.seed)) if self.seed else tuple(words)
 
 
@@ -45,12 +53,13 @@ class Where(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """At most `most` of each value of a name; None: as many as the rarest value has."""
+    """At most `most` of each value of the name `of`; None: as many as the rarest value has."""
 
     name: str
     says: str
     value: Named
     most: int | None
+    of: str
 
 
 def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
@@ -77,9 +86,28 @@ def read_limits(options: SelectOptions, names: ConversationNames) -> list[Limit]
     return [*found, *(_limit("--balance", text.strip(), text, names, None) for text in options.balance)]
 
 
+def read_split(options: SelectOptions, names: ConversationNames) -> NewSplit | None:
+    """The new split that is asked for; None without one. Raises UsageError."""
+    if options.split_by is None:
+        if options.in_order or options.test is not None:
+            raise UsageError("--in-order and --test go with --split-by NAME: say what to split by.")
+        return None
+    if options.test is not None and not 0 <= options.test < 1:
+        raise UsageError(
+            f"--test {options.test}: expected a share of 0 or more and below 1, as in --test 0.2."
+        )
+    name = options.split_by.strip()
+    named = _find("--split-by", name, names, () if options.in_order else ("list",))
+    return NewSplit(name, named, in_order=options.in_order)
+
+
 def _limit(option: str, name: str, says: str, names: ConversationNames, most: int | None) -> Limit:
+    return Limit(f"{option[2:]}_{name}", says, _find(option, name, names), most, name)
+
+
+def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ...] = ()) -> Named:
     named = names.find(tuple(name.split(".")))
-    if named is None or named.kind not in ("text", "truth", "number", "any"):
+    if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
         message = f"{option} {name}: there is no such dimension, or it has no single values"
         raise UsageError(f"{message}{nearest(name, [*names.known()])}.")
-    return Limit(f"{option[2:]}_{name}", says, named, most)
+    return named

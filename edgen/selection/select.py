@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from edgen.expressions.conversation import ConversationNames, layers_named
 from edgen.selection.choose import Choice
 from edgen.selection.layers import Layers, layer_names
 from edgen.selection.options import SelectOptions
-from edgen.space.splits import choose_common_side
+from edgen.space.splits import HeldOutGroups
 from edgen.store.ledger import (
     SELECTION,
     Ledger,
@@ -31,7 +32,7 @@ from edgen.store.ledger import (
     MergedLedger,
     Selection,
     SourceLedger,
-    read_selection,
+    SplitRule,
 )
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -46,7 +47,10 @@ def select(
     run is made), RunError where the run cannot be read or has arms, LockedError where somebody works on it.
     """
     if options == SelectOptions(seed=options.seed):
-        raise UsageError("say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N.")
+        raise UsageError(
+            "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or split what is there anew, "
+            "with --split-by NAME."
+        )
     refuse_target([path], output)
     run = RunFolder(path)
     run.require()
@@ -56,20 +60,55 @@ def select(
             f"edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
-        choice = _choose(run, options, tell)
+        choice, selection, side = _choose(run, options, tell)
         with making(output, "selecting") as work:
-            return _Selector(run, work, choice, options, tell).make()
+            return _Selector(run, work, choice, selection, side, tell).make()
 
 
-def _choose(run: RunFolder, options: SelectOptions, tell: Callable[[str], None]) -> Choice:
+def _choose(
+    run: RunFolder, options: SelectOptions, tell: Callable[[str], None]
+) -> tuple[Choice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
         choice = Choice(options, ConversationNames(reader.space, layer_names(run)))
-        layers = layers_named(one.expression for one in choice.where)
+        layers = layers_named(choice.asked_names)
         choice.look(reader, Layers(run, layers) if layers else None, tell)
+        before = reader.views[""].selection
+        share = reader.job.split.test
     if not choice.kept:
         took = ", ".join(f"{one.name} took {one.took:,} of {one.of:,}" for one in choice.clauses)
         raise ShortError(f"{run.path}: nothing is left, so no run was made ({took or 'there was nothing'}).")
-    return choice
+    rule = None if before is None else before.split
+    if options.split_by is not None:
+        test = rule.test if options.test is None and rule is not None else options.test
+        rule = SplitRule(options.split_by.strip(), share if test is None else test, options.in_order)
+    side = choice.side(share) if rule is None else choice.side(rule.test, in_order=rule.in_order)
+    if options.split_by is not None and rule is not None and rule.test and not side.count:
+        raise _no_split(choice, rule)
+    selection = Selection(
+        run=run.path.resolve().name,
+        sha256=choice.sha256,
+        accepted=choice.accepted,
+        kept=choice.kept,
+        clauses=tuple(choice.clauses),
+        options=options.words,
+        split=rule,
+        tested=side.count,
+        before=before,
+    )
+    return choice, selection, side
+
+
+def _no_split(choice: Choice, rule: SplitRule) -> ShortError:
+    """The error where no whole groups come close to the share of the test side."""
+    counts = Counter(group for _, _, group in choice.groups())
+    if len(counts) == 1:
+        why = f"all {choice.kept:,} hang together by it, or by their scenarios, which are never apart"
+    else:
+        why = (
+            f"there are {len(counts):,} groups of conversations that stay together, the smallest of {min(counts.values()):,} "
+            f"in {choice.kept:,}, too many for a share of {rule.test:.4g}"
+        )
+    return ShortError(f"--split-by {rule.by}: nothing would be on the test side, so no run was made: {why}.")
 
 
 class _Selector:
@@ -80,11 +119,12 @@ class _Selector:
         run: RunFolder,
         work: RunFolder,
         choice: Choice,
-        options: SelectOptions,
+        selection: Selection,
+        side: HeldOutGroups,
         tell: Callable[[str], None],
     ) -> None:
         self._run, self._work = run, work
-        self._choice, self._options = choice, options
+        self._choice, self._selection, self._side = choice, selection, side
         self._tell = tell
         self._scratch = work.path / ".copies"
 
@@ -94,8 +134,7 @@ class _Selector:
         self._tell("copying answers")
         source = SourceLedger(self._run.ledger, str(self._run.path), self._scratch)
         refuse_open(self._run, source)
-        selection = self._describe(source)
-        made = self._copy_ledger(source, job, selection)
+        made = self._copy_ledger(source, job)
         copy_job(self._run, self._work, job)
         self._tell("writing files")
         asyncio.run(self._write_files(made))
@@ -103,23 +142,11 @@ class _Selector:
         if (layers := self._run.path / "layers").is_dir():
             shutil.copytree(layers, self._work.path / "layers", symlinks=True)
         shutil.rmtree(self._scratch)
-        return selection
+        return self._selection
 
-    def _describe(self, source: SourceLedger) -> Selection:
-        choice = self._choice
-        return Selection(
-            run=self._run.path.resolve().name,
-            sha256=choice.sha256,
-            accepted=choice.accepted,
-            kept=choice.kept,
-            clauses=tuple(choice.clauses),
-            options=self._options.words,
-            before=read_selection(source.facts.get(SELECTION), source.path),
-        )
-
-    def _copy_ledger(self, source: SourceLedger, job: Job, selection: Selection) -> RunSummary:
+    def _copy_ledger(self, source: SourceLedger, job: Job) -> RunSummary:
         """The ledger with all that was answered, and with what was chosen alone as accepted."""
-        noted = job.resolved
+        noted, selection = job.resolved, self._selection
         if noted is None or noted.fingerprint != source.fingerprint:
             raise RunError(
                 f"{self._run.job}: it does not say what the run was made under. Was it edited by hand?"
@@ -141,6 +168,8 @@ class _Selector:
         with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
             ledger.add(source)
             ledger.reject(self._taken(selection.depth))
+            if self._choice.split is not None:
+                ledger.regroup(self._choice.groups())
             kept = ledger.close(plan, facts, lambda _status: None)
         return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
 
@@ -151,8 +180,7 @@ class _Selector:
 
     async def _write_files(self, made: RunSummary) -> None:
         async with Ledger(self._work.ledger, create=False) as ledger:
-            side = choose_common_side([ledger.outcomes(made.status.plan.scope).groups()], made.job.split.test)
-            await write_files(made, self._work, ledger, side)
+            await write_files(made, self._work, ledger, self._side)
 
 
 def refuse_selected(run: RunFolder) -> None:

@@ -38,7 +38,7 @@ def group_hash(by: By, seed: int, scenario: Scenario) -> int:
     A topic or a persona hashes alike in every job; a scenario, which is known by its number, hashes
     with the job's `seed`.
     """
-    key: Sequence[str | int]
+    key: Sequence[object]
     if by == "scenario":
         key = (by, seed, scenario.index)
     elif by == "persona" and by not in scenario.values:
@@ -47,6 +47,11 @@ def group_hash(by: By, seed: int, scenario: Scenario) -> int:
         key = (by, scenario[by])
     else:
         key = [part for name in by for part in (name, scenario[name])]
+    return hash_key(key)
+
+
+def hash_key(key: Sequence[object]) -> int:
+    """The hash of a group by what makes it: plain values."""
     return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
 
 
@@ -127,10 +132,28 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     )
 
 
-def choose_common_side(parts: Iterable[Iterable[Group]], share: float) -> HeldOutGroups:
+def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
+    """As `choose_test_side`, where groups have an order that their numbers tell: the first of them, as many as come
+    closest to `share`, are the test side."""
+    if share <= 0:
+        return HeldOutGroups()
+    hashes, counts = _read(groups)
+    total = sum(counts)
+    target = Fraction(repr(share)) * total
+    best = HeldOutGroups()
+    for end, count in zip(hashes[1:], itertools.accumulate(counts), strict=False):
+        if abs(count - target) <= abs(best.count - target):
+            best = HeldOutGroups(below=end, count=count)
+    return best
+
+
+def choose_common_side(
+    parts: Iterable[Iterable[Group]], share: float, *, in_order: bool = False
+) -> HeldOutGroups:
     """The test side of several data sets together: nothing of one group is on both sides of any of them. `parts` are
-    the groups of each, by ascending hash."""
-    return choose_test_side(heapq.merge(*parts), share)
+    the groups of each, by ascending hash. `in_order`: the first groups."""
+    choose = choose_first_groups if in_order else choose_test_side
+    return choose(heapq.merge(*parts), share)
 
 
 def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:

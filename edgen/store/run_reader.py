@@ -12,7 +12,7 @@ import hashlib
 import heapq
 import itertools
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ from edgen.families import family_of
 from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_common_side, group_hash
+from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.ledger import LedgerReader, Selection
 from edgen.store.run_folder import RunFolder
@@ -137,7 +137,7 @@ class RunReader:
 
     @functools.cached_property
     def _side(self) -> HeldOutGroups:
-        return choose_common_side([view.groups() for view in self.views.values()], self.job.split.test)
+        return _choose_side(self.views.values(), self.job.split.test)
 
     @property
     def simulated(self) -> bool:
@@ -218,8 +218,11 @@ class RunReader:
         return (index, candidate_name(arm, replicate)) if self.views[arm].record(index, replicate) else None
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
-        """The side that everything of a scenario is on."""
-        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        """The side that everything of a scenario is on. Raises RunError where none of its conversations is there."""
+        groups = (view.group(scenario.index) for view in self.views.values())
+        group = next((one for one in groups if one is not None), None)
+        if group is None:
+            raise self._changed(f"scenario {scenario.index}")
         return "test" if self._side.is_test(group) else "train"
 
     def conversations(self) -> Iterator[AcceptedConversation]:
@@ -340,6 +343,7 @@ def _describe_selection(one: Selection) -> dict[str, Any]:
         "kept": f"{one.kept} of {one.accepted}",
         "options": shlex.join(one.options),
         **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
+        **({} if one.split is None else {"split": one.split.words}),
         **({} if one.before is None else {"before": _describe_selection(one.before)}),
     }
 
@@ -383,10 +387,19 @@ def _origin(template: bytes | None) -> str | None:
 
 
 def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
-    """The test side of the arms of a run together."""
+    """The test side of the arms of a run together; `share` is what the job says."""
     with contextlib.ExitStack() as stack:
-        ledgers = [stack.enter_context(LedgerReader(own.ledger)) for own in arms]
-        return choose_common_side([ledger.groups() for ledger in ledgers], share)
+        return _choose_side([stack.enter_context(LedgerReader(own.ledger)) for own in arms], share)
+
+
+def _choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups:
+    """The test side of what these hold together: by the split that was chosen for it afterwards, if one was."""
+    selections = (view.selection for view in views)
+    rule = next((one.split for one in selections if one is not None and one.split is not None), None)
+    groups = [view.groups() for view in views]
+    if rule is None:
+        return choose_common_side(groups, share)
+    return choose_common_side(groups, rule.test, in_order=rule.in_order)
 
 
 def texts_digest(a: Candidate, b: Candidate) -> str:

@@ -277,10 +277,15 @@ def select(
     balance: str | Iterable[str] = (),
     draw: int | None = None,
     seed: int = 0,
+    split_by: str | None = None,
+    in_order: bool = False,
+    test: float | None = None,
 ) -> Run:
     """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every expression in
     `where` holds; at most `cap[name]` of each value of a name; as many of each value of the names in `balance` as of the
-    rarest; `draw` of them at random. `seed` decides what the last three take. See docs/selecting.md.
+    rarest; `draw` of them at random. `seed` decides what the last three take. What is kept is split anew by the values of
+    the name `split_by`, `test` being the share of the test side: no value is on both sides, or `in_order` the latest
+    values are the test side. See docs/selecting.md.
 
     Raises UsageError for what cannot be used, and ShortError where nothing is left.
     """
@@ -292,6 +297,9 @@ def select(
         balance=(balance,) if isinstance(balance, str) else tuple(balance),
         draw=draw,
         seed=seed,
+        split_by=split_by,
+        in_order=in_order,
+        test=test,
     )
     folder = run.folder if isinstance(run, Run) else Path(run)
     select_run(folder, Path(output), options, Control())

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
+from edgen.core.links import roots
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.measure import Measure
 from edgen.evaluation.sample import Sample
@@ -198,16 +199,7 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
 
 def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
     """For each of `size` scenarios the number of its group: those that links lead to from one another."""
-    parent = list(range(size))
-
-    def root(one: int) -> int:
-        while parent[one] != one:
-            parent[one] = one = parent[parent[one]]
-        return one
-
-    for a, b in links:
-        parent[root(a)] = root(b)
-    return np.unique([root(one) for one in range(size)], return_inverse=True)[1]
+    return np.unique(roots(size, links), return_inverse=True)[1]
 
 
 def conversation_words(turns: Iterable[Turn]) -> list[str]:

@@ -32,7 +32,7 @@ from edgen.store.ledger.reader import (
     summary_at,
 )
 from edgen.store.ledger.rows import REPLIES, Natural, ReplyRow, checksum_of, record_checksum
-from edgen.store.ledger.selection import SELECTION, Clause, Selection, read_selection
+from edgen.store.ledger.selection import SELECTION, Clause, Selection, SplitRule, read_selection
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -278,6 +278,6 @@ class Ledger:
 
 __all__ = [
     "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
-    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger",
+    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
     "TokenCounts", "batches_at", "charged_at", "out_at", "read_selection", "run_status", "summary_at",
 ]  # fmt: skip

@@ -261,6 +261,23 @@ class MergedLedger:
                 run("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
             run("COMMIT")
 
+    def regroup(self, units: Iterable[tuple[int, TaskId, int]]) -> None:
+        """Put these conversations into other groups of the split."""
+        run = self._connection.execute
+        with self._explain_errors(self._path):
+            run("BEGIN")
+            for scenario, task, group in units:
+                unit = (scenario, task)
+                *said, reply_key = run(
+                    "SELECT status, reason, detail, reply_key FROM outcomes WHERE scenario = ? AND task = ?",
+                    unit,
+                ).fetchone()
+                run(
+                    "UPDATE outcomes SET grp = ?, checksum = ? WHERE scenario = ? AND task = ?",
+                    (group, checksum_of(*unit, *said, group, reply_key), *unit),
+                )
+            run("COMMIT")
+
     def several(self) -> Duplicates:
         """What stood in several of those added."""
         run = self._connection.execute

@@ -207,6 +207,18 @@ class LedgerReader(Outcomes):
         )
         return None if row is None else self._book.record(row)
 
+    def group(self, scenario: int) -> int | None:
+        """The group that the accepted conversations of a scenario are in; None if there are none."""
+        row = self._book.row(
+            f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1",
+            OutcomeRow,
+            (scenario, self.plan.fingerprint),
+        )
+        if row is None:
+            return None
+        self._book.require_sound(row)
+        return row.grp
+
     def outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
         """(status, reason, record) of every outcome of one scenario, by task, whatever plan it was made
         under. A record may stand beside an outcome that is not accepted: its own, or an earlier one's."""

@@ -21,9 +21,24 @@ class Clause(msgspec.Struct, frozen=True):
     took: int
 
 
+class SplitRule(msgspec.Struct, frozen=True):
+    """A split that a run has instead of its job's: by the values of a name; `test` is the share of the test side.
+    `in_order`: it is the latest values, and groups are numbered, the latest first; else groups are hashes of values."""
+
+    by: str
+    test: float
+    in_order: bool = False
+
+    @property
+    def words(self) -> str:
+        """What it is split by, as people read it."""
+        return f"test {self.test:.4g} by {self.by}{', the latest' if self.in_order else ''}"
+
+
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Of which run it was made, and how. `run`: the name of its folder; `sha256`: the digest of its accepted records, in
-    order; `options`: those of `edgen select`; `before`: how that run was selected itself."""
+    order; `options`: those of `edgen select`; `split`: that of `--split-by`, this time or before; `tested`: how many are
+    on the test side; `before`: how that run was selected itself."""
 
     run: str
     sha256: str
@@ -31,6 +46,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     clauses: tuple[Clause, ...]
     options: tuple[str, ...]
+    split: SplitRule | None = None
+    tested: int = 0
     before: Selection | None = None
 
     @property

@@ -1,0 +1,104 @@
+"""A new split of what is kept, by the values of a name: nothing of one value is on both sides; or the latest values are the
+test side.
+
+The conversations of one scenario are never apart, whatever their values. So what shares a value shares a side, what
+shares a scenario does, and what hangs together by both. In order, a scenario counts by the latest of its values: nothing
+on the train side is later than where the test side begins.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.links import roots
+from edgen.expressions.conversation import Facts
+from edgen.expressions.language import Named
+from edgen.space.splits import hash_key
+
+_encode = msgspec.json.Encoder().encode
+
+
+class NewSplit:
+    """The values of a name, of one conversation after the other in a run's order, and the groups that come of them. In
+    memory is a number a conversation, and each different value once."""
+
+    def __init__(self, name: str, value: Named, *, in_order: bool) -> None:
+        self.name = name
+        self._value, self._in_order = value, in_order
+        self._kind: type | None = None
+        self._numbers: dict[bytes, int] = {}  # of each different value
+        self._values: list[Any] = []
+        self._sets: dict[tuple[int, ...], int] = {}  # what a conversation has: one value, or those of a list
+        self._noted = array("q")  # a set each
+
+    def note(self, facts: Facts) -> None:
+        """The next conversation. Raises UsageError for a value that has no place in the order of those before."""
+        found = self._value.get(facts)
+        if self._in_order:
+            self._check(found, facts.id)
+        values = found if isinstance(found, tuple) and found else (None if found == () else found,)
+        numbers = tuple(sorted({self._number(one) for one in values}))
+        self._noted.append(self._sets.setdefault(numbers, len(self._sets)))
+
+    def _number(self, value: Any) -> int:
+        value = int(value) if isinstance(value, float) and value.is_integer() else value
+        number = self._numbers.setdefault(_encode(value), len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
+
+    def _check(self, found: Any, identifier: str) -> None:
+        if found is None:
+            return
+        kind = str if isinstance(found, str) else float if isinstance(found, int | float) else None
+        if kind is None or self._kind not in (None, kind):
+            what = "a list" if kind is None else "a text" if kind is str else "a number"
+            others = " while others have " + ("texts" if self._kind is str else "numbers") if kind else ""
+            raise UsageError(
+                f"--split-by {self.name}: {identifier} has {what}{others}, so its values have no order; leave --in-order "
+                "out, or name something that is a text or a number everywhere."
+            )
+        self._kind = kind
+
+    def groups(self, scenarios: Sequence[int], kept: Sequence[int]) -> list[int]:
+        """The group of each kept conversation; `kept` are places in the run's order, `scenarios` those of all.
+        Raises UsageError where none has a value."""
+        sets = [*self._sets]
+        having = [sets[self._noted[place]] for place in kept]
+        different = {number for one in having for number in one}
+        if kept and all(self._values[number] is None for number in different):
+            raise UsageError(f"--split-by {self.name}: none of the conversations that are kept has it.")
+        where = [scenarios[place] for place in kept]
+        return self._ranks(where, having) if self._in_order else self._hashes(where, having)
+
+    def _ranks(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
+        """The latest value of each scenario, numbered, the latest first. What has none comes before all others."""
+        latest: dict[int, Any] = {}
+        for scenario, (number,) in zip(scenarios, having, strict=True):
+            value, before = self._values[number], latest.setdefault(scenario, None)
+            if value is not None and (before is None or value > before):
+                latest[scenario] = value
+        different = sorted({one for one in latest.values() if one is not None}, reverse=True)
+        ranks: dict[Any, int] = {value: rank for rank, value in enumerate(different)}
+        return [ranks.get(latest[scenario], len(ranks)) for scenario in scenarios]
+
+    def _hashes(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
+        """The hash of the values that hang together with each conversation's. One value alone hashes as it does where a
+        job splits by a dimension."""
+        together = [pair for one in {*having} for pair in itertools.pairwise(one)]
+        neighbours = itertools.pairwise(zip(scenarios, having, strict=True))
+        together += [(one[0], other[0]) for (here, one), (there, other) in neighbours if here == there]
+        root = roots(len(self._values), together)
+        members: defaultdict[int, list[Any]] = defaultdict(list)
+        for number in {number for one in having for number in one}:
+            members[root[number]].append(self._values[number])
+        name = self.name.removeprefix("scenario.")
+        hashes = {one: hash_key([name, *sorted(values, key=_encode)]) for one, values in members.items()}
+        return [hashes[root[one[0]]] for one in having]
