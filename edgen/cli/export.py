@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from typer import Option
+from typer import Context, Option
+from typer.core import TyperCommand, TyperOption
 
 from edgen.cli.options import JsonOption, RunArgument
 from edgen.cli.output import print_value
@@ -122,12 +124,49 @@ AgentOption = Annotated[
     Option(
         "--agent",
         metavar="ROLE",
-        help="MSDialog's formats only: the role that answers users, where turns do not say who is who.  [default: the space's first]",
+        help="MSDialog's formats and dstc7 only: the role that answers users, where turns do not say who is who.  [default: the space's first]",
     ),
 ]
 
 
+class Command(TyperCommand):
+    """`edgen export` with the options that formats have for themselves, which they declare."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        *own, help_ = super().get_params(ctx)
+        return [*own, *_own_options(), help_]
+
+
+@functools.cache
+def _own_options() -> tuple[TyperOption, ...]:
+    """An option for each flag that any format has, with the formats that have it."""
+    from edgen.core.registry import find_all
+    from edgen.export.own_options import Flag, flags_of
+
+    found: dict[str, tuple[Flag, list[str]]] = {}
+    for format_ in find_all("format"):
+        for one in () if format_.Options is None else flags_of(format_.Options):
+            found.setdefault(one.field, (one, []))[1].append(format_.name)
+    return tuple(
+        TyperOption(
+            param_decls=[one.field, one.flag], type=str, multiple=one.several, metavar=one.metavar,
+            help=f"{', '.join(names)} only: {one.help}", expose_value=False, callback=_keep,
+        )
+        for one, names in found.values()
+    )  # fmt: skip
+
+
+def _keep(ctx: Context, param: Any, value: Any) -> None:
+    """Note what was given for a format's own option."""
+    if value not in (None, (), []):
+        ctx.meta.setdefault(_OWN, {})[param.name] = value
+
+
+_OWN = "edgen.export.own"
+
+
 def command(
+    ctx: Context,
     run: RunArgument,
     to: FormatOption = None,
     output: FolderOption = None,
@@ -176,6 +215,7 @@ def command(
         actions=actions,
         alternatives=alternatives,
         agent=agent,
+        own=ctx.meta.get(_OWN, {}),
     )
     if to is not None:
         exported = export_run(run, to, output, options, make_control())

@@ -25,6 +25,7 @@ from edgen.export.evidence import Evidence, Part, describe_judged, simulated_par
 from edgen.export.files import Patterns
 from edgen.export.format import Format
 from edgen.export.options import ExportOptions
+from edgen.export.own_options import given_flags
 from edgen.export.rows import REASONS, SPLITS, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
@@ -106,7 +107,7 @@ def write_card(
         "",
         *outcomes(facts),
         *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
-        *("## How to make it again", "", *_again(format_, facts)),
+        *("## How to make it again", "", *_again(format_, facts, options)),
     ]
     head = front_matter(run, format_, contents, bool(simulated), options)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
@@ -315,7 +316,7 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
-def _again(format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
+def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) -> Iterator[str]:
     """The commands that make the export again, of a piece with its range, of a selection with how it was made."""
     part, selection = facts.get("range"), facts.get("selection")
     chosen: list[str] = []
@@ -327,7 +328,8 @@ def _again(format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
-    export = f"edgen export AGAIN --to {format_.name} -o DIR"
+    chosen_here = "".join(f" {flag} {value}" for flag, value in given_flags(options.own))
+    export = f"edgen export AGAIN --to {format_.name}{chosen_here} -o DIR"
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
     yield from ("```", generate, *select, *pairs, export, "```", "")
     yield (

@@ -21,6 +21,7 @@ from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import ExportOptions, Opening, Told
+from edgen.export.own_options import FormatOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scene, Scenes
 from edgen.prompting import Prompt, load_prompt, scenario_variables
@@ -101,7 +102,7 @@ class Chat:
     behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so. `min_turns_left`:
     a pair is no row where fewer turns follow the one at which it parts. `scenes`: what single responses are said in, where
     conversations are about several things. `agent` is the role that answers users. `actions`: what tells a prompt what the response is to do. `alternatives`:
-    responses that did not go on are responses, too."""
+    responses that did not go on are responses, too. `own`: what was chosen of the format's own options."""
 
     assistant: Role
     opening: Opening
@@ -115,6 +116,7 @@ class Chat:
     alternatives: bool = False
     agent: Role = ""
     tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # where a tokenizer was given
+    own: FormatOptions | None = None
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property

@@ -18,6 +18,7 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.export.options import ExportOptions
+from edgen.export.own_options import FormatOptions
 from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
 from edgen.store.run_reader import RunReader
 
@@ -35,6 +36,7 @@ class Staging:
     run: RunReader
     tables: tuple[DataTable, ...]
     options: ExportOptions
+    own: FormatOptions | None = None
 
 
 class RowFiles:

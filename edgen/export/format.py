@@ -16,13 +16,14 @@ from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
+from edgen.export.own_options import FormatOptions, read_options
 from edgen.export.rows import DEFAULT, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
 
 __all__ = [
-    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "Item", "LeftOut", "Row",
-    "RunReader", "SplitName", "Tried",
+    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "FormatOptions", "Item",
+    "LeftOut", "Row", "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
@@ -52,6 +53,7 @@ class Format:
     `token_columns`: those that rows have besides where the user gives a tokenizer.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
+    `Options` are those that this format alone has; `rows` find what was chosen of them in `Chat.own`.
     `scenario`: each row has the scenario's values as columns beside its own; its `Row` names the scenario. They are texts.
     `prompts_only`: no row holds what the trained side says last, so none holds its end marker. `tried`: what was run on
     exports in this format.
@@ -71,6 +73,7 @@ class Format:
     files: Callable[[Staging], RowFiles] = JsonLines
     chat: bool = True
     options: tuple[Choice, ...] = ()
+    Options: type[FormatOptions] | None = None
     tags: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     hub: bool = False
@@ -91,10 +94,16 @@ class Format:
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
         if options is not None and options.tokenizer is not None:
             tables = tuple(DataTable({**table.columns, **self.token_columns}, table.name) for table in tables)
+        if options is not None and (own := self.own(options)) is not None:
+            tables = tuple(table for table in tables if table.name not in own.left_out())
         if not self.scenario:
             return tables
         beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
         return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
+
+    def own(self, options: ExportOptions) -> FormatOptions | None:
+        """What was chosen of the options that this format alone has; None where it has none. Raises UsageError."""
+        return read_options(self.name, self.Options, options.own)
 
     def refuse(self, run: RunReader) -> str | None:
         """Why a run cannot be expressed at all, in a sentence; None where it can."""
@@ -115,22 +124,23 @@ class Format:
                 f"{self.name} holds both sides as they are; leave --train, --opening, --opening-prompt and "
                 "--end-marker out."
             )
-        if "files" in chosen and "files" not in self.options:
-            raise UsageError(f"{self.name} has one way to be stored; leave --files out.")
-        if "csv_safe" in chosen and "csv_safe" not in self.options:
-            raise UsageError(f"{self.name} has no cells; leave --csv-safe and --no-csv-safe out.")
-        if chosen & {"tokenizer", "max_tokens"} and "tokenizer" not in self.options:
-            raise UsageError(f"{self.name} holds no tokens; leave --tokenizer and --max-tokens out.")
-        if "masks" in chosen and "masks" not in self.options:
-            raise UsageError(f"{self.name} has no mask a message; leave --masks and --no-masks out.")
-        if "actions" in chosen and "actions" not in self.options:
-            raise UsageError(f"{self.name} has no prompt of a single response; leave --actions out.")
-        if "alternatives" in chosen and "alternatives" not in self.options:
-            raise UsageError(
-                f"{self.name} has no row for each response; leave --alternatives and --no-alternatives out."
-            )
-        if "agent" in chosen and "agent" not in self.options:
-            raise UsageError(f"{self.name} tells no users from agents; leave --agent out.")
+        for choice, (has_none, leave_out) in _CHOICES.items():
+            if choice not in self.options and chosen & {choice, *_WITH.get(choice, ())}:
+                raise UsageError(f"{self.name} {has_none}; leave {leave_out} out.")
         if "min_turns_left" in chosen and "pairs" not in self.needs:
             raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
+        self.own(options)
         options.check()
+
+
+# What a format says that lacks a choice, and the options to leave out.
+_CHOICES: Mapping[Choice, tuple[str, str]] = {
+    "files": ("has one way to be stored", "--files"),
+    "csv_safe": ("has no cells", "--csv-safe and --no-csv-safe"),
+    "tokenizer": ("holds no tokens", "--tokenizer and --max-tokens"),
+    "masks": ("has no mask a message", "--masks and --no-masks"),
+    "actions": ("has no prompt of a single response", "--actions"),
+    "alternatives": ("has no row for each response", "--alternatives and --no-alternatives"),
+    "agent": ("tells no users from agents", "--agent"),
+}
+_WITH: Mapping[Choice, tuple[str, ...]] = {"tokenizer": ("max_tokens",)}

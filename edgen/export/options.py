@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -30,7 +31,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
     `max_tokens` the length that they are padded to. `actions`: prompts tell what the response is to do, by its labels or
     by what it was asked for. `alternatives`: responses that did not go on have rows, too.
-    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose.
+    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose. `own`
+    are choices that the format alone has, by name, as they were given: its `Options` says what they may be.
     """
 
     train: str | None = None
@@ -48,6 +50,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     actions: Told | None = None
     alternatives: bool | None = None
     agent: str | None = None
+    own: Mapping[str, Any] = {}
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""

@@ -95,8 +95,9 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     if (refusal := format_.refuse(run)) is not None:
         raise UsageError(refusal)
     chat = make_chat(options, run.space, run.family.scenes(run.space))
+    chat.own = own = format_.own(options)
     with _disk_errors_as_sentences(target), _staged(target) as stage:
-        staging = Staging(stage, run, format_.tables_of(run.space, options), options)
+        staging = Staging(stage, run, format_.tables_of(run.space, options), options, own)
         with contextlib.closing(format_.files(staging)) as files:
             contents = _write_rows(run, format_, chat, files)
         _sync_files(stage)

@@ -1,44 +1,77 @@
 """The texts of a run that stand for choice, and which of them are right where.
 
-In memory are the different texts, each once, and sixteen bytes and a few numbers for each context.
+In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few numbers for
+each context.
 """
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.core.digest import hash64
+from edgen.reading.detect import words
 
 Key = bytes  # stands for a context
+Shingles = frozenset[tuple[str, ...]]
+
+_SHINGLE = 3
+_BITS = 63
+
+
+class Looks(NamedTuple):
+    """What tells quickly that two texts differ. `form` stands for a text's words in order; `words` and `shingles` are how
+    many there are; `signature` has a bit set for each of its different word 3-grams, several of which may share a bit."""
+
+    form: int
+    words: int
+    shingles: int
+    signature: int
 
 
 class Candidates:
-    """Different texts by their numbers, in the order in which they came. `drawable` are those that may be drawn as wrong
-    answers: what the test side alone says may not."""
+    """Different texts by their numbers, in the order in which they came, and the groups that may be drawn from."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.drawable = array("I")
         self._numbers: dict[str, int] = {}
-        self._drawable = bytearray()
-        self._topics: dict[Hashable, array[int]] = {}
+        self._forms, self._words = array("Q"), array("I")
+        self._shingles, self._signatures = array("I"), array("Q")
+        self._groups: dict[Hashable, dict[int, None]] = {}
+        self._frozen: dict[Hashable, Sequence[int]] = {}
 
-    def add(self, text: str, *, drawable: bool, topic: Hashable = None) -> int:
-        """The number of a text, which is added where it is new. `topic` is what the conversation is about."""
+    def add(self, text: str, *groups: Hashable) -> int:
+        """The number of a text, which is added where it is new, to each of the groups, too."""
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)
-            self._drawable.append(0)
-        if drawable and not self._drawable[number]:
-            self._drawable[number] = 1
-            self.drawable.append(number)
-        if drawable and topic is not None:
-            self._topics.setdefault(topic, array("I")).append(number)
+            form, said, shingles, signature = look_at(text)
+            self._forms.append(form)
+            self._words.append(said)
+            self._shingles.append(shingles)
+            self._signatures.append(signature)
+        for group in groups:
+            self._groups.setdefault(group, {})[number] = None
         return number
 
-    def about(self, topic: Hashable) -> Sequence[int]:
-        """The drawable texts that were said about a topic, a text as often as it was said."""
-        return self._topics.get(topic, array("I"))
+    def among(self, group: Hashable) -> Sequence[int]:
+        """The numbers of a group's texts, in the order in which they came to it. Nothing is added to a group that was
+        asked for."""
+        if group not in self._frozen:
+            self._frozen[group] = array("I", self._groups.pop(group, ()))
+        return self._frozen[group]
+
+    def looks(self, number: int) -> Looks:
+        """What tells a text from others."""
+        return Looks(
+            self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
+        )
+
+    def different(self, group: Hashable) -> int:
+        """How many texts of a group differ in their words."""
+        return len({self._forms[number] for number in self.among(group)})
 
 
 class RightAnswers:
@@ -59,8 +92,32 @@ class RightAnswers:
 
 def key_of(context: Iterable[str]) -> Key:
     """What stands for the utterances of a context."""
+    *_, last = keys_of(context)
+    return last
+
+
+def keys_of(utterances: Iterable[str]) -> Iterator[Key]:
+    """What stands for the first 0, 1, 2 … of the utterances."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in context:
+    yield digest.digest()
+    for text in utterances:
         data = text.encode()
         digest.update(b"%d:%b" % (len(data), data))
-    return digest.digest()
+        yield digest.digest()
+
+
+def look_at(text: str) -> Looks:
+    """What tells a text from others."""
+    said = words(text)
+    grams = shingles_of(said)
+    signature = 0
+    for gram in grams:
+        signature |= 1 << hash(gram) % _BITS
+    return Looks(hash64("\n".join(said)), len(said), len(grams), signature)
+
+
+def shingles_of(said: Sequence[str]) -> Shingles:
+    """The different word 3-grams of a text; of fewer than three words, these themselves."""
+    if len(said) < _SHINGLE:
+        return frozenset({tuple(said)})
+    return frozenset(zip(said, said[1:], said[2:], strict=False))

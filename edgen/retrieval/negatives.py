@@ -1,8 +1,8 @@
 """Wrong answers for a context: drawn uniformly without replacement, and never one that is right.
 
-The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): no text of fewer than three or more than four
-hundred words, none twice, and no more than ten thousand draws. Besides, what says nearly the same as a right answer
-counts as right.
+The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): none twice, and no more than ten thousand draws;
+its limits on length are what MSDialog's format asks for. Besides, what says nearly the same as a right answer counts as
+right.
 """
 
 from __future__ import annotations
@@ -12,38 +12,73 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from edgen.core.digest import hash64
 from edgen.reading.detect import words
-from edgen.retrieval.candidates import Candidates
+from edgen.retrieval.candidates import Candidates, Looks, look_at, shingles_of
 
-FEWEST_WORDS, MOST_WORDS = 3, 400
 MOST_DRAWS = 10_000
 ALIKE = 0.8  # the Jaccard index of word 3-grams at which texts are nearly the same, as in `edgen stats`
-_SHINGLE = 3
-
-Shingles = frozenset[tuple[str, ...]]
 
 
 def draw_negatives(
-    candidates: Candidates, among: Sequence[int], right: Iterable[str], count: int, seed: str
+    candidates: Candidates,
+    among: Sequence[int],
+    right: Iterable[str],
+    count: int,
+    seed: str,
+    lengths: range | None = None,
 ) -> list[str] | None:
     """So many texts of those with the numbers `among`, none of which is right; None where there are not so many. The
-    same `seed`, the same draws."""
-    rng = random.Random(hash64(seed))  # noqa: S311 - a draw that can be made again
-    answers = [_shingles(words(text)) for text in right]
-    drawn: list[str] = []
-    taken: set[tuple[str, ...]] = set()
-    for number in _draws(rng, among):
-        text = candidates.texts[number]
-        said = words(text)
-        if not FEWEST_WORDS <= len(said) <= MOST_WORDS or (known := tuple(said)) in taken:
-            continue
-        shingles = _shingles(said)
-        if any(_similarity(shingles, answer) >= ALIKE for answer in answers):
-            continue
-        taken.add(known)
-        drawn.append(text)
-        if len(drawn) == count:
-            return drawn
-    return None
+    same `seed`, the same draws. `lengths`: how many words each may have."""
+    wrong = WrongAnswers(candidates, right, count, seed, lengths)
+    wrong.draw(among)
+    return wrong.texts if wrong.enough else None
+
+
+class WrongAnswers:
+    """Up to `count` texts for one context, which may be drawn from several groups, one after the other: none is right, or
+    nearly so, and no two have the same words."""
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        right: Iterable[str],
+        count: int,
+        seed: str,
+        lengths: range | None = None,
+    ) -> None:
+        self.texts: list[str] = []
+        self._candidates, self._count, self._lengths = candidates, count, lengths
+        self._right = [(text, look_at(text)) for text in right]
+        self._taken = {looks.form for _, looks in self._right}
+        self._rng = random.Random(hash64(seed))  # noqa: S311 - a draw that can be made again
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are as many as were wanted."""
+        return len(self.texts) == self._count
+
+    def draw(self, among: Sequence[int]) -> None:
+        """Draw from these numbers until there are enough."""
+        if self.enough:
+            return
+        for number in _draws(self._rng, among):
+            if self._take(self._candidates.texts[number], self._candidates.looks(number)):
+                return
+
+    def take(self, texts: Iterable[str]) -> None:
+        """Take such of these texts as are wrong, in their order, until there are enough."""
+        for text in texts:
+            if self.enough or self._take(text, look_at(text)):
+                return
+
+    def _take(self, text: str, looks: Looks) -> bool:
+        """Take a text if it may be; whether there are enough now."""
+        if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
+            return False
+        if any(_may_be_alike(looks, other) and are_alike(text, answer) for answer, other in self._right):
+            return False
+        self._taken.add(looks.form)
+        self.texts.append(text)
+        return self.enough
 
 
 def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
@@ -58,15 +93,13 @@ def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
 
 def are_alike(a: str, b: str) -> bool:
     """Whether two texts say the same, or nearly."""
-    return _similarity(_shingles(words(a)), _shingles(words(b))) >= ALIKE
+    one, other = shingles_of(words(a)), shingles_of(words(b))
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) >= ALIKE
 
 
-def _shingles(said: Sequence[str]) -> Shingles:
-    if len(said) < _SHINGLE:
-        return frozenset({tuple(said)})
-    return frozenset(zip(said, said[1:], said[2:], strict=False))
-
-
-def _similarity(a: Shingles, b: Shingles) -> float:
-    shared = len(a & b)
-    return shared / (len(a) + len(b) - shared)
+def _may_be_alike(a: Looks, b: Looks) -> bool:
+    """False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more than
+    (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one of those."""
+    apart = (a.signature ^ b.signature).bit_count()
+    return apart <= (a.shingles + b.shingles) * (1 - ALIKE) / (1 + ALIKE) + 1e-9

@@ -104,11 +104,13 @@ def job() -> Job:
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
 FORMATS: dict[str, Format] = {name: find("format", name) for name in names("format")}
-# Those that a run about Education Dialogue's space can be written in.
+# Those that a run about Education Dialogue's space can be written in, however small it is.
 OF_EDUCATION = [
     name
     for name, one in FORMATS.items()
-    if one.family in (None, "education") and not {"labels", "events", "bm25s"} & {*one.needs}
+    if one.family in (None, "education")
+    and not {"labels", "events"} & {*one.needs}
+    and "text-ranking" not in one.tasks
 ]
 # Those of them whose files are tables; a corpus and dialogs by their ids are objects.
 TABLES = [name for name in OF_EDUCATION if name not in ("convokit", "msdialog-complete")]

@@ -25,10 +25,11 @@ SAID = st.lists(st.sampled_from(["one", "two", "three", "four", "five", "six"]),
 def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str, count: int) -> None:
     candidates = Candidates()
     for text in texts:
-        candidates.add(text, drawable=True)
+        candidates.add(text, "all")
     fit = {t for t in texts if len(t.split()) >= 3 and not are_alike(t, right)}
-    drawn = draw_negatives(candidates, candidates.drawable, [right], max(count, 1), "seed")
-    assert drawn == draw_negatives(candidates, candidates.drawable, [right], max(count, 1), "seed")
+    wanted = (candidates, candidates.among("all"), [right], max(count, 1), "seed", range(3, 401))
+    drawn = draw_negatives(*wanted)
+    assert drawn == draw_negatives(*wanted)
     if drawn is None:
         assert len(fit) < max(count, 1)
     else:
@@ -39,11 +40,11 @@ def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str
 def test_draws_are_uniform_and_end() -> None:
     candidates = Candidates()
     for number in range(20):
-        candidates.add(f"this is number {number}", drawable=True)
+        candidates.add(f"this is number {number}", "all")
     found = Counter(
         text
         for seed in range(1000)
-        for text in draw_negatives(candidates, candidates.drawable, [], 5, str(seed)) or ()
+        for text in draw_negatives(candidates, candidates.among("all"), [], 5, str(seed)) or ()
     )
     assert len(found) == 20
     # 250 each; chi-square with 19 degrees of freedom, p = 0.001
@@ -51,13 +52,24 @@ def test_draws_are_uniform_and_end() -> None:
     assert draw_negatives(candidates, [0] * (MOST_DRAWS + 1), [], 2, "") is None
 
 
-def test_what_the_test_side_alone_says_is_not_drawn() -> None:
+def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
     candidates = Candidates()
-    hidden = candidates.add("only the test side says so", drawable=False, topic="a")
-    shown = candidates.add("the train side says this", drawable=True, topic="a")
-    assert candidates.add("only the test side says so", drawable=False) == hidden
-    assert list(candidates.drawable) == list(candidates.about("a")) == [shown]
-    assert list(candidates.about("b")) == []
+    hidden = candidates.add("only the test side says so", ("test", "a"))
+    shown = candidates.add("the train side says this", "train", ("train", "a"))
+    assert candidates.add("the train side says this", "train") == shown
+    assert candidates.add("only the test side says so") == hidden
+    assert list(candidates.among("train")) == list(candidates.among(("train", "a"))) == [shown]
+    assert list(candidates.among(("test", "a"))) == [hidden]
+    assert list(candidates.among("b")) == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(SAID, SAID)
+def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
+    candidates = Candidates()
+    number = candidates.add(a, "all")
+    drawn = draw_negatives(candidates, [number], [b], 1, "")
+    assert drawn == (None if are_alike(a, b) else [a])
 
 
 def test_all_that_follows_a_context_is_right() -> None:

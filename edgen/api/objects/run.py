@@ -21,6 +21,7 @@ from edgen.api.supervision.trust import Trust
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
+from edgen.core.registry import find
 from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
@@ -214,11 +215,14 @@ class Run(Tabular):
     def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such as
         `train="student"`. Returns the rows by table and split, and what was left out by reason."""
-        if unknown := options.keys() - set(ExportOptions.__struct_fields__):
+        known = {*ExportOptions.__struct_fields__} - {"own"}
+        own = {name: value for name, value in options.items() if name not in known}
+        if own and find("format", format).Options is None:
             raise UsageError(
-                f"export: there is no option '{sorted(unknown)[0]}'; there are {', '.join(ExportOptions.__struct_fields__)}."
+                f"export: there is no option '{min(own)}'; there are {', '.join(sorted(known))}."
             )
-        return export_run(self.folder, format, Path(output), ExportOptions(**options), Control())
+        common = {name: value for name, value in options.items() if name in known}
+        return export_run(self.folder, format, Path(output), ExportOptions(**common, own=own), Control())
 
     def stats(
         self,

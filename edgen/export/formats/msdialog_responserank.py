@@ -17,6 +17,7 @@ from edgen.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99
+LENGTHS = range(3, 401)  # words of a wrong reply
 
 
 class Cut(NamedTuple):
@@ -35,7 +36,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     from edgen.retrieval.negatives import draw_negatives
 
     candidates, answers = _collect(run, chat)
-    index = Bm25((number, candidates.texts[number]) for number in candidates.drawable)
+    index = Bm25((number, candidates.texts[number]) for number in candidates.among("train"))
     seen: set[Key] = set()
     for conversation in run.conversations():
         if not FEWEST_TURNS <= len(conversation.candidate.turns) <= MOST_TURNS:
@@ -55,7 +56,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
                 continue
             right = [candidates.texts[number] for number in answers.of(cut.key)]
             seed = f"{run.job.seed}/negatives/{conversation.candidate.id}/{cut.turn}"
-            wrong = draw_negatives(candidates, among, right, NEGATIVES, seed)
+            wrong = draw_negatives(candidates, among, right, NEGATIVES, seed, LENGTHS)
             if wrong is None:
                 yield LeftOut("small_pool")
                 continue
@@ -68,13 +69,13 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
     candidates, answers = Candidates(), RightAnswers()
     for conversation in run.conversations():
-        train = conversation.split == "train"
+        groups = [conversation.split] if conversation.split == "train" else []
         for turn in conversation.candidate.turns:
             if actor_of(turn, chat) == "Agent":
-                candidates.add(one_line(turn.text), drawable=train)
+                candidates.add(one_line(turn.text), *groups)
         for cut in _cuts(conversation, chat):
             said = (cut.reply, *cut.others)
-            answers.add(cut.key, [candidates.add(text, drawable=False) for text in said])
+            answers.add(cut.key, [candidates.add(text) for text in said])
     return candidates, answers
 
 

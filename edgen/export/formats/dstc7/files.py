@@ -1,0 +1,81 @@
+"""A set's files: a JSON list for each side, an example a line, and the right answers of the test side in a table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO, Any
+
+import msgspec
+
+from edgen.export.files import Patterns, RowFiles, Staging
+from edgen.export.format import Row
+from edgen.export.formats.dstc7.options import Dstc7Options
+
+
+class ExampleFiles(RowFiles):
+    """`<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`, which holds no right answers; they are in
+    `<prefix>_responses_subtask_<n>.tsv`."""
+
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self.options = staging.own if isinstance(staging.own, Dstc7Options) else Dstc7Options()
+        self.prefix = self.options.prefix or re.sub(r"[^\w.-]", "-", staging.run.name)
+        self.counts: Counter[str] = Counter()
+        self._encode = msgspec.json.Encoder().encode
+        self._lists: dict[str, IO[bytes]] = {}
+        self._truth: IO[bytes] | None = None
+
+    def add(self, row: Row) -> None:
+        """Write an example."""
+        side, example = row.value["side"], row.value["example"]
+        self.counts[side] += 1
+        for what in ("topped_up", "borrowed"):
+            self.counts[what] += row.value[what] > 0
+        if side == "test":
+            self._hide(example)
+        before = b",\n"
+        if side not in self._lists:
+            self._lists[side] = self.open(self.folder / self.name(side, "json"))
+            before = b"[\n"
+        self._lists[side].write(before + self._encode(example))
+
+    def name(self, what: str, suffix: str) -> str:
+        """The name of a file."""
+        return f"{self.prefix}_{what}_subtask_{self.options.subtask}.{suffix}"
+
+    def _hide(self, example: dict[str, Any]) -> None:
+        """Take the right answers out of an example, to the table of them."""
+        right = example.pop("options-for-correct-answers")
+        if self._truth is None:
+            self._truth = self.open(self.folder / self.name("responses", "tsv"))
+        ids = ",".join(one["candidate-id"] for one in right)
+        self._truth.write(f"{example['example-id']}\t{ids}\t{right[0]['utterance']}\n".encode())
+
+    def finish(self) -> Patterns:
+        """End the lists."""
+        for file in self._lists.values():
+            file.write(b"\n]\n")
+        self._open.close()
+        self.remarks = tuple(self._told())
+        return {}
+
+    def notes(self) -> Iterator[str]:
+        """How many examples each side has, and which were topped up."""
+        sides = ", ".join(f"{self.counts[side]:,} {side}" for side in ("train", "dev", "test"))
+        yield f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted there."
+        yield from self._told()
+
+    def _told(self) -> Iterator[str]:
+        total = sum(self.counts[side] for side in ("train", "dev", "test"))
+        if topped := self.counts["topped_up"]:
+            yield (
+                f"{topped:,} of {total:,} examples have fewer candidates by --negatives {self.options.negatives} than they "
+                "need; the others were drawn from any agent's turns on the same side."
+            )
+        if borrowed := self.counts["borrowed"]:
+            yield (
+                f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; the others were "
+                "drawn from the train side, so that what was seen in training is wrong there more often than not."
+            )

@@ -1,0 +1,77 @@
+"""What may be chosen of a response-selection set in DSTC7's layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from edgen.core.errors import UsageError
+from edgen.export.format import FormatOptions
+from edgen.export.own_options import flag_of
+
+Negatives = Literal["random", "same-topic", "bm25", "written"]
+Share = Annotated[float, Meta(ge=0, le=1)]
+_NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
+# The sub-tasks in which a choice counts.
+_COUNTS: dict[str, tuple[int, ...]] = {"none": (4,)}
+
+
+class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
+    """The choices."""
+
+    subtask: Annotated[
+        Literal[1, 4],
+        Meta(description="1: choose the next utterance; 4: which may be none of the candidates."),
+    ] = 1
+    cuts: Annotated[
+        Literal["one", "all"],
+        Meta(
+            description="One example of each conversation, drawn by the seed, or one at every eligible turn."
+        ),
+    ] = "one"
+    candidates: Annotated[
+        Annotated[int, Meta(ge=2, le=10_000)], Meta(description="Candidates of each example.")
+    ] = 100
+    negatives: Annotated[
+        Negatives,
+        Meta(
+            description="Where wrong candidates come from: any agent's turns, those of the same topic, the nearest to the "
+            "true one by BM25, or what `edgen candidates` had written."
+        ),
+    ] = "random"
+    topic: Annotated[
+        str | None, Meta(description="The dimension that same-topic goes by; without it, the space's first.")
+    ] = None
+    speakers: Annotated[
+        Literal["dstc7", "roles"],
+        Meta(
+            description="participant_1 for users and participant_2 for agents, or the roles' names in lower case."
+        ),
+    ] = "dstc7"
+    dev: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)], Meta(description="The validation side's share of train.")
+    ] = 0.1
+    none: Annotated[
+        Share, Meta(description="The share of examples without the right one, in sub-task 4.")
+    ] = 0.2
+    prefix: Annotated[
+        str | None,
+        Meta(
+            description="What files' names begin with; ParlAI looks for ubuntu. Without it, the run's name."
+        ),
+    ] = None
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise UsageError for a choice that does not count in the sub-task, and for a prefix that is no file's name."""
+        for name, subtasks in _COUNTS.items():
+            if name in given and self.subtask not in subtasks:
+                raise UsageError(f"{flag_of(name)} counts with --subtask {subtasks[0]} alone; leave it out.")
+        if self.topic is not None and self.negatives != "same-topic":
+            raise UsageError("--topic counts with --negatives same-topic alone; leave it out.")
+        if self.prefix is not None and (not _NAME.fullmatch(self.prefix) or self.prefix.startswith(".")):
+            raise UsageError(
+                f"--prefix {self.prefix}: a file's name begins with it; take letters, digits, dots, hyphens and underscores."
+            )

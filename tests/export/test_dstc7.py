@@ -1,0 +1,270 @@
+"""Exports in DSTC7's layout."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import edgen
+from edgen.core.errors import ShortError, UsageError
+from edgen.core.values import Turn
+from edgen.export.options import ExportOptions
+from edgen.export.write import Exported, export
+from edgen.families.dialogue import DIALOGUE
+from edgen.retrieval.negatives import are_alike
+from edgen.retrieval.score import RankingScore
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import AcceptedConversation
+from tests.export.runs import FORMATS, MemoryRun
+from tests.export.test_spaces import SPACE, accepted
+
+WORDS = ["rope", "knot", "loop", "end", "pull", "left", "right", "over", "under", "tight", "loose"]
+SIZE = 12  # candidates
+
+
+class Placed(MemoryRun):
+    """A run that has a folder, for what was written beside it."""
+
+    folder: Path
+
+    @property
+    def rundir(self) -> RunFolder:
+        return RunFolder(self.folder)
+
+
+def made(seed: int, folder: Path, count: int = 60) -> Placed:
+    """Conversations of three roles, of which some go the same way for a while, and some turns have alternatives."""
+    rng = random.Random(seed)
+    taught: list[AcceptedConversation] = []
+    for index in range(count):
+        said = [
+            (rng.choice(("Learner", "Parent", "Tutor", "Tutor")), " ".join(rng.choices(WORDS, k=rng.randint(1, 7))))
+            for _ in range(rng.randint(3, 12))
+        ]  # fmt: skip
+        if taught and rng.random() < 0.5:
+            before = [(turn.role, turn.text) for turn in taught[-1].candidate.turns]
+            at = rng.randrange(len(before))
+            said = before[:at] + said[at:]
+        one = accepted(index, 0, tuple(said if len(said) > 2 else before))
+        turns = tuple(
+            Turn(turn.role, turn.text, alternatives=(Turn(turn.role, " ".join(rng.choices(WORDS, k=3))),))
+            if rng.random() < 0.2 else turn
+            for turn in one.candidate.turns
+        )  # fmt: skip
+        side = "test" if index % 5 == 3 else "train"
+        taught.append(replace(one, candidate=replace(one.candidate, turns=turns), split=side))
+    run = Placed(taught=taught, name="w", space=SPACE, family=DIALOGUE)
+    run.folder = folder / "run"
+    (run.folder / "candidates").mkdir(parents=True, exist_ok=True)
+    lines = [
+        {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "x", "text_sha256": _sha(turn.text),
+         "texts": [turn.text, *(" ".join(rng.choices(WORDS, k=5)) for _ in range(8))]}
+        for one in taught
+        for at, turn in enumerate(one.candidate.turns)
+        if turn.role == "Tutor"
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (run.folder / "candidates" / "wrong.jsonl").write_text(text, encoding="utf-8")
+    return run
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write(run: MemoryRun, target: Path, **own: Any) -> Exported:
+    options = ExportOptions(agent="Tutor", own={"candidates": SIZE, "prefix": "w", **own})
+    return export(run, FORMATS["dstc7"], target, options)  # type: ignore[arg-type]
+
+
+def examples(folder: Path, *sides: str) -> list[dict[str, Any]]:
+    return [
+        one
+        for side in sides or ("train", "dev", "test")
+        for path in folder.glob(f"w_{side}_subtask_*.json")
+        for one in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
+def truth(folder: Path) -> dict[str, tuple[list[str], str]]:
+    (path,) = folder.glob("w_responses_subtask_*.tsv")
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return {example: (ids.split(","), text) for example, ids, text in lines}
+
+
+def after(run: MemoryRun) -> dict[tuple[str, ...], set[str]]:
+    """What is right after each context: all that follows it anywhere, whatever could have been said, too."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for one in run.taught:
+        turns = one.candidate.turns
+        for at, turn in enumerate(turns):
+            if at >= 3 and turn.role == "Tutor":
+                context = tuple(before.text for before in turns[:at])
+                found.setdefault(context, set()).update(t.text for t in (turn, *turn.alternatives))
+    return found
+
+
+@pytest.mark.parametrize("negatives", ["random", "same-topic", "bm25", "written"])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("subtask", [1, 4])
+def test_no_wrong_candidate_is_right(seed: int, negatives: str, subtask: int, tmp_path: Path) -> None:
+    run = made(seed, tmp_path)
+    exported = write(run, tmp_path / "out", negatives=negatives, subtask=subtask, cuts="all")
+    found, right = examples(tmp_path / "out"), after(run)
+    assert len(found) == sum(exported.rows["default"].values()) > 50
+    assert len({one["example-id"] for one in found}) == len(found)
+    assert {one["data-split"] for one in found} == {"train", "dev", "test"}
+    hidden = truth(tmp_path / "out")
+    names: dict[str, str] = {}
+    nowhere = 0
+    for one in found:
+        answers = right[tuple(m["utterance"] for m in one["messages-so-far"])]
+        ids = [c["candidate-id"] for c in one["options-for-next"]]
+        texts = {c["candidate-id"]: c["utterance"] for c in one["options-for-next"]}
+        assert len(texts) == len(ids) == len({*texts.values()}) == SIZE
+        names |= texts
+        if one["data-split"] == "test":
+            assert "options-for-correct-answers" not in one
+            (true,), text = hidden[one["example-id"]]
+        else:
+            (answer,) = one["options-for-correct-answers"]
+            true, text = answer["candidate-id"], answer["utterance"]
+        if true == "NONE":
+            nowhere += 1
+            assert text == "NONE"
+        else:
+            assert texts.pop(true) == text
+            assert text in answers
+        assert not any(are_alike(wrong, answer) for wrong in texts.values() for answer in answers)
+        assert one["scenario"] == subtask
+    assert hidden.keys() == {one["example-id"] for one in found if one["data-split"] == "test"}
+    assert len({*names.values()}) == len(names)
+    assert all(len(name) == 12 and name == name.upper() for name in names)
+    share = nowhere / len(found)
+    assert share == 0 if subtask == 1 else 0.05 < share < 0.4
+
+
+def test_the_same_run_gives_the_same_bytes_and_a_text_one_id_everywhere(tmp_path: Path) -> None:
+    run = made(1, tmp_path)
+    write(run, tmp_path / "one", cuts="all")
+    write(run, tmp_path / "two", cuts="all")
+    write(run, tmp_path / "other", negatives="bm25")
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    names = [
+        {c["utterance"]: c["candidate-id"] for e in examples(tmp_path / which) for c in e["options-for-next"]}
+        for which in ("one", "other")
+    ]
+    shared = names[0].keys() & names[1].keys()
+    assert len(shared) > 50
+    assert all(names[0][text] == names[1][text] for text in shared)
+
+
+def test_sides_are_apart_and_train_holds_nothing_of_others(tmp_path: Path) -> None:
+    run = made(0, tmp_path)
+    exported = write(run, tmp_path / "out", cuts="all", dev=0.3)
+    of = {
+        side: {one["example-id"].rsplit("-", 1)[0] for one in examples(tmp_path / "out", side)}
+        for side in ("train", "dev", "test")
+    }
+    assert of["test"] <= {one.candidate.id for one in run.taught if one.split == "test"}
+    assert not of["train"] & of["dev"]
+    assert 8 <= len(of["dev"]) <= 20
+    said = {t.text for one in run.taught if one.candidate.id in of["train"] for t in one.candidate.turns}
+    assert {c["utterance"] for e in examples(tmp_path / "out", "train") for c in e["options-for-next"]} <= {
+        t.text for one in run.taught if one.split == "train" and one.candidate.id not in of["dev"]
+        for t in one.candidate.turns
+    }  # fmt: skip
+    assert said
+    assert exported.rows["default"]["train"] == len(examples(tmp_path / "out", "train", "dev"))
+    write(run, tmp_path / "whole", dev=0)
+    assert not examples(tmp_path / "whole", "dev")
+
+
+def test_one_cut_a_conversation_or_all_and_both_ways_to_name_speakers(tmp_path: Path) -> None:
+    run = made(0, tmp_path)
+    write(run, tmp_path / "one")
+    write(run, tmp_path / "all", cuts="all", speakers="roles")
+    one, all_ = examples(tmp_path / "one"), examples(tmp_path / "all")
+    told = [example["example-id"].rsplit("-", 1)[0] for example in one]
+    assert len({*told}) == len(told) < len(all_)
+    by_id = {taught.candidate.id: taught.candidate.turns for taught in run.taught}
+    for example in (*one, *all_):
+        name, number = example["example-id"].rsplit("-", 1)
+        before = by_id[name][: int(number) - 1]
+        assert len(before) >= 3
+        speakers = [m["speaker"] for m in example["messages-so-far"]]
+        if example in one:
+            assert speakers == [f"participant_{1 + (turn.role == 'Tutor')}" for turn in before]
+        else:
+            assert speakers == [turn.role.lower() for turn in before]
+
+
+def test_what_is_not_enough_is_topped_up_and_said(tmp_path: Path) -> None:
+    run = made(0, tmp_path)
+    exported = write(run, tmp_path / "out", negatives="written")
+    assert "have fewer candidates by --negatives written than they need" in exported.remarks[0]
+    assert exported.remarks[0] in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    for one in examples(tmp_path / "out", "train"):
+        assert len(one["options-for-next"]) == SIZE
+    (run.folder / "candidates" / "wrong.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"wrong.jsonl: there is no such file; `edgen candidates"):
+        write(run, tmp_path / "none", negatives="written")
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"subtask": 9}, "--subtask 9: expected one of 1"),
+        ({"subtask": 4, "none": 2}, "--none 2: expected a number, 0 or more, 1 at most"),
+        ({"none": 0.5}, "--none counts with --subtask 4 alone"),
+        ({"topic": "mood"}, "--topic counts with --negatives same-topic alone"),
+        ({"topic": "tide", "negatives": "same-topic"}, "--topic tide: the space .* has no such dimension"),
+        ({"candidates": "many"}, "--candidates many: expected a whole number"),
+        ({"dev": 1}, "--dev 1: expected a number, 0 or more, below 1"),
+        ({"prefix": "../x"}, "a file's name begins with it"),
+        ({"cut": "all"}, r"dstc7 has no option --cut \(did you mean 'cuts'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(own: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        write(made(0, tmp_path, 5), tmp_path / "out", **own)
+    assert not (tmp_path / "out").exists()
+
+
+def test_own_options_count_for_their_format_alone() -> None:
+    with pytest.raises(UsageError, match="hf has no option --subtask; leave it out"):
+        FORMATS["hf"].check(ExportOptions(own={"subtask": 1}))
+
+
+def test_a_run_that_is_too_small_for_a_pool_says_how_many_more(tmp_path: Path) -> None:
+    said = (("Learner", "Where?"), ("Tutor", "Left."), ("Learner", "And now?"), ("Tutor", "Pull it."))
+    run = MemoryRun(taught=[accepted(0, 0, said)], name="w", space=SPACE, family=DIALOGUE)
+    with pytest.raises(ShortError, match=r"and there are 2; 10 more are needed.*--candidates 2"):
+        write(run, tmp_path / "out")
+    with pytest.raises(ShortError, match=r"nothing of the run.*no_target 1"):
+        write(
+            MemoryRun(taught=[accepted(0, 0, said[:1])], name="w", space=SPACE, family=DIALOGUE),
+            tmp_path / "out",
+        )
+
+
+def test_baselines_rank_it_and_score_scores_them(tmp_path: Path) -> None:
+    run = edgen.generate("jobs/quickstart.yaml", conversations=220, output=tmp_path / "run", progress=False)
+    run.export("dstc7", tmp_path / "out", prefix="w", cuts="all", candidates=50, subtask="1")
+    test, answers = tmp_path / "out" / "w_test_subtask_1.json", tmp_path / "out" / "w_responses_subtask_1.tsv"
+    first = {}
+    for by in ("chance", "tfidf"):
+        edgen.baseline(test, tmp_path / f"{by}.json", by=by)
+        score = edgen.score(answers, tmp_path / f"{by}.json", candidates=50, examples=test)
+        assert isinstance(score, RankingScore)
+        assert score.sound
+        first[by] = score.figures.recall[10].value
+    assert first["chance"] == pytest.approx(0.2, abs=0.12)
+    assert first["tfidf"] > first["chance"]
