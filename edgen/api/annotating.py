@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 from edgen.annotation.annotator import ROLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
 from edgen.annotation.layer import LayerFolder, write_labels
 from edgen.annotation.unit_tasks import SAMPLE
-from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
+from edgen.api.judging import JudgeAtWork, find_backend, judge_ledger, load_judged_job, run_judges
 from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
@@ -25,8 +26,10 @@ from edgen.core.figures import describe_counts
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
+from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.labelling import labelling_template
+from edgen.providers import Backend
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
@@ -110,20 +113,20 @@ class _Annotating:
         template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
         prompt = load_template(template, unlimited(), self.reader.space)
         self.layer.require_same(self.asking)
-        done: list[AnnotatorStatus] = []
+        ledgers: list[Path] = []
         ended, units, agreement = None, None, None
         try:
-            for name, (config, function) in annotators.items():
-                asyncio.run(self._ask(name, config, function, prompt, done))
+            asyncio.run(self._ask(annotators, prompt, ledgers))
         except EdgenError as error:
             ended = error
-            if not done:  # nothing was begun: what is wrong is told by itself
+            if not any(ledger.exists() for ledger in ledgers):  # what is wrong is told by itself
                 raise
         else:
             units = write_labels(self.reader, self.layer, self.asking)
             agreement = _agreement_in(self.layer)
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
-        return AnnotatedRun(*about, self.layer.labels, tuple(done), units, agreement, ended)
+        done = tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
+        return AnnotatedRun(*about, self.layer.labels, done, units, agreement, ended)
 
     def _require_units(self) -> None:
         reader, labels = self.reader, self.asking.labels
@@ -168,33 +171,56 @@ class _Annotating:
                 yield called, (config, function)
 
     async def _ask(
-        self, name: str, config: BackendConfig, function: Any, prompt: Prompt, done: list[AnnotatorStatus]
+        self, annotators: Mapping[str, tuple[BackendConfig, Any]], prompt: Prompt, ledgers: list[Path]
     ) -> None:
-        """Ask one annotator what it was not asked before. Raises what stopped it."""
-        path = str(self.reader.rundir.job)
+        """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their answers are, once they
+        are asked. Raises what stopped them."""
+        jobs = {name: self._job_of(config, prompt) for name, (config, _) in annotators.items()}
+        async with contextlib.AsyncExitStack() as stack:
+            backends = await self._open(annotators, stack)
+            asked = [self._annotator(name, backends[name], prompt) for name in annotators]
+            at_work = []
+            for annotator in asked:
+                job, mine = jobs[annotator.id], {ROLE: backends[annotator.id]}
+                scheduler = await stack.enter_async_context(open_scheduler(job, mine, self.options.via))
+                tasks = AnnotatorTasks(self.reader, job, annotator, self.asking)
+                called = f"{self.reader.name} {self.layer.name} {annotator.id}"
+                title = Title(called, annotator.id, outcomes=("labelled", "without labels"))
+                at_work.append(JudgeAtWork(tasks, mine, title, scheduler))
+            ledgers += [judge_ledger(one.tasks, self.layer.annotators) for one in at_work]
+            await run_judges(at_work, self.layer.annotators, self.control)
+
+    def _job_of(self, config: BackendConfig, prompt: Prompt) -> Job:
+        """The run's job with one annotator's backend. Raises JobError."""
         check_schema(prompt, config, f"$.backends.{ROLE}")
         job: Job = msgspec.structs.replace(self.job, backends={**self.job.backends, ROLE: config})
-        check(job, path)
-        functions = {} if function is None else {ROLE: function}
-        async with (
-            open_backends({ROLE: config}, job.limits, self.control.trust, functions=functions) as backends,
-            open_scheduler(job, backends, self.options.via) as scheduler,
-        ):
-            sample, before = self.options.sample, self.layer.facts_of(name)
-            if before is not None and sample is not None:  # it only grows: what was labelled stays
-                sample = None if before[SAMPLE] is None else max(before[SAMPLE], sample)
-            annotator = annotator_of(name, backends[ROLE], prompt, self.asking, sample)
-            self.layer.require_same_annotator(name, annotator.facts)
-            tasks = AnnotatorTasks(self.reader, job, annotator, self.asking)
-            title = Title(
-                f"{self.reader.name} {self.layer.name}", name, outcomes=("labelled", "without labels")
+        check(job, str(self.reader.rundir.job))
+        return job
+
+    async def _open(
+        self, annotators: Mapping[str, tuple[BackendConfig, Any]], stack: contextlib.AsyncExitStack
+    ) -> dict[str, Backend]:
+        """The backend of each annotator; those with the same settings share one, and its connections."""
+        first: dict[str, str] = {}  # the annotator whose backend it is, by annotator
+        for name, given in annotators.items():
+            first[name] = next((other for other in first if annotators[other] == given), name)
+        configs = {name: annotators[name][0] for name in first.values()}
+        functions = {name: annotators[name][1] for name in configs if annotators[name][1] is not None}
+        opened = await stack.enter_async_context(
+            open_backends(
+                configs, self.job.limits, self.control.trust, arms=len(annotators), functions=functions
             )
-            ledger = judge_ledger(tasks, self.layer.annotators)
-            try:
-                await run_judge(tasks, self.layer.annotators, backends, title, self.control, scheduler)
-            finally:
-                if ledger.exists():
-                    done.append(annotator_status(ledger))
+        )
+        return {name: opened[shared] for name, shared in first.items()}
+
+    def _annotator(self, name: str, backend: Backend, prompt: Prompt) -> Judge:
+        """An annotator of the layer. Raises UsageError where the one of that name is another."""
+        sample, before = self.options.sample, self.layer.facts_of(name)
+        if before is not None and sample is not None:  # it only grows: what was labelled stays
+            sample = None if before[SAMPLE] is None else max(before[SAMPLE], sample)
+        annotator = annotator_of(name, backend, prompt, self.asking, sample)
+        self.layer.require_same_annotator(name, annotator.facts)
+        return annotator
 
 
 def _agreement_in(layer: LayerFolder) -> AnnotatorAgreement:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from edgen.api.supervision.control import Control
+from edgen.api.supervision.monitor import Monitor
 from edgen.api.supervision.snapshot import Title
-from edgen.api.supervision.supervise import supervise, used_elsewhere
+from edgen.api.supervision.supervise import Supervised, supervise_together, used_elsewhere
 from edgen.config import BackendConfig, Job, load_job
 from edgen.core.errors import UsageError
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
-from edgen.execution.session import Session
+from edgen.execution.session import Session, Shared
 from edgen.preferences.judge import JudgeTasks
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger
@@ -50,6 +53,43 @@ def find_backend(job: Job, named: str, who: str) -> BackendConfig:
     return job.backends[role]
 
 
+class JudgeAtWork(NamedTuple):
+    """What a judge is asked, the backends that answer, what the work is called, and what runs it."""
+
+    tasks: JudgeTasks
+    backends: Mapping[str, Backend]
+    title: Title
+    scheduler: SchedulerFactory = call_by_call
+
+
+async def run_judges(judges: Sequence[JudgeAtWork], folder: Path, control: Control) -> None:
+    """Have judges of one run asked, side by side, what their ledgers in `folder` do not hold yet. They share the run's
+    budget and the limits of each service. Raises what stopped them."""
+    run, shared = judges[0].tasks.reader.rundir, Shared(judges[0].tasks.job.limits)
+    paths = [judge_ledger(one.tasks, folder) for one in judges]
+    async with contextlib.AsyncExitStack() as stack:
+        parts: list[Supervised] = []
+        for one, path in zip(judges, paths, strict=True):
+            run.note_judge(one.tasks.judge.id, one.tasks.judge.facts, folder)
+            ledger = await stack.enter_async_context(Ledger(path, logprobs=one.tasks.logprobs))
+            session = Session(
+                one.tasks,
+                one.backends,
+                ledger,
+                roles=tuple(one.backends),
+                elsewhere=() if parts else used_elsewhere(run, *paths),
+                scheduler=one.scheduler,
+                shared=shared,
+            )
+            session.counts.planned = one.tasks.planned
+            parts.append(Supervised(session, one.title, _work_of(one.tasks, session)))
+        await supervise_together(parts, control)
+
+
+def _work_of(tasks: JudgeTasks, session: Session) -> Callable[[Monitor], Awaitable[object]]:
+    return lambda _monitor: tasks.work_through(session)
+
+
 async def run_judge(
     tasks: JudgeTasks,
     folder: Path,
@@ -58,16 +98,8 @@ async def run_judge(
     control: Control,
     scheduler: SchedulerFactory = call_by_call,
 ) -> None:
-    """Have the judge asked what its ledger in `folder` does not hold yet. Raises what stopped it."""
-    run, path = tasks.reader.rundir, judge_ledger(tasks, folder)
-    run.note_judge(tasks.judge.id, tasks.judge.facts, folder)
-    async with Ledger(path, logprobs=tasks.logprobs) as ledger:
-        elsewhere = used_elsewhere(run, path)
-        session = Session(
-            tasks, backends, ledger, roles=tuple(backends), elsewhere=elsewhere, scheduler=scheduler
-        )
-        session.counts.planned = tasks.planned
-        await supervise(session, title, control, lambda _monitor: tasks.work_through(session))
+    """As `run_judges`, of one."""
+    await run_judges([JudgeAtWork(tasks, backends, title, scheduler)], folder, control)
 
 
 def judge_ledger(tasks: JudgeTasks, folder: Path) -> Path:

@@ -46,7 +46,7 @@ class OnlineScheduler:
     @property
     def in_flight(self) -> int:
         """Calls that the backends work on now."""
-        return sum(admission.running for admission in self._admissions)
+        return sum(client.in_flight for client in {*self._work.clients.values()})
 
     @property
     def paused_for(self) -> float:
@@ -67,6 +67,8 @@ class OnlineScheduler:
         self._stopping.set()
         for client in self._work.clients.values():
             client.close()
+        for other in self._work.beside:
+            other.stop(reason, grace)
 
     def hurry(self) -> None:
         """End the wait for calls in flight, and for a database that another program holds."""

@@ -8,7 +8,7 @@ and a run that was stopped can go on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -68,7 +68,8 @@ class ProgressCounts(Counts):
 
 class Work(NamedTuple):
     """The tasks, the client of each role, and where everything is kept and counted. `fingerprint` names what shapes
-    the outcomes; `budget` is None where nothing caps the run."""
+    the outcomes; `budget` is None where nothing caps the run. `beside`: the schedulers of the sessions that share it, this
+    work's among them: what stops one of them stops all."""
 
     tasks: Tasks
     clients: Mapping[str, ModelClient]
@@ -77,6 +78,7 @@ class Work(NamedTuple):
     counts: ProgressCounts
     events: Events
     budget: Budget | None = None
+    beside: Sequence[Scheduler] = ()
 
 
 class Scheduler(Protocol):

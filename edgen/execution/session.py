@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
+from edgen.config import Limits
 from edgen.core.errors import EdgenError, ShortError, SignalError
 from edgen.core.events import Events
 from edgen.core.values import TaskId
@@ -20,9 +21,9 @@ from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.model_client import budget_of, make_clients
+from edgen.execution.client.model_client import Service, budget_of, make_clients
 from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.scheduler import ProgressCounts, SchedulerFactory, Work
+from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.ledger import OPEN, Ledger, RunPlan
@@ -33,11 +34,22 @@ _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
 
 
+class Shared:
+    """What sessions share that work side by side on one run: its budget, what admits calls to each service, and their
+    end. To be made for each start, for one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.budget = budget_of(limits)
+        self.admissions: dict[Service, Admission] = {}
+        self.schedulers: list[Scheduler] = []
+
+
 class Session:
     """Tasks, the backends that answer for `roles`, and the ledger that keeps it all.
 
     `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used
-    of the same budget. `scheduler` makes what runs the tasks.
+    of the same budget. `scheduler` makes what runs the tasks. `shared`: with the sessions beside this one, which count
+    what their own ledgers have used themselves.
     """
 
     def __init__(
@@ -49,21 +61,34 @@ class Session:
         roles: Iterable[str],
         elsewhere: Iterable[Charged] = (),
         scheduler: SchedulerFactory = call_by_call,
+        shared: Shared | None = None,
     ) -> None:
         self.limits = tasks.call_settings.limits
-        self.budget = budget_of(self.limits)
+        shared = shared or Shared(self.limits)
+        self.budget = shared.budget
         ledger.take_over()
         self.ledger = ledger
         self.events = Events()
         self.counts = ProgressCounts()
-        self._clients = make_clients(tasks.call_settings, backends, roles, self.budget, ledger.out)
+        self._clients = make_clients(
+            tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
+        )
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         self.fingerprint = tasks.fingerprint(identities)
         if self.budget is not None:
             self._restore(self.budget, elsewhere)
-        self.scheduler = scheduler(
-            Work(tasks, self._clients, ledger, self.fingerprint, self.counts, self.events, self.budget)
+        work = Work(
+            tasks,
+            self._clients,
+            ledger,
+            self.fingerprint,
+            self.counts,
+            self.events,
+            self.budget,
+            shared.schedulers,
         )
+        self.scheduler = scheduler(work)
+        shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
 
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import shutil
@@ -18,9 +17,6 @@ from edgen.config.label_set import find_label_set
 from edgen.protocols.labelling_simulated import true_labels
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
-from tests.execution.batch.test_batch_kill import simulator
-from tests.execution.service import Service, end, serve, start
-from tests.execution.service import edgen as run_edgen
 
 MOVES, INTENTS = find_label_set("teacher_moves"), find_label_set("msdialog_intents")
 JOB = {
@@ -214,47 +210,3 @@ class TestMistakes:
         assert one["rejected"]["no_labels"] > 0
         assert one["planned"] == one["labelled"] + sum(one["rejected"].values()) + sum(one["failed"].values())
         assert len(labels_of(run)) == one["labelled"]
-
-
-@pytest.mark.crash
-async def test_killed_it_goes_on_with_the_same_bytes(made: Path, tmp_path: Path) -> None:
-    calm, killed = (Path(shutil.copytree(made, tmp_path / name / "run")) for name in ("calm", "killed"))
-    service = Service()
-    async with serve(service):
-        backend = {"type": "openai", "model": "m", "base_url": service.url, "seed": "auto"}
-        said = (
-            "--labels", "teacher_moves", "--annotators", "2", "--sample", "6", "--set", f"backends.annotator={json.dumps(backend)}",
-            "--set", "limits.in_flight=4",
-        )  # fmt: skip
-        assert (await end(await start("annotate", calm, *said))).code == 0
-        service.asked.clear()
-        for after in (5, 20):
-            service.hold_after = service.asked.total() + after
-            service.released.clear()
-            process = await start("annotate", killed, *said)
-            async with asyncio.timeout(30):
-                while service.asked.total() <= service.hold_after:
-                    await asyncio.sleep(0.01)
-            process.kill()
-            await end(process)
-            service.hold_after = None
-            service.release()
-        ended = await end(await start("annotate", killed, *said, "--json"))
-    assert ended.code == 0, ended.err
-    for one in ended.facts["annotators"]:
-        assert (one["labelled"], one["pending"]) == (one["planned"], 0)
-    assert sum(count - 1 for count in service.asked.values()) <= 2 * 5, "what was stored is not asked again"
-    assert labels_of(killed) == labels_of(calm)
-
-
-@pytest.mark.crash
-async def test_by_batch_the_labels_are_the_same(made: Path, tmp_path: Path) -> None:
-    online, batch = (Path(shutil.copytree(made, tmp_path / name / "run")) for name in ("online", "batch"))
-    async with simulator("--batch-seconds", "0.2") as url:
-        backend = {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 300}
-        said = ("--labels", "msdialog_intents", "--annotators", "2", "--sample", "5", "--set", f"backends.annotator={json.dumps(backend)}", "--set", "batch.poll=0.2s")  # fmt: skip
-        ended = await run_edgen("annotate", batch, *said, "--via", "batch")
-        assert ended.code == 0, ended.err
-        assert (await run_edgen("annotate", online, *said)).code == 0
-    file = Path("layers") / "msdialog_intents" / "labels.jsonl"
-    assert (batch / file).read_bytes() == (online / file).read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from typing import Any
 
 from edgen.api.supervision.snapshot import Snapshot, StatusEvent, describe_progress
 from edgen.cli.output import note
@@ -22,10 +23,11 @@ def make_display() -> Display:
 
 
 class Display:
-    """Lines, one now and then. A terminal that went away is no reason to stop the work."""
+    """Lines, now and then one for each part of the work. A terminal that went away is no reason to stop the work."""
 
     def __init__(self) -> None:
-        self._working = False
+        self._parts: dict[str, Snapshot] = {}  # those at work, as they stood last
+        self._unfinished = 0
         self._stage = ""
         self._next_line = self._next_batch = time.monotonic() + _LINE_EVERY
 
@@ -33,7 +35,7 @@ class Display:
         with contextlib.suppress(*_UNREADABLE):
             if isinstance(event, StatusEvent):
                 self._hear_status(event)
-            elif event.name == "stage" and self._working:
+            elif event.name == "stage" and self._parts:
                 self._stage = event.text
             elif event.name == "stage":
                 self.show_stage(event.text)
@@ -45,14 +47,18 @@ class Display:
     def _hear_status(self, event: StatusEvent) -> None:
         if event.snapshot.activity is None:
             return
+        self._parts[event.snapshot.title.arm] = event.snapshot
         if event.name == "start":
-            self._working, self._stage = True, ""
+            self._unfinished += 1
+            self._stage = ""
             self.begin(event.snapshot)
         elif event.name == "progress":
-            self.show(event.snapshot)
+            self.show()
         else:
-            self._working = False
+            self._unfinished -= 1
             self.finish(event.snapshot)
+            if not self._unfinished:
+                self._parts.clear()
 
     def _is_due(self, event: Event) -> bool:
         """Of how far batches are, a line now and then."""
@@ -70,12 +76,15 @@ class Display:
     def begin(self, snapshot: Snapshot) -> None:
         self._print_status(snapshot)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self) -> None:
         if time.monotonic() >= self._next_line or self._stage:
-            self._print_status(snapshot)
+            for snapshot in self._parts.values():
+                self._print_status(snapshot)
+            self._stage = ""
 
     def finish(self, snapshot: Snapshot) -> None:
         self._print_status(snapshot)
+        self._stage = ""
 
     def show_stage(self, text: str) -> None:
         """What is being done where nothing is counted; an empty text: it is done."""
@@ -90,7 +99,6 @@ class Display:
             describe_progress(snapshot),
         ]
         self.print(" · ".join(filter(None, [*parts, self.describe_rest(snapshot)])))
-        self._stage = ""
 
     def describe_rest(self, snapshot: Snapshot) -> str:
         """How long it will take, or what is being done after the last answer."""
@@ -103,9 +111,16 @@ class Display:
 
 
 class _Bar(Display):
-    """A bar on one line and the figures on the next, so that both fit a narrow terminal."""
+    """A bar for each part of the work, and below them the figures of each, so that both fit a narrow terminal."""
 
     def begin(self, snapshot: Snapshot) -> None:
+        if self._unfinished == 1:
+            self._open()
+        name = safe(snapshot.title.name)
+        self._tasks[snapshot.title.arm] = self._progress.add_task(name, total=None, left="")
+        self.show()
+
+    def _open(self) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
@@ -117,27 +132,29 @@ class _Bar(Display):
             TaskProgressColumn(),
             TextColumn("{task.fields[left]}", markup=False),
         )
-        self._task = self._progress.add_task(safe(snapshot.title.name), total=None, left="")
+        self._tasks: dict[str, Any] = {}  # of the bars, by part
         self._live = Live(console=Console(stderr=True), auto_refresh=False)
         self._live.start()
-        self.show(snapshot)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self) -> None:
         from rich.console import Group
         from rich.text import Text
 
-        total, left = snapshot.counts.planned or None, self.describe_rest(snapshot)
-        self._progress.update(self._task, total=total, completed=snapshot.counts.ended, left=left)
-        figures = Text(describe_progress(snapshot), overflow="fold")
-        self._live.update(Group(self._progress, figures), refresh=True)
+        for arm, task in self._tasks.items():
+            snapshot = self._parts[arm]
+            total, left = snapshot.counts.planned or None, self.describe_rest(snapshot)
+            self._progress.update(task, total=total, completed=snapshot.counts.ended, left=left)
+        figures = [Text(describe_progress(one), overflow="fold") for one in self._parts.values()]
+        self._live.update(Group(self._progress, *figures), refresh=True)
 
-    def finish(self, snapshot: Snapshot) -> None:
+    def finish(self, snapshot: Snapshot) -> None:  # noqa: ARG002 - all of them are shown
         self._stage = ""
-        self.show(snapshot)
-        self._live.stop()
+        self.show()
+        if not self._unfinished:
+            self._live.stop()
 
     def print(self, text: str) -> None:
-        if self._working:
+        if self._parts:
             self._live.console.print(safe(text), markup=False, highlight=False)
         else:
             note(text)

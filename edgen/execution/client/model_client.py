@@ -51,6 +51,7 @@ _KNOCKS = 2
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
 
 _encode = msgspec.msgpack.Encoder().encode
+Service = tuple[Any, Any]  # type and address of what is called
 
 
 def budget_of(limits: Limits) -> Budget | None:
@@ -67,13 +68,17 @@ def make_clients(
     budget: Budget | None = None,
     out: OutstandingCalls | None = None,
     beside: Iterable[ModelClient] = (),
+    admissions: dict[Service, Admission] | None = None,
 ) -> dict[str, ModelClient]:
     """The client of each role. `backends` are by their names in the job; roles that one backend answers
     share its client, and clients of one service share its admission. `out`: where calls under a budget are
-    noted while they are out; None: nowhere. `beside`: clients that there are already, shared in the same way."""
+    noted while they are out; None: nowhere. `beside`: clients that there are already, shared in the same way.
+    `admissions`: those that there are, by service; new ones are added."""
     limits = settings.limits
     made = {client.name: client for client in beside}
-    admissions = {_service(client.backend): client.admission for client in made.values()}
+    if admissions is None:
+        admissions = {}
+    admissions |= {_service(client.backend): client.admission for client in made.values()}
     for role in roles:
         name = settings.backend_name(role)
         if name not in made:
@@ -83,7 +88,7 @@ def make_clients(
     return {role: made[settings.backend_name(role)] for role in roles}
 
 
-def _service(backend: Backend) -> tuple[Any, Any]:
+def _service(backend: Backend) -> Service:
     """What tells the service apart that a backend calls."""
     return backend.identity["type"], backend.identity.get("base_url")
 
@@ -166,6 +171,11 @@ class ModelClient:
         if request.logprobs is not None:
             digest.update(b"\nlogprobs %d" % request.logprobs)
         return digest.digest()
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that the backend works on now."""
+        return self._in_flight
 
     @property
     def out(self) -> int:
