@@ -118,7 +118,7 @@ def select_run(run: Path, output: Path, options: SelectOptions, control: Control
     from edgen.selection.select import select
 
     with control.stages() as tell, explain_os_errors(output):
-        selection = select(run, output, options, tell)
+        selection = select(run, output, options, tell, control.note)
     return status_of(RunFolder(output)), selection
 
 

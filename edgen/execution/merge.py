@@ -147,12 +147,11 @@ class _Merger:
                 self._made[part.arm] = self._put_together(part, own, drop)
             self._keep_job()
             asyncio.run(self._write_files())
-            for runs, to in self._folders:
-                copy_rest(runs, to, self._scratch, drop)
+            unlike = [note for runs, to in self._folders for note in copy_rest(runs, to, self._scratch, drop)]
         shutil.rmtree(self._scratch)
         if not duplicates.stat().st_size:
             shutil.rmtree(duplicates.parent)
-        return self._result(sources, notes)
+        return self._result(sources, [*notes, *unlike])
 
     def _result(self, sources: list[tuple[Part, list[SourceLedger]]], notes: Iterable[str]) -> MergeResult:
         made = self._made.values()

@@ -1,4 +1,5 @@
-"""What a merged run has of its inputs beside their conversations: judges' ledgers, votes, earlier files.
+"""What a merged run has of its inputs beside their conversations: judges' and annotators' ledgers, layers, votes, earlier
+files.
 
 What is derived of a run, its pairs, comparisons and report, goes into `previous/`, as it does where a job changes.
 """
@@ -14,20 +15,24 @@ import msgspec
 
 from edgen.core.digest import fingerprint
 from edgen.core.pair import HumanVote
+from edgen.execution.carried_layers import carry_layers, find_unlike_layers, layer_of
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.votes import store_votes, stored_votes
 
 
-def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> None:
-    """Put into the run `to` what is beside the conversations in `runs`."""
+def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> list[str]:
+    """Put into the run `to` what is beside the conversations in `runs`; returns sentences about what does not fit together."""
+    notes = find_unlike_layers(runs)
     those: defaultdict[Path, list[Path]] = defaultdict(
         list
     )  # judges' ledgers, by the one that is made of them
     for run, path in judge_ledgers(runs):
-        those[to.path / path.relative_to(run.path)].append(path)
+        if layer_of(run, path) not in notes:
+            those[to.path / path.relative_to(run.path)].append(path)
     for made in sorted(those, key=lambda path: (path.parent != to.judged, path.name)):
         _merge_judge(those[made], made, scratch, drop)
+    carry_layers(runs, to, notes, drop)
     _merge_votes(runs, to, drop)
     number = 0
     for run in runs:
@@ -40,14 +45,15 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
             (kept := to.previous / str(number)).mkdir(parents=True)
             for path in derived:
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, kept / path.name)
+    return [*notes.values()]
 
 
 def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
-    """Every ledger of a judge or of rollouts of these runs."""
+    """Every ledger of a judge, of rollouts or of an annotator of these runs."""
     return [
         (run, path)
         for run in runs
-        for folder in (run.judged, run.rollouts, run.adherence)
+        for folder in (run.judged, run.rollouts, run.adherence, *sorted(run.layers.glob("*/annotators")))
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size
     ]

@@ -13,10 +13,12 @@ from typing import Any
 
 from edgen.core.digest import hash64
 from edgen.core.errors import UsageError
-from edgen.expressions.conversation import ConversationNames, Facts, Labels
+from edgen.expressions.conversation import ConversationNames, Facts
 from edgen.expressions.language import ExpressionError
+from edgen.selection.layers import labels_of
 from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_split, read_where
 from edgen.space.splits import HeldOutGroups, choose_common_side
+from edgen.store.layers import LayerJoin
 from edgen.store.ledger import Clause
 from edgen.store.run_reader import RunReader
 
@@ -76,8 +78,8 @@ class Choice:
 
     # ---- each by itself
 
-    def look(self, reader: RunReader, labels: Labels | None, tell: Callable[[str], None]) -> None:
-        """Go through a run's conversations, and decide."""
+    def look(self, reader: RunReader, layers: LayerJoin, tell: Callable[[str], None]) -> None:
+        """Go through a run's conversations, and decide. `layers` are those that are asked for."""
         plain = [one for one in self.where if not one.is_ordered]
         ordered = self.where[len(plain) :]
         in_order = None
@@ -89,6 +91,7 @@ class Choice:
         for scenario, task, group, data in reader.views[""].records():
             digest.update(data)
             recorded = reader.read(data)
+            labels = labels_of(layers.of(scenario, recorded.id, recorded.turns))
             facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
             fate = _first_missed(plain, facts)
             if in_order is not None and fate == _KEPT:
@@ -96,6 +99,7 @@ class Choice:
             self._note(scenario, task, group, fate, facts, numbers)
             if len(self._fates) % _TELL_EVERY == 0:
                 tell(f"looking at conversations: {len(self._fates):,}")
+        layers.finish()
         self.sha256 = digest.hexdigest()
         if in_order is not None:
             tell("looking for near-duplicates")

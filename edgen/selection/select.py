@@ -17,14 +17,15 @@ import msgspec
 
 from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
+from edgen.core.text import quantity
 from edgen.execution.finish import JOB, RunSummary, write_files
 from edgen.execution.merge_extras import copy_rest
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
 from edgen.expressions.conversation import ConversationNames, layers_named
 from edgen.selection.choose import Choice
-from edgen.selection.layers import Layers, layer_names
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups
+from edgen.store.layers import LayerJoin, layer_names
 from edgen.store.ledger import (
     SELECTION,
     Ledger,
@@ -39,9 +40,14 @@ from edgen.store.run_reader import RunReader
 
 
 def select(
-    path: Path, output: Path, options: SelectOptions, tell: Callable[[str], None] = lambda _stage: None
+    path: Path,
+    output: Path,
+    options: SelectOptions,
+    tell: Callable[[str], None] = lambda _stage: None,
+    note: Callable[[str], None] = lambda _sentence: None,
 ) -> Selection:
-    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen.
+    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen. `tell` hears what is
+    being done, `note` what a person should know of it.
 
     Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is left (no
     run is made), RunError where the run cannot be read or has arms, LockedError where somebody works on it.
@@ -60,18 +66,20 @@ def select(
             f"edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
-        choice, selection, side = _choose(run, options, tell)
+        choice, selection, side = _choose(run, options, tell, note)
         with making(output, "selecting") as work:
             return _Selector(run, work, choice, selection, side, tell).make()
 
 
 def _choose(
-    run: RunFolder, options: SelectOptions, tell: Callable[[str], None]
+    run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
 ) -> tuple[Choice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
         choice = Choice(options, ConversationNames(reader.space, layer_names(run)))
-        layers = layers_named(choice.asked_names)
-        choice.look(reader, Layers(run, layers) if layers else None, tell)
+        with LayerJoin(run, layers_named(choice.asked_names)) as layers:
+            choice.look(reader, layers, tell)
+        for what, count in layers.left_out.items():
+            note(f"{quantity(count, 'unit')} left out of the layer {what}.")
         before = reader.views[""].selection
         share = reader.job.split.test
     if not choice.kept:
@@ -139,8 +147,6 @@ class _Selector:
         self._tell("writing files")
         asyncio.run(self._write_files(made))
         copy_rest([self._run], self._work, self._scratch, lambda _facts: None)
-        if (layers := self._run.path / "layers").is_dir():
-            shutil.copytree(layers, self._work.path / "layers", symlinks=True)
         shutil.rmtree(self._scratch)
         return self._selection
 

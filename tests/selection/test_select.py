@@ -12,8 +12,11 @@ import pytest
 
 import edgen
 from edgen.core.errors import ShortError, UsageError
+from edgen.store.layers import layer_file, read_layer
+from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
+from tests.layers import put_layer
 
 JOB: dict[str, Any] = {
     "name": "t", "seed": 5, "conversations": 90, "replicates": 2, "space": "education_dialogue", "prompt": "education_dialogue",
@@ -104,20 +107,35 @@ class TestWhatIsChosen:
 
     def test_labels_of_a_layer(self, run: Path, tmp_path: Path) -> None:
         names = sorted(conversations(run))
-        (layer := run / "layers" / "quality").mkdir(parents=True, exist_ok=True)
-        lines = [{"id": name, "turn": None, "labels": [str(i % 5)]} for i, name in enumerate(names[:-1])]
-        (layer / "labels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (layer := run / "layers" / "moves").mkdir(parents=True, exist_ok=True)
-        rows: list[dict[str, Any]] = [
-            {"id": name, "turn": 0, "role": "Teacher", "labels": ["telling" if i % 2 else "focus"]}
-            for i, name in enumerate(names)
-        ]
-        (layer / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        places = {name: i for i, name in enumerate(names)}
+        put_layer(
+            run, "quality", whole=True,
+            labels_of=lambda one, _: [str(places[one.id] % 5)] if one.id != names[-1] else None,
+        )  # fmt: skip
+        put_layer(
+            run, "moves",
+            lambda one, turn: ["telling" if places[one.id] % 2 and one.turns[turn or 0].role == "Teacher" else "focus"],
+        )  # fmt: skip
         where = "labels.quality >= 3 and 'telling' not in labels.moves.Teacher"
         chosen = edgen.select(run, tmp_path / "new", where)
         wanted = {name for i, name in enumerate(names[:-1]) if i % 5 >= 3 and not i % 2}
         assert {one.id for one in chosen.conversations()} == wanted
-        assert (tmp_path / "new" / "layers" / "moves" / "labels.jsonl").is_file()
+        assert {unit.id for unit in read_layer(layer_file(RunFolder(tmp_path / "new"), "moves"))} == wanted
+        with pytest.raises(UsageError, match=r"labels\.quality, labels\.moves|labels\.moves"):
+            edgen.select(run, tmp_path / "other", "labels.movs == 1")
+
+    def test_labels_of_another_text_are_not_known(self, command: Command, run: Path, tmp_path: Path) -> None:
+        file = put_layer(run, "good", lambda *_: ["yes"], whole=True)
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        lines[0]["text_sha256"] = lines[1]["text_sha256"]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        ended = command("select", run, "--where", "'yes' in labels.good", "-o", tmp_path / "new", "--json")
+        assert ended.code == 0, ended.err
+        assert "1 unit left out of the layer good: the text is another one now." in " ".join(
+            ended.err.split()
+        )
+        assert lines[0]["id"] not in conversations(tmp_path / "new")
+        assert len(conversations(tmp_path / "new")) == len(lines) - 1
 
 
 class TestTheNewRun:

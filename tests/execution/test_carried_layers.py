@@ -1,0 +1,90 @@
+"""Layers in runs that are made of others: the labels of a divided run are those of the undivided one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgen
+from edgen.store.layers import read_layer
+from tests.cli.command import Command
+from tests.layers import put_layer
+
+JOB: dict[str, Any] = {
+    "name": "t", "seed": 5, "conversations": 8, "space": "education_dialogue", "prompt": "education_dialogue",
+    "backends": {"default": {"type": "simulator"}},
+}  # fmt: skip
+LABELS = Path("layers", "teacher_moves", "labels.jsonl")
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def piece(command: Command, folder: Path, part: str | None = None, **more: Any) -> Path:
+    folder.mkdir()
+    (folder / "job.yaml").write_text(json.dumps(JOB | more))
+    ended = command(
+        "generate", folder / "job.yaml", "-o", folder / "run", *(["--range", part] if part else [])
+    )
+    assert ended.code == 0, ended.err
+    return folder / "run"
+
+
+def annotate(run: Path, **more: Any) -> edgen.Layer:
+    return edgen.annotate(run, "teacher_moves", annotators=2, progress=False, **more)
+
+
+def test_merged_pieces_have_the_labels_of_the_whole(command: Command, tmp_path: Path) -> None:
+    arms: Any = {"arms": {"x": {}, "a": {"prompt": "education_dialogue_json"}}}
+    whole = piece(command, tmp_path / "whole", **arms)
+    annotate(whole)
+    pieces = [piece(command, tmp_path / part[0], part, **arms) for part in ("0:5", "3:8")]
+    for run in pieces:
+        annotate(run)
+    merged = tmp_path / "merged"
+    ended = command("merge", *reversed(pieces), "-o", merged)
+    assert (ended.code, ended.err) == (0, "")
+    assert (merged / LABELS).read_bytes() == (whole / LABELS).read_bytes()
+    assert (merged / "layers/teacher_moves/layer.json").is_file()
+    assert command("status", merged).out.count("layer      teacher_moves") == 2
+    again = annotate(merged)
+    assert again.made is not None
+    assert [one.labelled for one in again.made.annotators] == [sum(1 for _ in read_layer(whole / LABELS))] * 2
+    assert (merged / LABELS).read_bytes() == (whole / LABELS).read_bytes()
+    edgen.select(merged / "arms" / "a", tmp_path / "chosen", "scenario.index < 4")
+    chosen = {unit.id for unit in read_layer(tmp_path / "chosen" / LABELS)}
+    assert chosen == {f"t.a-{number:06}-r0" for number in range(4)}
+
+
+def test_layers_that_differ_stay_where_they_are(command: Command, tmp_path: Path) -> None:
+    a, b = (piece(command, tmp_path / part[0], part) for part in ("0:5", "5:8"))
+    annotate(a)
+    annotate(b, backends={"default": {"type": "simulator", "model": "other"}})
+    put_layer(b, "mine", lambda one, _: [one.id], whole=True)
+    ended = command("merge", a, b, "-o", tmp_path / "merged", "--json")
+    assert ended.code == 0, ended.err
+    told = " ".join(ended.err.split())
+    assert "The layer teacher_moves is not carried on: the annotator default" in told
+    assert [path.name for path in (tmp_path / "merged" / "layers").iterdir()] == ["mine"]
+    assert [unit.labels for unit in read_layer(tmp_path / "merged/layers/mine/labels.jsonl")] == [
+        (f"t-{number:06}-r0",) for number in (5, 6, 7)
+    ]
+
+
+def test_where_two_say_something_else_the_first_counts(command: Command, tmp_path: Path) -> None:
+    a, b = (piece(command, tmp_path / part[0], part) for part in ("0:5", "3:8"))
+    put_layer(a, "mine", lambda *_: ["a"], whole=True)
+    put_layer(b, "mine", lambda *_: ["b"], whole=True)
+    assert command("merge", a, b, "-o", tmp_path / "merged").code == 0
+    said = [unit.labels for unit in read_layer(tmp_path / "merged/layers/mine/labels.jsonl")]
+    assert said == [("a",)] * 5 + [("b",)] * 3
+    dropped = [json.loads(line) for line in (tmp_path / "merged/merged/duplicates.jsonl").open()]
+    assert [(one["id"], one["labels"]) for one in dropped if one["kind"] == "labels"] == [
+        ("t-000003-r0", ["b"]),
+        ("t-000004-r0", ["b"]),
+    ]
