@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from edgen.api.objects.functions import agenerate, generate
     from edgen.api.objects.functions import open as open  # noqa: A004 - as edgen.open
     from edgen.api.objects.job import Job
-    from edgen.api.objects.results import Comparison, Layer, Pairs, Stats
-    from edgen.api.objects.run import Conversation, Run, annotate, compare, select
+    from edgen.api.objects.results import Candidates, Comparison, Layer, Pairs, Stats
+    from edgen.api.objects.run import Conversation, Run, annotate, candidates, compare, select
     from edgen.api.scoring import baseline, score
     from edgen.core import errors
     from edgen.core.events import Event
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
     "edgen.api.objects.job": ("Job",),
-    "edgen.api.objects.results": ("Comparison", "Layer", "Pairs", "Stats"),
-    "edgen.api.objects.run": ("Conversation", "Run", "annotate", "compare", "select"),
+    "edgen.api.objects.results": ("Candidates", "Comparison", "Layer", "Pairs", "Stats"),
+    "edgen.api.objects.run": ("Conversation", "Run", "annotate", "candidates", "compare", "select"),
     "edgen.api.scoring": ("baseline", "score"),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),
 }
 
 __all__ = [
+    "Candidates",
     "Comparison",
     "Conversation",
     "Event",
@@ -53,6 +54,7 @@ __all__ = [
     "agenerate",
     "annotate",
     "baseline",
+    "candidates",
     "compare",
     "errors",
     "generate",

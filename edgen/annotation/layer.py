@@ -67,7 +67,7 @@ class LayerFolder:
 
     def asked(self) -> Noted | None:
         """What is labelled, and with which labels; None where nothing was begun. Raises RunError."""
-        return _noted(self.noted, Noted)
+        return read_noted(self.noted, Noted)
 
     def require_same(self, asking: Asking) -> None:
         """Note what is labelled. Raises UsageError where the layer is of something else."""
@@ -84,7 +84,7 @@ class LayerFolder:
     def facts_of(self, name: str) -> dict[str, Any] | None:
         """What is noted of an annotator; None where it was never asked."""
         path = self.annotators / f"{name}.json"
-        return _noted(path, dict[str, Any]) if name in self.ledgers() else None
+        return read_noted(path, dict[str, Any]) if name in self.ledgers() else None
 
     def require_same_annotator(self, name: str, facts: Mapping[str, Any]) -> None:
         """Raise UsageError where the layer's annotator of that name is another one."""
@@ -98,7 +98,7 @@ class LayerFolder:
             )
 
 
-def _noted(path: Path, kind: type[T]) -> T | None:
+def read_noted(path: Path, kind: type[T]) -> T | None:
     """What a file of a run notes; None where there is no file. Raises RunError."""
     if not path.exists():
         return None

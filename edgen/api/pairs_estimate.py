@@ -88,7 +88,7 @@ async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
     calls = Amount()
     for tasks in (await making.all_tasks()).values():
         responses, k, planned = responses + tasks.responses, tasks.k, planned + tasks.planned
-        for unit in _unanswered(tasks.units(), rollout_ledger(tasks)):
+        for unit in unanswered(tasks.units(), rollout_ledger(tasks)):
             to_play += 1
             calls = calls.plus(_calls_of(tasks, *unit))
     return RolloutNeeds(responses=responses, k=k, there=planned - to_play, to_play=to_play, calls=calls)
@@ -105,7 +105,7 @@ async def _judge_needs(making: PairMaking) -> JudgeNeeds:
     pairs, judge = making.job.pairs, await making.judge_id()
     ledger = making.run.judged / f"{judge}.db"
     planned = sum(1 for _ in _comparisons(making))
-    missing = sum(1 for _ in _unanswered(_comparisons(making), ledger))
+    missing = sum(1 for _ in unanswered(_comparisons(making), ledger))
     calls = missing * 2 * pairs.votes
     amount = Amount(calls, calls * making.job.asks)
     return JudgeNeeds(judge=judge, there=planned - missing, to_judge=missing, calls=amount)
@@ -122,7 +122,7 @@ def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
             yield from ((index, name_comparison(*pair)) for pair in making.choice.judged(index, names))
 
 
-def _unanswered(units: Iterable[tuple[int, str]], ledger: Path) -> Iterator[tuple[int, str]]:
+def unanswered(units: Iterable[tuple[int, str]], ledger: Path) -> Iterator[tuple[int, str]]:
     """Those of the units, which come by scenario, that have no answer in the ledger; what failed is tried again."""
     if not ledger.exists():
         yield from units

@@ -142,13 +142,22 @@ class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
     labelled: int
 
 
+class WriterStatus(TasksStatus, frozen=True, kw_only=True):
+    """How the texts of one writer stand: those for `written` of its `planned` turns. `writer` names in 16 hex digits who writes and
+    what is asked for; `writes` is the kind."""
+
+    writer: str
+    writes: str
+    written: int
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
     without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
     judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how
-    those of its layers stand.
+    those of its layers stand; `writers`: how those of its candidates stand.
     """
 
     run: str
@@ -171,6 +180,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
     rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
     annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
+    writers: tuple[WriterStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
         """The arms that were begun, by name; none where the run has no arms."""
@@ -200,8 +210,13 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
     judges = tuple(judge_status(ledger) for ledger in rundir.judge_ledgers())
     rollouts = tuple(rollout_status(ledger) for ledger in rundir.rollout_ledgers())
     annotators = tuple(annotator_status(ledger) for ledger in rundir.annotator_ledgers())
+    writers = tuple(writer_status(ledger) for ledger in rundir.writer_ledgers())
     return msgspec.structs.replace(
-        status, judges=judges or UNSET, rollouts=rollouts or UNSET, annotators=annotators or UNSET
+        status,
+        judges=judges or UNSET,
+        rollouts=rollouts or UNSET,
+        annotators=annotators or UNSET,
+        writers=writers or UNSET,
     )
 
 
@@ -223,6 +238,12 @@ def annotator_status(ledger: Path) -> AnnotatorStatus:
     return AnnotatorStatus(
         layer=ledger.parent.parent.name, annotator=ledger.stem, labelled=status.accepted, **facts
     )
+
+
+def writer_status(ledger: Path) -> WriterStatus:
+    """How the writer of this ledger stands."""
+    status, facts = _facts_at(ledger)
+    return WriterStatus(writer=ledger.stem, writes=ledger.parent.name, written=status.accepted, **facts)
 
 
 def _facts_at(ledger: Path) -> tuple[Status, dict[str, Any]]:

@@ -34,6 +34,7 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
         _merge_judge(those[made], made, scratch, drop)
     carry_layers(runs, to, notes, drop)
     _merge_votes(runs, to, drop)
+    notes |= _carry_candidates(runs, to)
     number = 0
     for run in runs:
         earlier = sorted((p for p in run.previous.glob("*") if p.name.isdigit()), key=lambda p: int(p.name))
@@ -48,12 +49,34 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
     return [*notes.values()]
 
 
+def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str]:
+    """Have one run's written texts in the run `to`; of several, sentences about how they are made of what was written."""
+    notes = {}
+    for run in runs:
+        for file in sorted(run.candidates.glob("*.jsonl")):
+            if len(runs) == 1:
+                to.candidates.mkdir(exist_ok=True)
+                shutil.copyfile(file, to.candidates / file.name)
+            else:
+                notes[file.name] = (
+                    f"candidates/{file.name} is not there yet: `edgen candidates {to.path} --write {file.stem}` makes it of what "
+                    "was written for the pieces."
+                )
+    return notes
+
+
 def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
-    """Every ledger of a judge, of rollouts or of an annotator of these runs."""
+    """Every ledger of a judge, of rollouts, of an annotator or of a writer of these runs."""
     return [
         (run, path)
         for run in runs
-        for folder in (run.judged, run.rollouts, run.adherence, *sorted(run.layers.glob("*/annotators")))
+        for folder in (
+            run.judged,
+            run.rollouts,
+            run.adherence,
+            *sorted(run.layers.glob("*/annotators")),
+            *run.writers(),
+        )
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size
     ]

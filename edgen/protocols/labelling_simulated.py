@@ -37,7 +37,7 @@ def answer(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    units = _units(text)
+    units = shown_units(text)
     found: dict[str, list[str] | str] = {}
     for one in sets:
         names = _names(text[one.end() :])
@@ -88,7 +88,7 @@ def _mistake(
     return label
 
 
-def _units(text: str) -> dict[str, tuple[str, str]]:
+def shown_units(text: str) -> dict[str, tuple[str, str]]:
     """The role and the text of every number, and of what has none under a name of its own."""
     found: dict[str, tuple[str, str]] = {}
     body = re.search(r"(?ms)^\[([0-9a-f]{16})\] Conversation begins\n(.*)\n\[\1\] Conversation ends$", text)

@@ -5,6 +5,7 @@
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
     adherence/<judge>.db .json
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
+    candidates/<kind>.jsonl <kind>/<writer>.db .json
     arms/numbers.json  arms/<name>/ (each a run)
 
 `job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
@@ -29,7 +30,7 @@ from edgen.store import locks
 
 _IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
-_MADE_OF_IT = ("pairs", "adherence", "layers", "comparisons", "report.html")
+_MADE_OF_IT = ("pairs", "adherence", "layers", "candidates", "comparisons", "report.html")
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
 _HEAD = 2_000  # bytes of a file in which its mark stands
@@ -55,6 +56,7 @@ class RunFolder:
         self.votes = path / "pairs" / "votes.jsonl"
         self.adherence = path / "adherence"
         self.layers = path / "layers"
+        self.candidates = path / "candidates"
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
 
@@ -78,7 +80,7 @@ class RunFolder:
 
     def ledgers(self) -> list[Path]:
         """Every ledger in this run: its own or its arms', those of its judges, of pairs and of adherence, those of
-        its rollouts, and those of the annotators of its layers."""
+        its rollouts, those of the annotators of its layers, and those of writers."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
         return (
             own
@@ -86,6 +88,7 @@ class RunFolder:
             + self.rollout_ledgers()
             + _begun(self.adherence)
             + self.annotator_ledgers()
+            + self.writer_ledgers()
         )
 
     def judge_ledgers(self) -> list[Path]:
@@ -100,6 +103,18 @@ class RunFolder:
         """The ledger of each annotator of each layer."""
         folders = sorted(self.layers.glob("*/annotators"))
         return [path for folder in folders for path in _begun(folder)]
+
+    def writer_ledgers(self) -> list[Path]:
+        """The ledger of each writer of texts beside turns, by their kind."""
+        return [path for folder in self.writers() for path in _begun(folder)]
+
+    def written(self, kind: str) -> Path:
+        """Where the texts of a kind are that models wrote beside its turns ("paraphrases", "wrong")."""
+        return self.candidates / f"{kind}.jsonl"
+
+    def writers(self) -> list[Path]:
+        """The folders of writers' ledgers, one a kind of texts."""
+        return sorted(path for path in self.candidates.glob("*") if path.is_dir())
 
     def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
         """Keep beside a ledger in `folder`, a judge's or of rollouts, who answers and how it is asked."""

@@ -13,12 +13,14 @@ from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.core.pair import Pair
+from edgen.retrieval.written import WrittenLine, read_written
 from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.api.annotating import AnnotatedRun
+    from edgen.api.candidates import WrittenCandidates
     from edgen.api.pairs import PairedRun
     from edgen.evaluation.comparison.result import Comparison as ComparisonResult
     from edgen.evaluation.measuring import Quality
@@ -120,6 +122,37 @@ class Layer(Tabular):
 
     def __repr__(self) -> str:
         return f"<Layer {self.name} of {self.folder}>"
+
+
+class Candidates(Tabular):
+    """Texts that a model wrote beside a run's turns (`write`: "paraphrases" or "wrong"); iterated, each turn with its texts is a
+    value. `made` says how the writer stands; None where it was asked before."""
+
+    def __init__(self, folder: Path, write: str, made: WrittenCandidates | None = None) -> None:
+        self.folder = folder
+        self.write = write
+        self.made = made
+        self.file = RunFolder(folder).written(write)
+        if not self.file.exists():
+            raise UsageError(f"{folder}: this run has no {write} yet; edgen.candidates has them written.")
+
+    def __iter__(self) -> Iterator[WrittenLine]:
+        return read_written(self.file)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """A text in a row."""
+        for turn in self:
+            for text in turn.texts:
+                yield {
+                    "id": turn.id,
+                    "turn": turn.turn,
+                    "role": turn.role,
+                    "text": text,
+                    "writer": turn.writer,
+                }
+
+    def __repr__(self) -> str:
+        return f"<Candidates {self.write} of {self.folder}>"
 
 
 class Comparison:

@@ -13,7 +13,7 @@ from edgen.api.finished import compare_runs, export_run, select_run, write_repor
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.objects.results import Comparison, Layer, Pairs, Stats, Tabular
+from edgen.api.objects.results import Candidates, Comparison, Layer, Pairs, Stats, Tabular
 from edgen.api.objects.runner import run_in_thread
 from edgen.api.status import Status, read_status
 from edgen.api.supervision.control import Control
@@ -353,6 +353,49 @@ def annotate(
     made = run_in_thread(partial(annotate_run, folder, options), control, listeners)
     require_labels(made)
     return Layer(folder, made.layer, made)
+
+
+def candidates(
+    run: Run | str | Path,
+    write: Literal["paraphrases", "wrong"],
+    *,
+    count: int = 3,
+    agent: str | None = None,
+    after: int = 3,
+    by: str = "",
+    sample: int | None = None,
+    prompt: str | Path | None = None,
+    via: Literal["online", "batch"] = "online",
+    progress: bool | None = None,
+    on_event: Listener | None = None,
+    trust_hosts: Iterable[str] = (),
+    **overrides: Any,
+) -> Candidates:
+    """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies that are wrong in
+    its place. See `edgen candidates` for the others.
+
+    Raises ShortError where a turn got no answer, and what stopped the writer.
+    """
+    from edgen.api.candidates import CandidateOptions, require_candidates, write_for_run
+
+    changes, functions = read_overrides(overrides)
+    options = CandidateOptions(
+        write=write,
+        count=count,
+        agent=agent,
+        after=after,
+        by=by,
+        sample=sample,
+        prompt=None if prompt is None else str(prompt),
+        overrides=changes,
+        via=via,
+    )
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    listeners = find_progress(progress) + ([on_event] if on_event else [])
+    control = Control(trust=Trust(trust_hosts), functions=functions)
+    made = run_in_thread(partial(write_for_run, folder, options), control, listeners)
+    require_candidates(made)
+    return Candidates(folder, write, made)
 
 
 def compare(

@@ -134,4 +134,4 @@ def _messages(one: Example, chat: Chat, options: Dstc7Options) -> list[dict[str,
 
 
 def _written_file(run: RunReader) -> Path:
-    return run.rundir.path / "candidates" / "wrong.jsonl"
+    return run.rundir.written("wrong")

@@ -1,0 +1,139 @@
+"""A writer writes texts beside a turn of a conversation: the same in other words, or replies that are wrong in its place.
+
+What is said in vain is dropped, by reason: what says the same as the turn or as another text (`same`, `twice`), and of wrong
+replies those that nearly say what is right (`right`), since they would count as mistakes where they are none. An answer of which
+nothing is left is asked for again. The conversation up to the turn is fenced as for a judge (see `edgen.protocols.oracle`);
+what comes later is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from typing import Literal
+
+import msgspec
+
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
+from edgen.reading.answers.texts import read_texts
+from edgen.retrieval.negatives import are_alike
+
+Kind = Literal["paraphrases", "wrong"]
+TEMPLATES: dict[Kind, str] = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}
+SHOWN = ("guarded",)
+VARIABLES = (*SHOWN, "fence", "role", "count")
+_WORD = re.compile(r"\w+")
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What was written for a turn, and how many texts were dropped by reason."""
+
+    texts: tuple[str, ...]
+    dropped: dict[str, int] = {}
+
+
+class Writing(Protocol):
+    """A writer."""
+
+    name = "writing"
+    precedence = 13
+    answers = (AnswerKind("texts", "several texts, a numbered list or a JSON list", VARIABLES),)
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The turn in other words, or replies of the same shape that are about something else."""
+        from edgen.protocols.writing_simulated import answer
+
+        return answer(request)
+
+
+WRITING = Writing()
+
+
+def writing_template(kind: Kind, name: str | None, asked: str) -> Template:
+    """A writer's template; `name`: the one that a person names, None for the shipped one. `asked`: who is asked."""
+    return Template(
+        name=name or TEMPLATES[kind],
+        key="--prompt",
+        expects="texts",
+        variables=VARIABLES,
+        shows=(SHOWN,),
+        why="a writer",
+        asked=asked,
+        stand_ins={"guarded": "(1) Student: …", "count": 3},
+    )
+
+
+def write_texts(
+    turns: Sequence[Turn],
+    kind: Kind,
+    count: int,
+    address: Address,
+    prompt: Prompting,
+    rules: Rules,
+    role: str,
+) -> Generator[Request, Reply, Written | Rejection]:
+    """Up to `count` texts for the last of the turns; or why there are none. `role`: who is asked."""
+    said = turns[-1]
+
+    def read(reply: Reply) -> Written | Rejection:
+        found = read_texts(
+            reply.text, count, said.role, finish_reason=reply.finish_reason, refusal=reply.refusal
+        )
+        if isinstance(found, Rejection):
+            return found
+        written = choose_texts(found, said, kind)
+        if not written.texts:
+            return Rejection(
+                RejectionReason.IDENTICAL,
+                "all that it says is said already, or right where it was to be wrong",
+            )
+        return written
+
+    question = Question(
+        address, writing_messages(turns, count, address, prompt, rules), WRITING.name, role, prompt.schema
+    )
+    return (yield from ask(question, rules, read))
+
+
+def writing_messages(
+    turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules
+) -> tuple[Message, ...]:
+    """What a writer is shown: the conversation up to the turn, which has the number 1."""
+    *before, said = turns
+    guarded = guarded_lines([*before, Turn(f"(1) {said.role}", said.text)])
+    fence = make_mark(rules.seed, address.scenario, f"{address.task}/{address.step}", [guarded])
+    variables = {
+        "guarded": fence_text("Conversation", guarded, fence),
+        "fence": fence,
+        "role": said.role,
+        "count": count,
+    }
+    return prompt.messages(variables)
+
+
+def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
+    """Those of the texts that say something new of what `said` says."""
+    right = [said.text, *(other.text for other in said.alternatives)]
+    kept: dict[str, str] = {}
+    dropped = Counter[str]()
+    known = {_plain(text) for text in right}
+    for text in texts:
+        plain = _plain(text)
+        if not plain or plain in known:
+            dropped["same"] += 1
+        elif plain in kept:
+            dropped["twice"] += 1
+        elif kind == "wrong" and any(are_alike(text, one) for one in right):
+            dropped["right"] += 1
+        else:
+            kept[plain] = text
+    return Written((*kept.values(),), dict(sorted(dropped.items())))
+
+
+def _plain(text: str) -> str:
+    """A text's words alone: two that differ in signs and case say the same."""
+    return " ".join(_WORD.findall(text.casefold()))

@@ -1,0 +1,54 @@
+"""How the simulator writes texts beside a turn: with openings and endings of its own, now and then to no avail.
+
+About one text in eight says again what is there, as models do, so that a rehearsal meets what is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from edgen.protocols.base import Simulation
+from edgen.protocols.labelling_simulated import shown_units
+
+_ASKED = re.compile(r"(?m)^Write (\d{1,3}) (paraphrases|wrong replies) ")
+_MOST = 100
+_AGAIN = 1 / 8
+_OPENINGS = (
+    "In other words:", "To put it differently,", "Let me say it another way:", "What I mean is this:", "Put simply,",
+    "Said otherwise,", "If I may rephrase that:", "That is to say,", "Or, in my own words,", "The same once more:",
+)  # fmt: skip
+_ENDINGS = ("", "", "That is what I mean.", "That is how I would put it.", "So much for that.")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+def answer(request: Simulation) -> str | None:
+    """A JSON list of texts; None where the prompt asks for none."""
+    text = "\n".join([message.content for message in request.messages])
+    asked = _ASKED.search(text)
+    said = shown_units(text).get("1")
+    if asked is None or said is None:
+        return None
+    if request.fault == "garbage":
+        return request.say("garbage")
+    one = _paraphrase if asked[2] == "paraphrases" else _wrong
+    count = min(int(asked[1]), _MOST)
+    return msgspec.json.encode([one(request, said[1], place) for place in range(count)]).decode()
+
+
+def _paraphrase(request: Simulation, said: str, place: int) -> str:
+    if request.random() < _AGAIN:
+        return said.upper()
+    first = int(request.random() * len(_OPENINGS)) + place
+    ending = _ENDINGS[int(request.random() * len(_ENDINGS))]
+    return f"{_OPENINGS[first % len(_OPENINGS)]} {said} {ending}".strip()
+
+
+def _wrong(request: Simulation, said: str, place: int) -> str:
+    """Small talk about two words of the reply."""
+    if request.random() < _AGAIN:
+        return f"{said} Right?"
+    words = [*dict.fromkeys(_WORD.findall(said.lower()))] or ["that"]
+    first, second = (words[int(request.random() * len(words))] for _ in range(2))
+    return request.say("talk", word=f"“{first}”", other=f"point {place + 1}, “{second}”")

@@ -1,0 +1,123 @@
+"""Several texts that a model was asked to write: a reply to each of them, in its order.
+
+They stand in a JSON list (of texts, or of objects whose first text counts), in the first list of a JSON object, as the values of
+an object by number, or behind numbers or bullets, where one may go on over several lines. What stands in front of the first is a
+remark, as is a paragraph without a number behind the last. Where one text is asked for, all of the reply may be it. Never raises;
+linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.assistant_words import find_service_refusal, is_assistants_refusal
+from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.reading.text.surroundings import FENCE
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+LONGEST = 4_000  # characters of a text
+
+_NUMBER = re.compile(r"(?m)^[ \t>]{0,8}\**\(?(\d{1,3})[.):](?:\**[ \t]+|\**$)")
+_BULLET = re.compile(r"(?m)^[ \t]{0,8}[-*•‣–—][ \t]+")
+_QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "‘": "’", "'": "'", "`": "`"}
+_BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def read_texts(
+    text: str, count: int, role: str = "", *, finish_reason: str = "stop", refusal: str | None = None
+) -> list[str] | Rejection:
+    """The first `count` texts of a reply, one at least, without quotation marks around them and without the label `role:`;
+    or why there are none."""
+    cut = finish_reason == "length"
+    if (refused := find_service_refusal(refusal, "stop" if cut else finish_reason)) is not None:
+        return refused
+    body = drop_thinking(_BREAK.sub("\n", replace_surrogates(text[:MAX_READ], [])), []).strip()
+    if not body:
+        return Rejection(RejectionReason.EMPTY, "it is empty")
+    body = _inside(body)
+    found = [clean for one in _listed(body, cut=cut) if (clean := _bare(one, role))]
+    if not found and is_assistants_refusal(body):
+        return Rejection(RejectionReason.REFUSED, excerpt(body))
+    if not found and cut:
+        return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before its first text ended")
+    if not found and count == 1 and body[0] not in "[{" and (whole := _bare(body, role)):
+        found = [whole]
+    if not found:
+        return Rejection(RejectionReason.UNREAD, f"it lists no texts: {excerpt(body)}")
+    return found[:count]
+
+
+def _inside(text: str) -> str:
+    """What stands in the first code fence, all of the text where there is none."""
+    fences = [found for _, found in zip(range(2), FENCE.finditer(text), strict=False)]
+    return text[fences[0].end() : fences[1].start()].strip() if len(fences) == 2 else text
+
+
+def _listed(body: str, *, cut: bool) -> list[str]:
+    """The texts as they are written. Of a reply that was cut off, the last may be half of one."""
+    listed = _json(body)
+    if listed is not None:
+        return listed
+    marks = _ascending(_NUMBER.finditer(body)) or [*_BULLET.finditer(body)]
+    if not marks:
+        return []
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    texts = [body[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    if cut:
+        return texts[:-1]
+    if texts and len(texts) > 1 and not any("\n\n" in text for text in texts[:-1]):
+        texts[-1] = texts[-1].partition("\n\n")[0]  # a remark behind the list
+    return texts
+
+
+def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """Those numbers that go on from 1, so that a number inside of a text is none."""
+    found: list[re.Match[str]] = []
+    for mark in marks:
+        if int(mark[1]) == len(found) + 1:
+            found.append(mark)
+    return found
+
+
+def _json(body: str) -> list[str] | None:
+    """The texts of the first JSON value that holds a list; None where there is none."""
+    for first, last in (("[", "]"), ("{", "}")):
+        start, end = body.find(first), body.rfind(last)
+        if 0 <= start < end:
+            try:
+                value = msgspec.json.decode(body[start : end + 1])
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                continue
+            if (texts := [*_texts(value)]) or value == []:
+                return texts
+    return None
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        inside = next((child for child in value.values() if isinstance(child, list)), None)
+        value = [*value.values()] if inside is None else inside
+    for item in value if isinstance(value, list) else ():
+        text = (
+            next((one for one in item.values() if isinstance(one, str)), None)
+            if isinstance(item, dict)
+            else item
+        )
+        if isinstance(text, str):
+            yield text
+
+
+def _bare(text: str, role: str) -> str:
+    """A text without its label and the quotation marks around all of it; "" where it is too long to be one."""
+    text = text.strip()
+    for _ in range(3):
+        if role and text.casefold().startswith(f"{role.casefold()}:"):
+            text = text[len(role) + 1 :].lstrip()
+        if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+            text = text[1:-1].strip()
+    return text if len(text) <= LONGEST else ""
