@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
@@ -151,15 +152,32 @@ def _load() -> None:
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     typer.main.get_command(app)
+    _warm_up()
     gc.collect()
     gc.freeze()
 
 
+def _warm_up() -> None:
+    """Fill the caches that commands fill first: entry points, shipped templates, the simulator's tables."""
+    import edgen
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("quickstart", "selfplay"):
+            edgen.generate(ROOT / "jobs" / f"{name}.yaml", conversations=1, output=Path(folder, name))
+        edgen.open(Path(folder, "quickstart")).stats()
+
+
+_NEEDED = {  # by words of a command: as much again, so only where there are any
+    "batch": ("anthropic", "google.genai", "openai"),
+    "report": ("matplotlib.backends.backend_svg", "matplotlib.figure"),
+}
+
+
 @functools.cache
-def _load_sdks() -> None:
-    """What batch jobs import: as much again, so only where there are any."""
-    for sdk in ("anthropic", "google.genai", "openai"):
-        importlib.import_module(sdk)
+def _load_needed(word: str) -> None:
+    for module in _NEEDED[word]:
+        with contextlib.suppress(ImportError):  # the command says what is missing
+            importlib.import_module(module)
     gc.freeze()
 
 
@@ -188,8 +206,8 @@ def _serve(control: socket.socket) -> dict[str, Any] | None:
             return None
         request = control.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
         wanted: dict[str, Any] = json.loads(request)
-        if "batch" in wanted["arguments"]:
-            _load_sdks()
+        for word in _NEEDED.keys() & set(wanted["arguments"]):
+            _load_needed(word)
         status = socket.socket(fileno=given[0])
         if pid := os.fork():
             os.close(given[1])
