@@ -80,13 +80,14 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
 
 @pytest.mark.parametrize(
     ("kind", "pilot", "planned", "jobs"),
-    [({}, 25, 80, 20), (SELFPLAY, 8, 16, 10)],
+    [({}, 25, 80, 12), (SELFPLAY, 8, 16, 6)],
     ids=["oneshot", "selfplay"],
 )
 def test_the_interval_holds_what_a_run_used(
     command: Command, tmp_path: Path, kind: dict[str, Any], pilot: int, planned: int, jobs: int
 ) -> None:
-    """Ten or twenty jobs, each estimated from an earlier run of other scenarios, and without any."""
+    """Each job is estimated from an earlier run of other scenarios, and without any. Intervals that held in 70% of the
+    cases only would pass in one of ten (11 of 12 jobs have to hold, and all of six)."""
     from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
     for seed in range(jobs):
         here = tmp_path / str(seed)

@@ -430,7 +430,7 @@ class TestPairsHoldWhatWasJudged:
             assert found == {(arm, replicate) for arm in arms for replicate in range(70)}
 
     def test_any_number_of_candidates_can_be_paired(self, command: Command, tmp_path: Path) -> None:
-        path = job(tmp_path, replicates=1500, conversations=1)
+        path = job(tmp_path, replicates=1500, conversations=1)  # 1,448 were once the most
         assert command("generate", path, "-o", tmp_path / "run").code == 0
         ended = command("pairs", tmp_path / "run", "--by", "oracle", "--set", "pairs.matches=5", "--json")
         assert ended.code == 0, ended.err

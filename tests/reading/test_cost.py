@@ -127,19 +127,21 @@ def seconds(text: str) -> float:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_megabyte_of_any_shape_is_read_in_under_a_second(shape: str) -> None:
+def test_any_shape_is_read_at_a_megabyte_a_second(shape: str) -> None:
+    """The dearest of them a whole megabyte; of the others 0.4, in which what is quadratic shows as well."""
     unit = SHAPES[shape]
-    text = unit * (MEGABYTE // len(unit))
-    assert any(seconds(text) < 1.0 for _ in range(2))
+    share = 1.0 if shape in ("quoted turns closed later", "role lines, quotes open") else 0.4
+    text = unit * (int(share * MEGABYTE) // len(unit))
+    assert any(seconds(text) < share for _ in range(2))
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) -> None:
     """Something quadratic would need many seconds for what takes milliseconds."""
-    size = 30_000
+    size = 15_000
     before, behind = PLACES[place]
     took = {name: seconds(f"{before}{unit * (size // len(unit))}{behind}") for name, unit in SHAPES.items()}
-    assert {name: s for name, s in took.items() if s > 0.25} == {}
+    assert {name: s for name, s in took.items() if s > 0.12} == {}
 
 
 @pytest.mark.parametrize(

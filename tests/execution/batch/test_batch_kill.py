@@ -28,7 +28,7 @@ from tests.execution.service import Ended, edgen, end, equation, files, start
 
 pytestmark = pytest.mark.crash
 
-KILLS = 12  # at least two at each of six aims
+KILLS = 6  # at least one at each of six aims
 CONVERSATIONS = 24
 
 
@@ -191,7 +191,7 @@ async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
         job = write_job(tmp_path / "job.yaml", kind, url, "selfplay")
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         kills, hits, ours = 0, Counter[str](), list[str]()
-        while kills < enough or (kills < 2 * enough and min(hits[aim] for aim in aims) < 2):
+        while kills < enough or (kills < 4 * enough and not all(hits[aim] for aim in aims)):
             ended = await killed(job, folder, aims[kills % len(aims)], rng.uniform(0, HELD / 2))
             if ended.code == calm.code:
                 # All made, and the kills go on: from the beginning.
@@ -207,7 +207,7 @@ async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
     ours += names(kind, assert_whole(folder, tmp_path / "calm"))
     assert sorted(named) == sorted(ours), "one submission for each batch of a run, and no other"
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
-    assert all(hits[aim] >= 2 for aim in aims), hits
+    assert all(hits[aim] for aim in aims), hits
 
 
 async def generate(job: Path, folder: Path) -> asyncio.subprocess.Process:

@@ -129,10 +129,19 @@ class Killed(Exception):  # noqa: N818 - stands for a kill
 
 
 STEPS = ["upload", "create", "begun", "state", "download", "taken"]
+FEW = {**SELFPLAY, "conversations": 12}
+
+
+@pytest.fixture(scope="module")
+def online(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that was never broken off."""
+    folder = tmp_path_factory.mktemp("online")
+    asyncio.run(execute(folder, None, **FEW))
+    return folder
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_broken_off_at_any_step_it_goes_on_there(tmp_path: Path, step: str) -> None:
+async def test_broken_off_at_any_step_it_goes_on_there(tmp_path: Path, online: Path, step: str) -> None:
     desk, struck = Desk(looks=1), []
 
     def strike(here: str) -> None:
@@ -145,11 +154,10 @@ async def test_broken_off_at_any_step_it_goes_on_there(tmp_path: Path, step: str
     if step == "taken":  # between a file that was read and the note that it was
         desk.trouble = lambda here: strike("taken") if here == "state" and len(desk.asked) > 5 else None
     with pytest.raises(Killed):
-        await execute(tmp_path / "run", desk, **SELFPLAY)
-    await execute(tmp_path / "run", desk, **SELFPLAY)
-    await execute(tmp_path / "online", None, **SELFPLAY)
+        await execute(tmp_path / "run", desk, **FEW)
+    await execute(tmp_path / "run", desk, **FEW)
     assert struck
-    assert files(tmp_path / "run") == files(tmp_path / "online")
+    assert files(tmp_path / "run") == files(online)
     assert set(desk.asked.values()) == {1}
     assert len(set(desk.begun.values())) == len(desk.begun)
 

@@ -307,7 +307,7 @@ async def test_what_cannot_be_renamed_is_taken_away(tmp_path: Path) -> None:
 
 
 async def test_files_go_up_and_down_in_pieces(service: Service, kind: str, tmp_path: Path) -> None:
-    size = 100_000_000
+    size = 70_000_000
     service.large = tmp_path / "in"
     with service.large.open("wb") as file:
         file.write(b"{")
