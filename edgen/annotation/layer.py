@@ -27,7 +27,7 @@ from edgen.core.files import read_regular, update_text, write_lines
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
 from edgen.reading.answers.unit_labels import Labels
-from edgen.store.layers import UnitLabels, layer_file, text_digest
+from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -106,6 +106,16 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:
         raise RunError(f"{path}: it cannot be read ({problem}).") from None
+
+
+def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
+    """The label set of each layer of a run, by the layer's name; of one that nobody noted, or that cannot be read, nothing."""
+    found = {}
+    for name, file in layer_files(run).items():
+        with contextlib.suppress(RunError):
+            if (noted := read_noted(file.with_name("layer.json"), Noted)) is not None:
+                found[name] = noted.labels
+    return found
 
 
 def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:

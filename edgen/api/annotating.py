@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edgen.api.supervision.snapshot import Title
 from edgen.config import BackendConfig, Job, check
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.core.extras import require_extra
 from edgen.core.figures import describe_counts
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.answer_schemas import check_schema
@@ -30,10 +31,13 @@ from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
-from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
-from edgen.store.layers import read_layer
+from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
+
+if TYPE_CHECKING:
+    from edgen.evaluation.layer_figures import LayerFigures
+    from edgen.stats.annotators import AnnotatorAgreement
 
 _SETTABLE = ("backends", "limits", "batch", "asks")
 _MOST = 50  # annotators of one command
@@ -59,8 +63,8 @@ class AnnotateOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """How the annotators that were asked stand. `units` have labels in `file`, about which the annotators of the
-    layer have an `agreement`: both None where it was not written, since `ended` stopped them."""
+    """How the annotators that were asked stand. `units` have labels in `file`, of which the `figures` tell as the measure
+    `labels` does: both None where it was not written, since `ended` stopped them. `figures` need the extra `analysis`."""
 
     run: Path
     layer: str
@@ -69,8 +73,13 @@ class AnnotatedRun:
     file: Path
     annotators: tuple[AnnotatorStatus, ...]
     units: int | None = None
-    agreement: AnnotatorAgreement | None = None
+    figures: LayerFigures | None = None
     ended: EdgenError | None = None
+
+    @property
+    def agreement(self) -> AnnotatorAgreement | None:
+        """How far the annotators of the layer agree."""
+        return None if self.figures is None else self.figures.agreement
 
 
 def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> AnnotatedRun:
@@ -114,7 +123,7 @@ class _Annotating:
         prompt = load_template(template, unlimited(), self.reader.space)
         self.layer.require_same(self.asking)
         ledgers: list[Path] = []
-        ended, units, agreement = None, None, None
+        ended, units, figures = None, None, None
         try:
             asyncio.run(self._ask(annotators, prompt, ledgers))
         except EdgenError as error:
@@ -123,10 +132,10 @@ class _Annotating:
                 raise
         else:
             units = write_labels(self.reader, self.layer, self.asking)
-            agreement = _agreement_in(self.layer)
+            figures = self._figures()
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
         done = tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
-        return AnnotatedRun(*about, self.layer.labels, done, units, agreement, ended)
+        return AnnotatedRun(*about, self.layer.labels, done, units, figures, ended)
 
     def _require_units(self) -> None:
         reader, labels = self.reader, self.asking.labels
@@ -222,13 +231,22 @@ class _Annotating:
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator
 
+    def _figures(self) -> LayerFigures | None:
+        """What the layer says, of all arms together."""
+        try:
+            require_extra("analysis", "Figures about the labels")
+        except UsageError as missing:
+            self.control.note(str(missing))
+            return None
+        from edgen.evaluation.layer_figures import LayerCount
+        from edgen.stats.clusters import Clusters
 
-def _agreement_in(layer: LayerFolder) -> AnnotatorAgreement:
-    """How far the annotators of a layer agree."""
-    counts = AgreementCounts()
-    for unit in read_layer(layer.labels):
-        counts.add(unit.annotators)
-    return counts.result()
+        count, clusters, name = LayerCount(self.asking.labels), Clusters(), self.layer.name
+        with LayerJoin(self.reader.rundir, [name]) as layers:
+            for candidate in self.reader.candidates():
+                if units := layers.of(candidate.scenario, candidate.id, candidate.turns).get(name):
+                    count.see(clusters.of(candidate.scenario), len(candidate.turns), units)
+        return count.result()
 
 
 def require_labels(made: AnnotatedRun) -> None:

@@ -110,7 +110,7 @@ def _as_json(made: AnnotatedRun) -> dict[str, Any]:
         "unit": made.unit,
         "annotators": msgspec.to_builtins(made.annotators),
         "units": made.units,
-        "agreement": msgspec.to_builtins(made.agreement),
+        "figures": msgspec.to_builtins(made.figures),
         "file": str(made.file),
     }
 
@@ -124,19 +124,9 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
         yield f"  failed   {describe_counts(one.failed)}"
         yield f"  calls    {one.calls.made} made, {one.calls.replayed} replayed, cost {format_cost(one.cost_usd)}"
     if made.units is not None:
-        yield from _render_agreement(made)
         yield f"labels     {made.units:,} {made.unit}s: {made.file}"
+    if made.figures is not None:
+        from edgen.evaluation.measures.labels import layer_lines
 
-
-def _render_agreement(made: AnnotatedRun) -> Iterator[str]:
-    found = made.agreement
-    if found is None or not found.units:
-        return
-    alphas = f"alpha {_told(found.alpha)}, by MASI {_told(found.alpha_masi)}"
-    yield f"agreement  {alphas}, over {found.units:,} {made.unit}s with two annotators or more"
-    for one in found.between:
-        yield f"  kappa    {' and '.join(one.annotators)}: {_told(one.kappa)}, alike {one.observed:.1%} of {one.n:,}"
-
-
-def _told(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+        yield ""
+        yield from layer_lines(made.layer, made.figures)

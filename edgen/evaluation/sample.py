@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
+from edgen.config.label_set import LabelSet
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.families.base import Family, FiledRecord
 from edgen.machines.model import Machine
@@ -111,8 +112,8 @@ class DataSet:
     `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
     are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
     that cannot be read, by reason, and is complete when `samples()` is at its end, as is `stale_labels`, which counts units of
-    layers that are left out, by layer and why. `notes` are sentences
-    about what limits the data set.
+    layers that are left out, by layer and why. `label_sets` are those of the layers, by the layer's name, where they are known.
+    `notes` are sentences about what limits the data set.
     """
 
     name: str
@@ -128,4 +129,5 @@ class DataSet:
     calibration: dict[str, Any] | None = None
     unread: Counter[str] = field(default_factory=Counter)
     stale_labels: Counter[str] = field(default_factory=Counter)
+    label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -28,6 +28,10 @@ _MEASURED = {
         "Do they keep to their scenarios?",
         "Whether the sides do what their descriptions say, and keep to themselves what the other must not know.",
     ),
+    "labels": (
+        "Labels",
+        "What annotators say of turns and conversations, what follows what, and how far they agree.",
+    ),
     "task": (
         "How the task went",
         "What a state machine offered and what was made of it: how conversations ended, what was said, what was never reached.",

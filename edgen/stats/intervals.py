@@ -50,9 +50,10 @@ def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = Non
     return _estimate(mean, wilson(mean, effective, t95(groups - 1)), n, groups)
 
 
-def average(values: ArrayLike, scenarios: ArrayLike) -> Estimate | None:
-    """The mean of any `values` (n), clustered by `scenarios` (n), with Student's interval; None without values."""
-    mean, variance, n, groups = clustered_mean(values, scenarios)
+def average(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
+    """The mean of any `values` (n), clustered by `scenarios` (n), with Student's interval; None without values. `sizes` as in
+    `share`."""
+    mean, variance, n, groups = clustered_mean(values, scenarios, sizes)
     if n == 0:
         return None
     if groups < 2:

@@ -191,6 +191,10 @@ class RunReader:
         """One accepted conversation of a scenario. Raises RunError if there is none of that name."""
         return _candidate(self.read(self._record(index, name)), read_candidate_name(name)[0])
 
+    def candidates(self) -> Iterator[Candidate]:
+        """Every accepted conversation, by scenario, arm and replicate."""
+        return (self.candidate(index, name) for index, names in self.scenarios() for name in names)
+
     def place(self, candidate: Candidate) -> tuple[int, int]:
         """Where a candidate comes among those of its scenario: the first one of a pair is its side a."""
         return self._arms.index(candidate.arm), candidate.replicate

@@ -98,5 +98,11 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         stale_labels=stale,
+        label_sets={
+            name: labels
+            for part in parts
+            for name, labels in part.label_sets.items()
+            if all(other.label_sets.get(name, labels) == labels for other in parts)
+        },
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
     )

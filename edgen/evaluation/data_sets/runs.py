@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.annotation.layer import noted_sets
 from edgen.config import load_job, protocol_of
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
@@ -67,6 +68,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             count=view.status.accepted,
             calibration=calibration,
             stale_labels=stale,
+            label_sets=noted_sets(own),
             notes=tuple(notes),
         )
 

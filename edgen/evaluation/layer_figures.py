@@ -1,0 +1,172 @@
+"""What a layer of labels says of conversations: how frequent labels are, what follows what, how far annotators agree.
+
+What is counted is what most annotators say; a tie is counted as one, and has no label. Memory: some numbers for every two labels,
+and for every label of each two annotators, for each cluster of scenarios, of which there are at most 500 (`edgen.stats.clusters`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from edgen.annotation.layer import majority
+from edgen.config.label_set import LabelSet, inline_set
+from edgen.reading.answers.unit_labels import Labels
+from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
+from edgen.stats.clusters import ClusterSums, Floats
+from edgen.stats.confusion import Confusion, ConfusionCounts
+from edgen.stats.intervals import Estimate, average, share
+from edgen.stats.label_figures import LabelCounts, LabelFigures
+from edgen.store.layers import UnitLabels
+
+THIRDS = ("first", "middle", "last")
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """How frequent labels are among the units that have any (`units`, without `ties`): in how many each is (`counts`), and in
+    which share of them. `mean`: of labels that are numbers on a scale. `thirds`: the same in each third of the conversations'
+    turns, where turns are labelled."""
+
+    units: int
+    ties: int
+    counts: dict[str, int]
+    shares: dict[str, Estimate]
+    mean: Estimate | None = None
+    thirds: dict[str, Shares] = {}
+
+
+class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What is told of a layer. `annotators`: how many units each labels; `several`: whether a unit carries more than one label
+    anywhere; `roles`: by who speaks, where turns are labelled; `transitions`: (label, label of the next labelled turn, how often);
+    `against_rest`: each annotator against what most of the others say, where that is no tie."""
+
+    units: int
+    ties: int
+    several: bool
+    annotators: dict[str, int]
+    overall: Shares
+    roles: dict[str, Shares]
+    transitions: tuple[tuple[str, str, int], ...]
+    agreement: AnnotatorAgreement
+    confusion: tuple[Confusion, ...]
+    against_rest: dict[str, LabelFigures]
+
+    @property
+    def labels(self) -> list[str]:
+        """Every label, in the order of the set where it is known."""
+        return [*self.overall.counts]
+
+
+class LayerCount:
+    """Counts one layer. `labels`: its set, None where nobody noted it: then labels are told as they come."""
+
+    def __init__(self, labels: LabelSet | None = None) -> None:
+        self._set = labels
+        self._several = False
+        self._sums = ClusterSums()
+        self._roles: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
+        self._annotators: Counter[str] = Counter()
+        self._transitions: Counter[tuple[str, str]] = Counter()
+        self._agreement = AgreementCounts()
+        self._confusion = ConfusionCounts()
+        self._rest: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
+
+    def see(self, cluster: int, turns: int, units: Sequence[UnitLabels]) -> None:
+        """The units of a conversation of so many `turns`, in order; `cluster` is that of its scenario."""
+        before: Labels = ()
+        for unit in units:
+            self._annotators.update([*unit.annotators])
+            self._several |= any(len(labels) > 1 for labels in unit.annotators.values())
+            self._agreement.add(unit.annotators, cluster)
+            self._confusion.add(unit.annotators)
+            self._against_rest(cluster, unit.annotators)
+            place = (unit.role or "", None if unit.turn is None else min(2, 3 * unit.turn // max(turns, 1)))
+            self._roles[place[0]] += 1
+            self._sums.add(cluster, (place, "units" if unit.labels else "ties"))
+            for label in unit.labels:
+                self._sums.add(cluster, (place, "label", label))
+            self._labels.update(unit.labels)
+            self._transitions.update(itertools.product(before, unit.labels))
+            before = unit.labels
+
+    def _against_rest(self, cluster: int, said: dict[str, Labels]) -> None:
+        for name, own in said.items():
+            others = [labels for other, labels in said.items() if other != name]
+            if others:
+                most, tie = majority(others, self._set or _set_of(others))
+                if not tie:
+                    self._rest[name].add(cluster, most, own)
+
+    def result(self) -> LayerFigures:
+        listed = () if self._set is None else self._set.names
+        order = [*listed, *sorted({*self._labels} - {*listed}, key=lambda one: (-self._labels[one], one))]
+        roles = [role for role, _ in self._roles.most_common() if role]
+        overall = self._shares(["", *roles], order)
+        return LayerFigures(
+            units=overall.units + overall.ties,
+            ties=overall.ties,
+            several=self._several,
+            annotators=dict(sorted(self._annotators.items())),
+            overall=overall,
+            roles={role: self._shares([role], order) for role in roles},
+            transitions=tuple(
+                (*pair, count)
+                for pair, count in sorted(self._transitions.items(), key=lambda one: (-one[1], one[0]))
+            ),
+            agreement=self._agreement.result(),
+            confusion=self._confusion.result(order),
+            against_rest={name: counts.figures() for name, counts in sorted(self._rest.items())},
+        )
+
+    def _shares(self, roles: Sequence[str], order: Sequence[str]) -> Shares:
+        whole = self._shares_at([(role, third) for role in roles for third in (None, 0, 1, 2)], order)
+        thirds = {
+            name: self._shares_at([(role, place) for role in roles], order)
+            for place, name in enumerate(THIRDS)
+        }
+        by_turn = any(one.units + one.ties for one in thirds.values())
+        return msgspec.structs.replace(whole, thirds=thirds) if by_turn else whole
+
+    def _shares_at(self, places: Sequence[tuple[str, int | None]], order: Sequence[str]) -> Shares:
+        def total(*key: str) -> Floats:
+            found: Floats = np.sum([self._sums.column((place, *key)) for place in places], axis=0)
+            return found
+
+        units = total("units")
+        there = np.flatnonzero(units)
+        columns = {label: total("label", label) for label in order}
+        scale = None if self._several else _numbers(order)
+        points = sum((columns[label] * value for label, value in (scale or {}).items()), np.zeros_like(units))
+        return Shares(
+            units=int(units.sum()),
+            ties=int(total("ties").sum()),
+            counts={label: int(column.sum()) for label, column in columns.items()},
+            shares={
+                label: estimate
+                for label, column in columns.items()
+                if (estimate := share(column[there], there, units[there])) is not None
+            },
+            mean=average(points[there], there, units[there]) if scale else None,
+        )
+
+
+def _set_of(given: Sequence[Labels]) -> LabelSet:
+    """A set that has the labels of a unit."""
+    names = sorted({label for labels in given for label in labels})
+    several = any(len(labels) > 1 for labels in given)
+    return inline_set("found", dict.fromkeys(names, "as found"), several=several)
+
+
+def _numbers(labels: Sequence[str]) -> dict[str, float] | None:
+    """The labels as numbers on a scale; None where one is none."""
+    try:
+        found = {label: float(label) for label in labels if label.isascii()}
+    except ValueError:
+        return None
+    return found if len(found) == len(labels) and all(map(math.isfinite, found.values())) else None

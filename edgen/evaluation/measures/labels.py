@@ -1,0 +1,124 @@
+"""What the layers of a run say of its conversations: the one home of what is told of labels that were put on afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from edgen.config.label_set import LabelSet
+from edgen.core.text import percent, quantity
+from edgen.evaluation.figures import Block
+from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares
+from edgen.evaluation.layer_pictures import layer_blocks
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, rows, share_with_interval, shorten_line, with_interval
+from edgen.stats.clusters import Clusters
+
+Found = dict[str, LayerFigures]
+_MOST = 15  # labels, and pairs of annotators, on a terminal
+
+
+class LabelsMeasure(Measure[Found]):
+    name = "labels"
+    definition = (
+        "Of each layer that annotators put on a run: the share of units whose label it is by most annotators (ties have none), by "
+        "role and by third of a conversation's turns; labels of one labelled turn and of the next; Cohen's kappa of every two "
+        "annotators (Cohen 1960), Fleiss' over units that all label (Fleiss 1971), Krippendorff's alpha (Krippendorff 2011), nominal "
+        "and by the MASI distance of sets (Passonneau 2006); and precision, recall, F1 and Jaccard of each annotator against what "
+        "most of the others say. Shares have Wilson's interval, the other figures a bootstrap's over scenarios; beyond 500, "
+        "scenarios are drawn in 500 groups."
+    )
+    order = 13
+    section = "labels"
+    nothing = "No layer of labels is on this run; `edgen annotate` makes one."
+
+    def start(self, shared: Shared) -> LabelsCount:
+        return LabelsCount(shared.data.label_sets)
+
+    def lines(self, value: Found) -> Iterator[str]:
+        for name, layer in value.items():
+            yield from layer_lines(name, layer)
+
+    def blocks(self, found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
+        for name in dict.fromkeys(name for one in found for name in one.value):
+            layers = [(one.arm, one.value[name]) for one in found if name in one.value]
+            yield from layer_blocks(name, layers)
+
+
+class LabelsCount:
+    def __init__(self, label_sets: Mapping[str, LabelSet]) -> None:
+        self._sets = label_sets
+        self._clusters = Clusters()
+        self._layers: dict[str, LayerCount] = {}
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        for name, units in sample.labels.items():
+            if name not in self._layers:
+                self._layers[name] = LayerCount(self._sets.get(name))
+            cluster = self._clusters.of(sample.scenario.index)
+            self._layers[name].see(cluster, len(sample.turns), units)
+
+    def result(self) -> Found:
+        return {name: count.result() for name, count in sorted(self._layers.items())}
+
+
+def layer_lines(name: str, layer: LayerFigures) -> Iterator[str]:
+    """The short form: what most annotators say, and how far they agree."""
+    units = "turn" if layer.roles else "conversation"
+    ties = f", {quantity(layer.ties, 'tie')}" if layer.ties else ""
+    by = quantity(len(layer.annotators), "annotator")
+    yield row(shorten_line(name, 26), f"{quantity(layer.units, units)} by {by}{ties}")
+    for role, shares in (layer.roles or {"": layer.overall}).items():
+        if len(layer.roles) > 1:
+            yield row(f"  {shorten_line(role, 24)}", quantity(shares.units, "labelled turn"))
+        yield from _share_lines(shares)
+    yield from _agreement_lines(layer)
+    if layer.transitions:
+        told = [f"{a} → {b} {count:,}" for a, b, count in layer.transitions[:3]]
+        yield from rows("  most often next", ", ".join(told))
+
+
+def _share_lines(shares: Shares) -> Iterator[str]:
+    if shares.mean is not None:
+        yield row("  mean", with_interval(shares.mean, ".2f"))
+    used = [label for label, count in shares.counts.items() if count]
+    most = sorted(used, key=lambda label: -shares.counts[label])[:_MOST]
+    for label in used:
+        if label in most:
+            yield row(f"  {shorten_line(label, 24)}", share_with_interval(shares.shares[label]))
+    never = [label for label, count in shares.counts.items() if not count]
+    if len(used) > len(most):
+        yield row("", f"and {len(used) - len(most):,} more labels")
+    if never:
+        yield from rows("  never", ", ".join([*never[:_MOST], *(["…"] if len(never) > _MOST else [])]))
+
+
+def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
+    found = layer.agreement
+    if not found.units:
+        return
+    yield row("  alpha", told(found.alpha, found.alpha_interval))
+    if layer.several:
+        yield row("  alpha by MASI", told(found.alpha_masi, found.alpha_masi_interval))
+    if len(layer.annotators) > 2 and found.units_by_all:
+        yield row("  Fleiss' kappa", told(found.fleiss, found.fleiss_interval))
+    for one in found.between[:_MOST]:
+        yield row(
+            "  kappa", f"{told(one.kappa, one.kappa_interval)}, alike {percent(one.observed)} of {one.n:,}"
+        )
+        yield row("", shorten_line(" and ".join(one.annotators), 48))
+    if len(found.between) > _MOST:
+        yield row("", f"and {len(found.between) - _MOST:,} more pairs of annotators")
+    for name, figures in [*layer.against_rest.items()][:_MOST] if len(layer.annotators) > 2 else ():
+        label = f"  {shorten_line(name, 12)} against others"
+        yield row(label, f"micro F1 {share_with_interval(figures.micro.f1)} of {figures.units:,}")
+
+
+def told(value: float | None, span: tuple[float, float] | None) -> str:
+    """`0.613 [0.580, 0.640]`."""
+    if value is None:
+        return "nothing tells"
+    return f"{value:.3f}" if span is None else f"{value:.3f} [{span[0]:.3f}, {span[1]:.3f}]"
+
+
+MEASURE = LabelsMeasure()

@@ -1,0 +1,88 @@
+"""Sums by scenario, for intervals that draw whole scenarios: what is kept does not grow with a run.
+
+Each of the first MOST scenarios is a cluster of its own; a later one joins one of these, by hash. Clusters that are drawn whole
+may hold any number of scenarios (Cochran 1977, Sampling Techniques, chapter 9A); with as many as these, an interval is hardly longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.digest import hash64
+from edgen.stats.resampling import bootstrap
+
+Floats = NDArray[np.float64]
+MOST = 500
+_RESAMPLES = 1000
+
+
+class Clusters:
+    """Scenarios to clusters, numbered from 0 on in the order in which scenarios first come."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def of(self, scenario: int) -> int:
+        """The cluster of a scenario."""
+        known = self._known.get(scenario)
+        if known is None and len(self._known) < MOST:
+            known = self._known[scenario] = len(self._known)
+        return hash64(f"cluster/{scenario}") % MOST if known is None else known
+
+
+class ClusterSums:
+    """Sums in columns of any name, a row a cluster."""
+
+    def __init__(self) -> None:
+        self._columns: dict[Hashable, int] = {}
+        self._table = np.zeros((16, 16))
+        self._rows = 0
+
+    def add(self, cluster: int, column: Hashable, value: float = 1.0) -> None:
+        """Add to a column of a cluster."""
+        at = self._columns.setdefault(column, len(self._columns))
+        rows, columns = self._table.shape
+        if cluster >= rows or at >= columns:
+            grown = np.zeros((max(rows, 2 * cluster), max(columns, 2 * at)))
+            grown[:rows, :columns] = self._table
+            self._table = grown
+        self._rows = max(self._rows, cluster + 1)
+        self._table[cluster, at] += value
+
+    def column(self, column: Hashable) -> Floats:
+        """A column's sums (clusters); 0 where nothing was added."""
+        at = self._columns.get(column)
+        found: Floats = np.zeros(self._rows) if at is None else self._table[: self._rows, at]
+        return found
+
+    def draw(self) -> Drawn:
+        """What all clusters add up to, and what as many drawn from them do, again and again (seeded)."""
+        table = self._table[: self._rows, : len(self._columns)]
+        sums = table.sum(axis=0, keepdims=True)
+        if self._rows > 1:
+            sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
+        return Drawn(sums, self._columns, self._rows)
+
+
+class Drawn:
+    """Sums of columns (1 + draws): first what was seen, then of each draw."""
+
+    def __init__(self, sums: Floats, columns: dict[Hashable, int], clusters: int) -> None:
+        self._sums = sums
+        self._columns = columns
+        self.clusters = clusters
+
+    def column(self, column: Hashable) -> Floats:
+        """One column (1 + draws)."""
+        return self.columns([column])[:, 0]
+
+    def columns(self, columns: Sequence[Hashable]) -> Floats:
+        """Several (1 + draws, columns); 0 where nothing was added."""
+        found = np.zeros((len(self._sums), len(columns)))
+        for place, column in enumerate(columns):
+            if (at := self._columns.get(column)) is not None:
+                found[:, place] = self._sums[:, at]
+        return found
