@@ -129,6 +129,15 @@ AgentOption = Annotated[
 ]
 
 
+LayerOption = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Formats of what turns are labelled with only: the labels of this layer (`edgen annotate`) in place of the turns' own.",
+    ),
+]
+
+
 class Command(TyperCommand):
     """`edgen export` with the options that formats have for themselves, which they declare."""
 
@@ -185,6 +194,7 @@ def command(
     actions: ActionsOption = None,
     alternatives: AlternativesOption = None,
     agent: AgentOption = None,
+    layer: LayerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a run as a data set, with a card that says what it is and how to load it.
@@ -194,6 +204,8 @@ def command(
     Example: edgen export outputs/quickstart
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
+
+    Example: edgen export outputs/quickstart --to msdialog-intent --layer msdialog_intents -o exports/intents
     """
     from edgen.api.finished import export_run, has_pairs, list_formats
     from edgen.cli.control import make_control
@@ -215,6 +227,7 @@ def command(
         actions=actions,
         alternatives=alternatives,
         agent=agent,
+        layer=layer,
         own=ctx.meta.get(_OWN, {}),
     )
     if to is not None:

@@ -26,7 +26,7 @@ from edgen.export.files import Patterns
 from edgen.export.format import Format
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import given_flags
-from edgen.export.rows import REASONS, SPLITS, DataTable, SplitName
+from edgen.export.rows import REASONS, SPLITS, ColumnType, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
@@ -184,11 +184,7 @@ def digest_file(path: Path) -> str:
 def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
     """The types of a table's columns, and its rows, by which `datasets` finds that a file is missing. It takes no
     rows without bytes; those are as they were in memory here, and a reader may need some more or fewer."""
-    turns = [{"name": "role", "dtype": "string"}, {"name": "text", "dtype": "string"}]
-    features = [
-        {"name": name, "list": turns} if kind == "turns" else {"name": name, "dtype": kind}
-        for name, kind in table.types.items()
-    ]
+    features = [{"name": name, **_feature(kind)} for name, kind in table.types.items()]
     rows = contents.rows[table.name]
     splits = [
         {"name": split, "num_bytes": contents.sizes[table.name, split], "num_examples": rows[split]}
@@ -196,6 +192,18 @@ def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
         if (table.name, split) in contents.sizes
     ]
     return {"config_name": table.name, "features": features, **({"splits": splits} if splits else {})}
+
+
+def _feature(kind: ColumnType) -> dict[str, Any]:
+    """A type as `datasets` writes it, each anew: one that YAML has by reference is taken apart by the first reader."""
+    match kind:
+        case "turns":
+            return {"list": [{"name": "role", "dtype": "string"}, {"name": "text", "dtype": "string"}]}
+        case "labels":
+            return {"list": "string"}
+        case "turn_labels":
+            return {"list": {"list": "string"}}
+    return {"dtype": kind}
 
 
 def _size(rows: int) -> str:
@@ -328,10 +336,12 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
+    labelled = [] if options.layer is None else [f"edgen annotate AGAIN --layer {options.layer} ..."]
     chosen_here = "".join(f" {flag} {value}" for flag, value in given_flags(options.own))
+    chosen_here += "" if options.layer is None else f" --layer {options.layer}"
     export = f"edgen export AGAIN --to {format_.name}{chosen_here} -o DIR"
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
-    yield from ("```", generate, *select, *pairs, export, "```", "")
+    yield from ("```", generate, *select, *pairs, *labelled, export, "```", "")
     yield (
         "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
         "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."

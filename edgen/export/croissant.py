@@ -24,6 +24,8 @@ _TYPES: Mapping[ColumnType, str] = {
     "int64": "sc:Integer",
     "float64": "sc:Float",
     "bool": "sc:Boolean",
+    "labels": "sc:Text",
+    "turn_labels": "sc:Text",
 }
 # The names that the specification's own examples use, to the letter: readers compare them.
 _CONTEXT: Mapping[str, Any] = {
@@ -139,7 +141,8 @@ def _records(table: DataTable) -> dict[str, Any]:
 def _field(table: DataTable, name: str, kind: ColumnType) -> dict[str, Any]:
     field = _named(name, table.columns[name])
     if kind != "turns":
-        return {**field, "dataType": _TYPES[kind], "source": _source(name)}
+        repeated = {"repeated": True} if kind in ("labels", "turn_labels") else {}
+        return {**field, "dataType": _TYPES[kind], "source": _source(name), **repeated}
     parts = [
         {**_named(f"{name}/{part}", meaning), "dataType": "sc:Text", "source": _source(name, part)}
         for part, meaning in (("role", "who spoke"), ("text", "what was said"))

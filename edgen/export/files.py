@@ -187,6 +187,8 @@ def arrow_schema(types: Mapping[str, ColumnType]) -> Any:
         "int64": pa.int64(),
         "float64": pa.float64(),
         "bool": pa.bool_(),
+        "labels": pa.list_(pa.string()),
+        "turn_labels": pa.list_(pa.list_(pa.string())),
         "turns": pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())])),
     }
     return pa.schema([(name, known[kind]) for name, kind in types.items()])

@@ -6,19 +6,20 @@ from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
-from edgen.export.conversation_rows import columns_for_trainers
+from edgen.export.conversation_rows import Columns, columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import FormatOptions, read_options
 from edgen.export.rows import DEFAULT, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.space import Space
+from edgen.store.layers import LayerFacts
 from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
-Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent"]
+Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 
 
@@ -50,7 +51,7 @@ class Format:
     their meanings, several tables, or the one table that a space gives. `use` shows in a few lines how to load the
     files and train, `notes` says what a user has to know.
     `needs`: pairs, a library, or what only some protocols put into records: labels of turns, events.
-    `token_columns`: those that rows have besides where the user gives a tokenizer.
+    `layer_columns`: those that rows have besides for the layers of the run. `token_columns`: those that rows have besides where the user gives a tokenizer.
     `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
     assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
     `Options` are those that this format alone has; `rows` find what was chosen of them in `Chat.own`.
@@ -81,16 +82,25 @@ class Format:
     prompts_only: bool = False
     tried: tuple[Tried, ...] = ()
     token_columns: Mapping[str, str] = field(default_factory=dict)
+    layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:
         """What is counted when something is left out."""
         return "pairs" if "pairs" in self.needs else "conversations"
 
-    def tables_of(self, space: Space, options: ExportOptions | None = None) -> tuple[DataTable, ...]:
-        """The tables of an export of a run about this space."""
+    @property
+    def takes_layer(self) -> bool:
+        """Whether its rows tell what labels turns have."""
+        told = "labels" in self.needs or "actions" in self.options
+        return "layer" in self.options or (told and "pairs" not in self.needs)
+
+    def tables_of(
+        self, space: Space, options: ExportOptions | None = None, layers: Sequence[LayerFacts] = ()
+    ) -> tuple[DataTable, ...]:
+        """The tables of an export of a run about this space, with these layers."""
         if callable(self.tables):
-            return (self.tables(space),)
+            return (self._with_layers(self.tables(space), layers),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
         if options is not None and options.tokenizer is not None:
             tables = tuple(DataTable({**table.columns, **self.token_columns}, table.name) for table in tables)
@@ -100,6 +110,16 @@ class Format:
             return tables
         beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
         return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
+
+    def _with_layers(self, table: DataTable, layers: Sequence[LayerFacts]) -> DataTable:
+        more = {} if self.layer_columns is None else self.layer_columns(layers)
+        if taken := sorted(more.keys() & table.columns.keys()):
+            raise UsageError(
+                f"{self.name} would have two columns {taken[0]}, of the space and of a layer; rename the layer's folder."
+            )
+        columns = {**table.columns, **{name: meaning for name, (_, meaning) in more.items()}}
+        types = {**table.types, **{name: type_ for name, (type_, _) in more.items()}} if table.types else {}
+        return DataTable(columns, table.name, types)
 
     def own(self, options: ExportOptions) -> FormatOptions | None:
         """What was chosen of the options that this format alone has; None where it has none. Raises UsageError."""
@@ -129,6 +149,11 @@ class Format:
                 raise UsageError(f"{self.name} {has_none}; leave {leave_out} out.")
         if "min_turns_left" in chosen and "pairs" not in self.needs:
             raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
+        if "layer" in chosen and not self.takes_layer:
+            beside = ": it has columns for every layer" if self.layer_columns is not None else ""
+            raise UsageError(
+                f"{self.name} does not say what labels turns have in place of their own{beside}; leave --layer out."
+            )
         self.own(options)
         options.check()
 

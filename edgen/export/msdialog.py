@@ -30,7 +30,7 @@ WHO = (
 )
 
 LABELS = (
-    "Labels are the turns' own. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
+    "Labels are the turns' own, unless a layer was named. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
     "IR, PA, PF, NF, GG, JK, O); others stay, with hyphens for spaces."
 )
 

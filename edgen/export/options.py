@@ -31,7 +31,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
     `max_tokens` the length that they are padded to. `actions`: prompts tell what the response is to do, by its labels or
     by what it was asked for. `alternatives`: responses that did not go on have rows, too.
-    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose. `own`
+    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose. `layer` is the layer whose
+    labels turns have in place of their own. `own`
     are choices that the format alone has, by name, as they were given: its `Options` says what they may be.
     """
 
@@ -50,6 +51,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     actions: Told | None = None
     alternatives: bool | None = None
     agent: str | None = None
+    layer: str | None = None
     own: Mapping[str, Any] = {}
 
     def check(self) -> None:
@@ -76,7 +78,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"max_tokens: expected how many tokens, 1 or more, not {most!r}.")
         if most is not None and self.tokenizer is None:
             raise UsageError("--max-tokens counts with --tokenizer alone; name the tokenizer's folder, too.")
-        for name in ("train", "agent", "license", "language"):
+        for name in ("train", "agent", "layer", "license", "language"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 raise UsageError(f"{name}: expected a text, not {given!r}.")

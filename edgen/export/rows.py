@@ -18,7 +18,8 @@ SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, SplitName] = ("train", "test")
 DEFAULT = "default"
 
-ColumnType = Literal["string", "int64", "float64", "bool", "turns"]  # turns: a list of role and text
+# turns: a list of role and text; labels: a list of texts; turn_labels: such a list for each turn
+ColumnType = Literal["string", "int64", "float64", "bool", "turns", "labels", "turn_labels"]
 
 # Why something is not in an export: the reasons that come with the pairs, and the formats' own.
 REASONS: Mapping[str, str] = {

@@ -30,6 +30,7 @@ from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence
 from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
+from edgen.export.layer_columns import layer_notes
 from edgen.export.options import ExportOptions
 from edgen.export.rows import REASONS, SPLITS, Row
 from edgen.preferences.labels import UNLABELLED
@@ -97,7 +98,8 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     chat = make_chat(options, run.space, run.family.scenes(run.space))
     chat.own = own = format_.own(options)
     with _disk_errors_as_sentences(target), _staged(target) as stage:
-        staging = Staging(stage, run, format_.tables_of(run.space, options), options, own)
+        layers = () if format_.layer_columns is None else run.layers
+        staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options, own)
         with contextlib.closing(format_.files(staging)) as files:
             contents = _write_rows(run, format_, chat, files)
         _sync_files(stage)
@@ -134,6 +136,8 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
             evidence[item.evidence] += 1
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
+    # Where nothing of a layer is told, nothing is said of what is left out of it.
+    told_of_layers = [*layer_notes(run)] if format_.layer_columns is not None or run.layer is not None else []
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
     return Contents(
         tables=tables,
@@ -141,7 +145,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*files.notes(), *credit_notes(format_.level, evidence)],
+        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.level, evidence)],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )

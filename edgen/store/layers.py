@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.digest import sha256
-from edgen.core.errors import DataError, RunError
+from edgen.core.errors import DataError, RunError, UsageError
 from edgen.core.files import open_regular
 from edgen.core.values import Role, Turn
+from edgen.core.yaml_values import nearest
 from edgen.families.base import read_record_id
 from edgen.protocols.base import transcript_of
 from edgen.reading.answers.unit_labels import Labels
@@ -27,7 +28,7 @@ from edgen.store.run_folder import RunFolder
 _FILE = "labels.jsonl"
 _MAX_LINE = 1 << 24  # bytes
 _MAX_SCENARIO = 1 << 28  # bytes of lines about one scenario
-_MAX_LAYERS = 200
+_MAX_LAYERS = _MAX_ANNOTATORS = 200
 _AGAIN = "`edgen annotate` with the same labels writes the file anew from what its annotators said."
 
 
@@ -44,6 +45,15 @@ class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
     tie: bool
     agreement: float | None
     text_sha256: str
+
+
+class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer: whether its units are whole conversations, how many there are, and who labelled any."""
+
+    name: str
+    whole: bool
+    units: int
+    annotators: tuple[str, ...]
 
 
 LabelsByLayer = Mapping[str, tuple[UnitLabels, ...]]
@@ -70,6 +80,48 @@ def layer_files(run: RunFolder) -> dict[str, Path]:
 def layer_names(run: RunFolder) -> list[str]:
     """The layers that a run has."""
     return [*layer_files(run)]
+
+
+def describe_layers(run: RunFolder) -> tuple[LayerFacts, ...]:
+    """The layers of a run, by name. Raises DataError for one that cannot be read, or is of turns and of conversations."""
+    return tuple(_describe(name, path) for name, path in layer_files(run).items())
+
+
+def _describe(name: str, path: Path) -> LayerFacts:
+    annotators: set[str] = set()
+    kinds: Counter[bool] = Counter()
+    for unit in read_layer(path):
+        kinds[unit.turn is None] += 1
+        annotators.update(unit.annotators)
+        if len(annotators) > _MAX_ANNOTATORS or len(kinds) > 1:
+            more = f"it has more than {_MAX_ANNOTATORS} annotators"
+            mixed = "some of its lines are of turns, and others of whole conversations"
+            raise DataError(str(path), f"{mixed if len(kinds) > 1 else more}. {_AGAIN}")
+    return LayerFacts(
+        name=name, whole=kinds[True] > 0, units=kinds.total(), annotators=tuple(sorted(annotators))
+    )
+
+
+def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFacts]) -> None:
+    """Raise UsageError unless there is a layer of that name, and it is of turns."""
+    found = {layer.name: layer for layer in layers}
+    if name not in found:
+        there = nearest(name, found) if found else ": it has none yet, and `edgen annotate` makes one"
+        raise UsageError(f"--layer {name}: {run.path} has no layer of that name{there}.")
+    if found[name].whole:
+        raise UsageError(
+            f"--layer {name}: this layer labels whole conversations, and the labels of turns are asked for. Name a layer of turns."
+        )
+
+
+def label_turns(turns: Sequence[Turn], units: Sequence[UnitLabels]) -> tuple[Turn, ...]:
+    """The turns with the majority's labels in place of their own. What else could have been said there has no labels in a
+    layer, and is not there."""
+    labels = {unit.turn: unit.labels for unit in units}
+    return tuple(
+        msgspec.structs.replace(turn, labels=labels.get(place, ()), alternatives=())
+        for place, turn in enumerate(turns)
+    )
 
 
 def text_digest(turns: Sequence[Turn], place: int | None) -> str:

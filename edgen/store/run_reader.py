@@ -12,7 +12,8 @@ import hashlib
 import heapq
 import itertools
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +38,15 @@ from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_common_side
-from edgen.store.layers import LabelsByLayer, LayerJoin
+from edgen.store.layers import (
+    LabelsByLayer,
+    LayerFacts,
+    LayerJoin,
+    UnitLabels,
+    describe_layers,
+    label_turns,
+    require_turns_labelled,
+)
 from edgen.store.ledger import LedgerReader, Selection
 from edgen.store.run_folder import RunFolder
 
@@ -68,17 +77,24 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class RunReader:
-    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile.
+    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile. `layer`: in `conversations`
+    turns have the labels of that layer in place of their own. `stale_labels` counts what was left out of layers when
+    these were read to their end.
 
-    Raises RunError if there is no run there, or if what it holds was made under different jobs.
+    Raises RunError if there is no run there, or if what it holds was made under different jobs, UsageError for a layer
+    that is not of turns.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, layer: str | None = None) -> None:
         self.rundir = RunFolder(path)
         self.rundir.require()
         self.job: Job = load_job(self.rundir.job)
         self.name = self.job.name
         self._arms = self.rundir.numbered_arms() or [""]
+        self.layer = layer
+        self.stale_labels: Counter[str] = Counter()
+        if layer is not None:
+            require_turns_labelled(self.rundir, layer, self.layers)
         self.space = space = load_space(self.rundir.inputs / "space.yaml")
         self.job = with_speakers(self.job, [role.name for role in space.roles])
         self.family = family_of(space, self.job.family)
@@ -138,6 +154,11 @@ class RunReader:
     @functools.cached_property
     def _side(self) -> HeldOutGroups:
         return _choose_side(self.views.values(), self.job.split.test)
+
+    @functools.cached_property
+    def layers(self) -> tuple[LayerFacts, ...]:
+        """The layers of the run."""
+        return describe_layers(self.rundir)
 
     @property
     def simulated(self) -> bool:
@@ -231,6 +252,7 @@ class RunReader:
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Every accepted conversation, by scenario, arm and replicate."""
+        self.stale_labels.clear()
         with LayerJoin(self.rundir) as layers:
             for index, names in self.scenarios():
                 scenario = self.scenario(index)
@@ -238,6 +260,9 @@ class RunReader:
                 for name in names:
                     data = self._record(index, name)
                     recorded = self.read(data)
+                    labels = layers.of(index, recorded.id, recorded.turns)
+                    if self.layer is not None:
+                        recorded = _labelled(recorded, labels.get(self.layer, ()))
                     yield AcceptedConversation(
                         _candidate(recorded, read_candidate_name(name)[0]),
                         scenario,
@@ -245,8 +270,10 @@ class RunReader:
                         msgspec.json.decode(data),
                         self.family.written(recorded.conversation),
                         msgspec.to_builtins(recorded.provenance),
-                        layers.of(index, recorded.id, recorded.turns),
+                        labels,
                     )
+            layers.finish()
+            self.stale_labels.update(layers.left_out)
 
     def compared(self) -> Iterator[Compared]:
         """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
@@ -409,6 +436,14 @@ def _choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups
 def texts_digest(a: Candidate, b: Candidate) -> str:
     """16 hex digits that stand for what two conversations say."""
     return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
+
+
+def _labelled(recorded: Recorded, units: Sequence[UnitLabels]) -> Recorded:
+    """A record whose turns have a layer's labels."""
+    turns = label_turns(recorded.turns, units)
+    return msgspec.structs.replace(
+        recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)
+    )
 
 
 def _candidate(record: Recorded, arm: str) -> Candidate:

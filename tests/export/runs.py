@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ from edgen.export.options import ExportOptions, Opening
 from edgen.families.base import Family
 from edgen.families.education import EDUCATION
 from edgen.space import Space, load_space
+from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import AcceptedConversation, Compared
 from tests.scenarios import scenario_of
@@ -61,6 +63,9 @@ class MemoryRun:
     breaks_after: int | None = None
     space: Space = field(default_factory=lambda: SPACE)
     family: Family = EDUCATION
+    layers: tuple[LayerFacts, ...] = ()
+    layer: str | None = None
+    stale_labels: Counter[str] = field(default_factory=Counter)
 
     @property
     def job(self) -> Job:

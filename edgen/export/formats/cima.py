@@ -183,6 +183,7 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
     family="tutoring",
     files=CimaFiles,
     chat=False,
+    options=("layer",),
     notes=(
         (
             "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "

@@ -13,14 +13,16 @@ whatever machine it is on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from edgen.core.values import Scenario
-from edgen.export.conversation_rows import COLUMNS, ScenarioColumns, read_row
+from edgen.export.conversation_rows import COLUMNS, Columns, ScenarioColumns, read_row
 from edgen.export.files import Patterns, RowFiles, Staging
 from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader, Tried
+from edgen.export.layer_columns import cells_of, columns_of
 from edgen.space import Space
+from edgen.store.layers import LayerFacts
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
 _BEFORE = ("split",)
@@ -33,7 +35,8 @@ class _Metadata:
     """Which metadata a corpus of this space has. What all roles know of a scenario, and what none does, is the
     conversation's; what some know is theirs, and `teacher_preference` is the teacher's `preference`."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, layers: Sequence[LayerFacts] = ()) -> None:
+        self._layers = layers
         known = [name for role in space.roles for name in role.sees]
         shared = [name for name in space.names if known.count(name) in (0, len(space.roles))]
         self.shared = ScenarioColumns(space, shared)
@@ -43,7 +46,15 @@ class _Metadata:
         }
 
     def conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
-        return read_row((*_BEFORE, "*", *_BEHIND), self.shared, conversation)
+        row = read_row((*_BEFORE, "*", *_BEHIND), self.shared, conversation)
+        return row | cells_of([layer for layer in self._layers if layer.whole], conversation)
+
+    def utterances(self, conversation: AcceptedConversation) -> Iterator[dict[str, Any]]:
+        """Turn by turn."""
+        said = cells_of([layer for layer in self._layers if not layer.whole], conversation)
+        for number, turn in enumerate(conversation.candidate.turns):
+            labels = {name: None if cell is None else cell[number] for name, cell in said.items()}
+            yield {"role": turn.role, "turn": number, **labels}
 
     def speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
         own = self.own[role].read(scenario) if role in self.own else {}
@@ -61,12 +72,26 @@ class _Metadata:
             **{name: _PYTHON[type_] for name, (type_, _) in self.shared.columns.items()},
             **{name: _PYTHON[COLUMNS[name][0]] for name in _BEHIND},
         }
+        labels = [
+            dict.fromkeys(columns_of([layer for layer in self._layers if layer.whole is whole]), "list")
+            for whole in (False, True)
+        ]
         return {
-            "utterances": _UTTERANCE,
+            "utterances": {**_UTTERANCE, **labels[0]},
             "speakers": {"role": "str", **speakers},
-            "conversations": conversations,
+            "conversations": {**conversations, **labels[1]},
             "overall": _OVERALL,
         }
+
+
+def _of_layers(layers: Sequence[LayerFacts]) -> Columns:
+    """The metadata that layers bring, with what they are of."""
+    of = {True: "metadata of conversations: ", False: "metadata of utterances, those of one in each: "}
+    return {
+        name: (type_, of[layer.whole] + meaning)
+        for layer in layers
+        for name, (type_, meaning) in columns_of([layer]).items()
+    }
 
 
 def _own_name(column: str, role: str) -> str:
@@ -76,7 +101,7 @@ def _own_name(column: str, role: str) -> str:
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A row a conversation, with its utterances and its speakers as the corpus has them."""
-    metadata = _Metadata(run.space)
+    metadata = _Metadata(run.space, run.layers)
     for conversation in run.conversations():
         name = conversation.candidate.id
         value = {
@@ -85,7 +110,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             "speakers": {
                 f"{name}-{role}": metadata.speaker(role, conversation.scenario) for role in metadata.own
             },
-            "utterances": _utterances(conversation),
+            "utterances": _utterances(conversation, metadata),
         }
         yield Row(conversation.split, value)
 
@@ -108,7 +133,7 @@ def _table(space: Space) -> DataTable:
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 
 
-def _utterances(conversation: AcceptedConversation) -> list[dict[str, Any]]:
+def _utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list[dict[str, Any]]:
     """The turns, each a reply to the one before it."""
     name = conversation.candidate.id
     ids = [name, *(f"{name}-{number}" for number in range(1, len(conversation.candidate.turns)))]
@@ -118,12 +143,14 @@ def _utterances(conversation: AcceptedConversation) -> list[dict[str, Any]]:
             "conversation_id": name,
             "text": turn.text,
             "speaker": f"{name}-{turn.role}",
-            "meta": {"role": turn.role, "turn": number},
+            "meta": meta,
             "reply-to": ids[number - 1] if number else None,
             "timestamp": number,
             "vectors": [],
         }
-        for number, turn in enumerate(conversation.candidate.turns)
+        for number, (turn, meta) in enumerate(
+            zip(conversation.candidate.turns, metadata.utterances(conversation), strict=True)
+        )
     ]
 
 
@@ -149,7 +176,9 @@ class CorpusFiles(RowFiles):
         run = self.staging.run
         overall = {"name": run.name, "synthetic": True, "simulated": run.simulated}
         self._begin("corpus.json").write(json.dumps(overall, indent=1) + "\n")
-        self._begin("index.json").write(json.dumps(_index(_Metadata(run.space).types()), indent=1) + "\n")
+        self._begin("index.json").write(
+            json.dumps(_index(_Metadata(run.space, run.layers).types()), indent=1) + "\n"
+        )
         self._open.close()
         return {}
 
@@ -188,6 +217,7 @@ FORMAT = Format(
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
     tables=_table,
+    layer_columns=_of_layers,
     use="""\
 from convokit import Corpus
 corpus = Corpus(filename="THIS_FOLDER")

@@ -17,6 +17,7 @@ from typing import Any
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import Chat, Format, Item, Row, RunReader, Tried
+from edgen.export.layer_columns import texts_in, texts_of
 
 _FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
 APOSTROPHE = "'"
@@ -32,8 +33,11 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
         row = read_row(_COLUMNS, scenario, conversation)
-        for number, turn in enumerate(conversation.candidate.turns):
-            yield Row(conversation.split, {**row, "turn": number, "role": turn.role, "text": turn.text})
+        labels = texts_in(run.layers, conversation)
+        for number, (turn, said) in enumerate(zip(conversation.candidate.turns, labels, strict=True)):
+            yield Row(
+                conversation.split, {**row, "turn": number, "role": turn.role, "text": turn.text, **said}
+            )
 
 
 class CsvFiles(SplitFiles):
@@ -89,6 +93,7 @@ FORMAT = Format(
     summary="Whole conversations as flat tables, a row a turn.",
     rows=rows,
     tables=lambda space: make_table(space, _COLUMNS),
+    layer_columns=texts_of,
     use="""\
 import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})

@@ -20,6 +20,7 @@ from edgen.core.extras import install_command
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
 from edgen.export.format import DEFAULT, SPLITS, Chat, Format, Item, Row, RunReader, SplitName, Tried
+from edgen.export.layer_columns import cells_of, columns_of
 
 _COLUMNS = (
     *("id", "conversation", "*", "probability", "ended_by"),
@@ -32,7 +33,8 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A row a conversation, its turns as the run's own record has them."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
-        yield Row(conversation.split, read_row(_COLUMNS, scenario, conversation))
+        row = read_row(_COLUMNS, scenario, conversation)
+        yield Row(conversation.split, row | cells_of(run.layers, conversation))
 
 
 def _code(text: str | None) -> str:
@@ -110,6 +112,7 @@ FORMAT = Format(
     summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
     rows=rows,
     tables=lambda space: make_table(space, _COLUMNS),
+    layer_columns=columns_of,
     use="""\
 from datasets import load_dataset
 data = load_dataset("THIS_FOLDER")

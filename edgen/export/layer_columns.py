@@ -1,0 +1,107 @@
+"""The labels of a run's layers as columns, and what a card says of them.
+
+Where a turn, or a conversation, was not labelled there is nothing (null, or an empty cell); where no label has most, an empty
+list. What single annotators say has columns of its own where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgen.core.text import quantity
+from edgen.export.conversation_rows import Columns
+from edgen.export.rows import ColumnType
+from edgen.reading.answers.unit_labels import Labels
+from edgen.store.layers import LayerFacts, UnitLabels
+from edgen.store.run_reader import AcceptedConversation, RunReader
+
+Cell = list[str] | list[list[str] | None] | None
+
+
+def name_column(layer: LayerFacts, annotator: str | None = None) -> str:
+    """What the majority's labels in a layer, or an annotator's, are called."""
+    return f"labels.{layer.name}" if annotator is None else f"labels.{layer.name}.by.{annotator}"
+
+
+def columns_of(layers: Sequence[LayerFacts]) -> Columns:
+    """A column for each layer and for each of its annotators, of a row that is a conversation."""
+    found: dict[str, tuple[ColumnType, str]] = {}
+    for layer, annotator in _each(layers):
+        type_: ColumnType = "labels" if layer.whole else "turn_labels"
+        of = "the conversation" if layer.whole else "each turn, a list of labels a turn"
+        found[name_column(layer, annotator)] = type_, f"{_who(layer, annotator)} of {of}{_EMPTY[layer.whole]}"
+    return found
+
+
+def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> dict[str, Cell]:
+    """The values of these columns."""
+    row: dict[str, Cell] = {}
+    for layer, annotator in _each(layers):
+        units = conversation.labels.get(layer.name, ())
+        said = {unit.turn: list(found) for unit in units if (found := _said(unit, annotator)) is not None}
+        turns = range(len(conversation.candidate.turns))
+        row[name_column(layer, annotator)] = (
+            None if not said else said[None] if layer.whole else [said.get(place) for place in turns]
+        )
+    return row
+
+
+def texts_of(layers: Sequence[LayerFacts]) -> Columns:
+    """A column for each layer, of a row that is a turn."""
+    empty = "joined by commas; empty where nothing has most, and where it was not labelled"
+    of = {True: "conversation", False: "turn"}
+    return {
+        name_column(layer): ("string", f"{_who(layer, None)} of the {of[layer.whole]}, {empty}")
+        for layer in layers
+    }
+
+
+def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> Iterator[dict[str, str]]:
+    """The values of these columns, turn by turn."""
+    by_layer = {
+        layer: {unit.turn: ", ".join(unit.labels) for unit in conversation.labels.get(layer.name, ())}
+        for layer in layers
+    }
+    for place in range(len(conversation.candidate.turns)):
+        yield {
+            name_column(layer): said.get(None if layer.whole else place, "")
+            for layer, said in by_layer.items()
+        }
+
+
+def layer_notes(run: RunReader) -> Iterator[str]:
+    """What a card says of the layer that turns have their labels of, and of what is left out of layers."""
+    if run.layer is not None:
+        (layer,) = (one for one in run.layers if one.name == run.layer)
+        yield (
+            f"The labels are those of the layer `{layer.name}`: {_who(layer, None)}. They stand in place of the turns' own; "
+            "turns that are not in the layer, or of which nothing has most, have none. Responses that did not go on are in no "
+            "layer, and are left out."
+        )
+    for what, count in sorted(run.stale_labels.items()):
+        yield f"{quantity(count, 'unit')} left out of the layer {what}."
+
+
+def _each(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None]]:
+    for layer in layers:
+        yield layer, None
+        if len(layer.annotators) > 1:
+            yield from ((layer, annotator) for annotator in layer.annotators)
+
+
+def _said(unit: UnitLabels, annotator: str | None) -> Labels | None:
+    return unit.labels if annotator is None else unit.annotators.get(annotator)
+
+
+def _who(layer: LayerFacts, annotator: str | None) -> str:
+    if annotator is not None:
+        return f"what the annotator {annotator} says"
+    if len(layer.annotators) == 1:
+        return f"what the annotator {layer.annotators[0]} says"
+    return f"what most of the annotators ({', '.join(layer.annotators)}) say"
+
+
+_EMPTY = {
+    True: "; empty where nothing has most, null where it was not labelled",
+    False: "; empty where nothing has most, null where a turn, or all of them, was not labelled",
+}
