@@ -6,8 +6,10 @@ says. From a command line values come as texts, from Python as they are.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -76,10 +78,11 @@ def read_options(
 
 
 def given_flags(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was given as a command line has it: a flag and a value, quoted where need be."""
+    """What was given as a command line has it: a flag and a value, quoted where need be. Of paths the last name alone."""
     for name, value in given.items():
         for one in value if isinstance(value, list | tuple) else (value,):
-            yield flag_of(name), shlex.quote(" ".join(str(one).split())).replace("`", "'")
+            shown = PurePath(str(one)).name if os.sep in str(one) else str(one)
+            yield flag_of(name), shlex.quote(" ".join(shown.split())).replace("`", "'")
 
 
 def flag_of(field: str) -> str:
@@ -89,10 +92,17 @@ def flag_of(field: str) -> str:
 
 def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
     try:
-        return msgspec.convert(given, kind, strict=False)
+        return msgspec.convert(_texts(given), kind, strict=False)
     except msgspec.ValidationError:
         pass
     raise UsageError(f"{flag_of(name)} {given}: expected {_expected(_plain(described)[0])}.")
+
+
+def _texts(given: Any) -> Any:
+    """What was given, with paths as texts."""
+    if isinstance(given, list | tuple):
+        return [_texts(one) for one in given]
+    return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
 def _plain(kind: inspect.Type) -> tuple[Any, str]:

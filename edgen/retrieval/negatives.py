@@ -74,7 +74,7 @@ class WrongAnswers:
         """Take a text if it may be; whether there are enough now."""
         if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
             return False
-        if any(_may_be_alike(looks, other) and are_alike(text, answer) for answer, other in self._right):
+        if any(may_be_alike(looks, other) and are_alike(text, answer) for answer, other in self._right):
             return False
         self._taken.add(looks.form)
         self.texts.append(text)
@@ -98,7 +98,7 @@ def are_alike(a: str, b: str) -> bool:
     return shared / (len(one) + len(other) - shared) >= ALIKE
 
 
-def _may_be_alike(a: Looks, b: Looks) -> bool:
+def may_be_alike(a: Looks, b: Looks) -> bool:
     """False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more than
     (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one of those."""
     apart = (a.signature ^ b.signature).bit_count()

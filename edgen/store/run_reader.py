@@ -37,7 +37,7 @@ from edgen.families import family_of
 from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_common_side
+from edgen.space.splits import HeldOutGroups, choose_common_side, choose_test_side
 from edgen.store.layers import (
     LabelsByLayer,
     LayerFacts,
@@ -244,11 +244,20 @@ class RunReader:
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """The side that everything of a scenario is on. Raises RunError where none of its conversations is there."""
+        return "test" if self._side.is_test(self.group(scenario)) else "train"
+
+    def group(self, scenario: Scenario) -> int:
+        """The number of the group that a scenario belongs to, which no split parts. Raises as `split` does."""
         groups = (view.group(scenario.index) for view in self.views.values())
         group = next((one for one in groups if one is not None), None)
         if group is None:
             raise self._changed(f"scenario {scenario.index}")
-        return "test" if self._side.is_test(group) else "train"
+        return group
+
+    def hold_out(self, share: float) -> HeldOutGroups:
+        """Whole groups that make up a share of the train side, as for validation."""
+        groups = heapq.merge(*(view.groups() for view in self.views.values()))
+        return choose_test_side((one for one in groups if not self._side.is_test(one[0])), share)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Every accepted conversation, by scenario, arm and replicate."""

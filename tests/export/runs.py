@@ -36,6 +36,7 @@ from edgen.export.options import ExportOptions, Opening
 from edgen.families.base import Family
 from edgen.families.education import EDUCATION
 from edgen.space import Space, load_space
+from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
 from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import AcceptedConversation, Compared
@@ -77,6 +78,13 @@ class MemoryRun:
     @property
     def rundir(self) -> RunFolder:
         return RunFolder(Path("runs") / self.name)
+
+    def group(self, scenario: Scenario) -> int:
+        return group_hash("scenario", self.job.seed, scenario)
+
+    def hold_out(self, share: float) -> HeldOutGroups:
+        groups = sorted((self.group(one.scenario), 1) for one in self.taught if one.split == "train")
+        return choose_test_side(groups, share)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         yield from self.taught

@@ -78,8 +78,23 @@ def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def write_paraphrases(run: Placed) -> set[str]:
+    """A paraphrase of every agent's turn, which says nearly the same as nothing."""
+    lines = [
+        {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "x", "text_sha256": _sha(turn.text),
+         "texts": [f"in other words {one.candidate.id} {at} so to say"]}
+        for one in run.taught
+        for at, turn in enumerate(one.candidate.turns)
+        if turn.role == "Tutor"
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (run.folder / "candidates" / "paraphrases.jsonl").write_text(text, encoding="utf-8")
+    return {str(text) for line in lines for text in line["texts"]}
+
+
 def write(run: MemoryRun, target: Path, **own: Any) -> Exported:
-    options = ExportOptions(agent="Tutor", own={"candidates": SIZE, "prefix": "w", **own})
+    size = {} if own.get("subtask") == 2 else {"candidates": SIZE}
+    options = ExportOptions(agent="Tutor", own={**size, "prefix": "w", **own})
     return export(run, FORMATS["dstc7"], target, options)  # type: ignore[arg-type]
 
 
@@ -150,13 +165,90 @@ def test_no_wrong_candidate_is_right(seed: int, negatives: str, subtask: int, tm
     assert share == 0 if subtask == 1 else 0.05 < share < 0.4
 
 
+def pool_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "w_candidate_pool_subtask_2.tsv").read_text(encoding="utf-8").splitlines()
+    pool = dict(line.split("\t") for line in lines)
+    assert len(pool) == len(lines) == len({*pool.values()})
+    assert list(pool) == sorted(pool)
+    return pool
+
+
+def test_one_pool_for_all_and_what_is_right_in_it(tmp_path: Path) -> None:
+    run = made(0, tmp_path)
+    said = {t.text for one in run.taught for t in one.candidate.turns if t.role == "Tutor"}
+    reworded = write_paraphrases(run)
+    for size, paraphrased in ((120, False), (300, True)):
+        folder = tmp_path / str(size)
+        exported = write(run, folder, subtask=2, cuts="all", pool=size)
+        pool, found, right = pool_of(folder), examples(folder), after(run)
+        assert len(pool) == size
+        assert exported.rows["pool"] == {"train": size, "test": 0}
+        assert bool({*pool.values()} & reworded) == paraphrased
+        assert {*pool.values()} - reworded <= said
+        hidden = truth(folder)
+        true = {name: text for name, (_, text) in hidden.items()}
+        answers = {name: ids for name, (ids, _) in hidden.items()}
+        for one in found:
+            assert "options-for-next" not in one
+            if (given := one.get("options-for-correct-answers")) is not None:
+                answers[one["example-id"]] = [c["candidate-id"] for c in given]
+                true[one["example-id"]] = given[0]["utterance"]
+        for one in found:
+            ids = answers[one["example-id"]]
+            context = right[tuple(m["utterance"] for m in one["messages-so-far"])]
+            assert pool[ids[0]] == true[one["example-id"]] in context
+            alike = {
+                name for name, text in pool.items() if any(are_alike(text, answer) for answer in context)
+            }
+            assert {name for name in ids if pool[name] not in reworded} == alike
+            assert paraphrased or {*ids} == alike
+            for name in ids:
+                if pool[name] in reworded:
+                    _, _, _, conversation, at, *_ = pool[name].split()
+                    (turns,) = (c.candidate.turns for c in run.taught if c.candidate.id == conversation)
+                    assert turns[int(at)].text in context
+
+
+def test_a_pool_that_stays_small_is_not_padded_but_said(tmp_path: Path) -> None:
+    exported = write(made(0, tmp_path), tmp_path / "out", subtask=2)
+    pool = pool_of(tmp_path / "out")
+    assert exported.remarks[0].startswith(f"The pool has {len(pool)} texts: ")
+    assert "smaller than the 120,000 of --pool, and nothing was made up" in exported.remarks[1]
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert all(remark in card for remark in exported.remarks)
+    with pytest.raises(UsageError, match=r"--pool 2: the right answers alone are \d+; take --pool"):
+        write(made(0, tmp_path), tmp_path / "none", subtask=2, pool=2)
+    with pytest.raises(ShortError, match=r"a ranking has 100 candidates of the pool, and the pool has \d+; "):
+        write(made(0, tmp_path, 12), tmp_path / "none", subtask=2)
+
+
+def test_other_runs_make_a_pool_larger(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        edgen.generate(
+            "jobs/quickstart.yaml", conversations=60, seed=seed, output=tmp_path / f"{seed}", progress=False
+        )
+    run = edgen.open(tmp_path / "1")
+    run.export("dstc7", tmp_path / "alone", prefix="w", subtask=2, pool=2000)
+    exported = run.export(
+        "dstc7", tmp_path / "more", prefix="w", subtask=2, pool=2000, pool_from=[tmp_path / "2"]
+    )
+    alone, more = pool_of(tmp_path / "alone"), pool_of(tmp_path / "more")
+    assert alone.items() < more.items()
+    assert f"{len(more) - len(alone)} turns of agents in other runs" in exported.remarks[0]
+    assert {one["example-id"]: one for one in examples(tmp_path / "alone")}.keys() == {
+        one["example-id"] for one in examples(tmp_path / "more")
+    }
+
+
 def test_the_same_run_gives_the_same_bytes_and_a_text_one_id_everywhere(tmp_path: Path) -> None:
     run = made(1, tmp_path)
     write(run, tmp_path / "one", cuts="all")
     write(run, tmp_path / "two", cuts="all")
+    for name in ("one", "two"):
+        write(run, tmp_path / name / "pool", subtask=2, pool=120)
     write(run, tmp_path / "other", negatives="bm25")
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    for path in (tmp_path / "one").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
     names = [
         {c["utterance"]: c["candidate-id"] for e in examples(tmp_path / which) for c in e["options-for-next"]}
         for which in ("one", "other")
@@ -224,6 +316,7 @@ def test_what_is_not_enough_is_topped_up_and_said(tmp_path: Path) -> None:
         ({"subtask": 9}, "--subtask 9: expected one of 1"),
         ({"subtask": 4, "none": 2}, "--none 2: expected a number, 0 or more, 1 at most"),
         ({"none": 0.5}, "--none counts with --subtask 4 alone"),
+        ({"pool_from": ["x"]}, "--pool-from counts with --subtask 2 alone"),
         ({"topic": "mood"}, "--topic counts with --negatives same-topic alone"),
         ({"topic": "tide", "negatives": "same-topic"}, "--topic tide: the space .* has no such dimension"),
         ({"candidates": "many"}, "--candidates many: expected a whole number"),

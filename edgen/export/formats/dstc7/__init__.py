@@ -5,7 +5,7 @@ An example is a conversation cut before a turn of an agent that has three turns 
 
 from __future__ import annotations
 
-from edgen.export.format import Format
+from edgen.export.format import DataTable, Format
 from edgen.export.formats.dstc7.examples import rows
 from edgen.export.formats.dstc7.files import ExampleFiles
 from edgen.export.formats.dstc7.options import Dstc7Options
@@ -15,15 +15,21 @@ FORMAT = Format(
     name="dstc7",
     summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 has them.",
     rows=rows,
-    tables={
-        "data-split": "train, dev or test",
-        "example-id": "the conversation's id and the number of the turn to choose, from 1",
-        "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
-        "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where it is not among the "
-        "candidates; not in the test file",
-        "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`",
-        "scenario": "the sub-task",
-    },
+    tables=(
+        DataTable(
+            {
+                "data-split": "train, dev or test",
+                "example-id": "the conversation's id and the number of the turn to choose, from 1",
+                "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
+                "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where it is not among the "
+                "candidates; in sub-task 2 also all of the pool that say the same; not in the test file",
+                "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
+                "2, whose examples share the pool",
+                "scenario": "the sub-task",
+            }
+        ),
+        DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
+    ),
     use="""\
 import glob, json
 train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encoding="utf-8"))

@@ -4,7 +4,6 @@ where.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -16,7 +15,7 @@ from edgen.export.format import AcceptedConversation, LeftOut, RunReader
 from edgen.export.formats.dstc7.options import Dstc7Options
 from edgen.export.msdialog import actor_of, one_line
 from edgen.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
-from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
+from edgen.space.splits import HeldOutGroups
 
 Side = Literal["train", "dev", "test"]
 CONTEXT = 3  # turns before the one that is to be chosen, at least
@@ -39,6 +38,11 @@ class Example(NamedTuple):
     side: Side
     cut: Cut
 
+    @property
+    def name(self) -> str:
+        """The conversation's id and the number of the turn, from 1."""
+        return f"{self.conversation.candidate.id}-{self.cut.place + 1}"
+
 
 @dataclass(slots=True)
 class Known:
@@ -56,7 +60,7 @@ class Known:
         """The side that a conversation is on: of what the run has for training, a part is for validation."""
         if conversation.split == "test":
             return "test"
-        return "dev" if self.held_out.is_test(_group(self.run, conversation)) else "train"
+        return "dev" if self.held_out.is_test(self.run.group(conversation.scenario)) else "train"
 
     def about(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """The group of texts that were said on the same side about the same topic."""
@@ -93,7 +97,7 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
             f"--topic {topic}: the space {run.space.name} has no such dimension (there: {', '.join(names)})."
         )
     by_topic = options.negatives == "same-topic"
-    known = Known(run, chat, options, topic, _held_out(run, options.dev))
+    known = Known(run, chat, options, topic, run.hold_out(options.dev))
     for conversation in run.conversations():
         groups = [known.side(conversation), *([known.about(conversation)] if by_topic else [])]
         for turn in conversation.candidate.turns:
@@ -101,14 +105,15 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
                 known.candidates.add(text, *groups)
         for cut in cuts_of(conversation, chat):
             known.answers.add(cut.key, [known.candidates.add(text) for text in (cut.reply, *cut.others)])
-    if known.candidates.texts:
-        _require(run, known.candidates.different("train"), options.candidates, chat)
+    if known.candidates.texts and options.subtask != 2:
+        _require(known)
     return known
 
 
-def _require(run: RunReader, there: int, wanted: int, chat: Chat) -> None:
+def _require(known: Known) -> None:
     """Raise ShortError where the train side is too small for any pool."""
-    if there >= wanted:
+    run, chat, wanted = known.run, known.chat, known.options.candidates
+    if (there := known.candidates.different("train")) >= wanted:
         return
     raise ShortError(
         f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {chat.agent}) on the train side, "
@@ -126,15 +131,3 @@ def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[Cut]:
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
         if place >= CONTEXT and actor_of(turn, chat) == "Agent" and (text := one_line(turn.text))
     ]
-
-
-def _held_out(run: RunReader, share: float) -> HeldOutGroups:
-    """The groups of the train side that are for validation."""
-    if not share:
-        return HeldOutGroups()
-    groups = Counter(_group(run, one) for one in run.conversations() if one.split == "train")
-    return choose_test_side(sorted(groups.items()), share)
-
-
-def _group(run: RunReader, conversation: AcceptedConversation) -> int:
-    return group_hash(run.job.split.by, run.job.seed, conversation.scenario)

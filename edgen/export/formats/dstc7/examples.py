@@ -6,7 +6,6 @@ import base64
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from edgen.core.digest import hash64
@@ -14,6 +13,7 @@ from edgen.export.chat import Chat
 from edgen.export.format import Item, LeftOut, Row, RunReader
 from edgen.export.formats.dstc7.collect import Example, Known, Side, collect
 from edgen.export.formats.dstc7.options import Dstc7Options
+from edgen.export.formats.dstc7.pool import SharedPool
 from edgen.export.msdialog import actor_of, one_line
 from edgen.retrieval.negatives import WrongAnswers
 from edgen.retrieval.truth import NONE
@@ -23,17 +23,21 @@ Candidate = dict[str, str]  # `candidate-id` and `utterance`
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each example: `example` as it is in the file, its `side`, and how many of its candidates came from
-    elsewhere than was asked for (`topped_up`) or from the train side to another (`borrowed`)."""
+    """A row for each example, and for each text of a pool that all share."""
     options = chat.own if isinstance(chat.own, Dstc7Options) else Dstc7Options()
     known = collect(run, chat, options)
-    drawing, ids = Drawing(known), Ids()
+    yield from _with_shared_pool(known) if options.subtask == 2 else _with_own_pools(known)
+
+
+def _with_own_pools(known: Known) -> Iterator[Item]:
+    """Rows of examples with candidates of their own: `example` as it is in the file, its `side`, and how many of its
+    candidates came from elsewhere than was asked for (`topped_up`) or from the train side to another (`borrowed`)."""
+    options, drawing, ids = known.options, Drawing(known), Ids()
     for one in known.examples():
         if isinstance(one, LeftOut):
             yield one
             continue
-        name = f"{one.conversation.candidate.id}-{one.cut.place + 1}"
-        seed = f"{run.job.seed}/pool/{name}"
+        seed = f"{known.run.job.seed}/pool/{one.name}"
         none = options.subtask == 4 and hash64(f"{seed}/none") < options.none * 2.0**64
         wrong = drawing.wrong(one, options.candidates - (not none), seed)
         if not wrong.enough:
@@ -42,21 +46,38 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         texts = [*wrong.texts, *([] if none else [one.cut.reply])]
         random.Random(hash64(f"{seed}/order")).shuffle(texts)  # noqa: S311 - a draw that can be made again
         right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates([one.cut.reply])
-        example = {
-            "data-split": one.side,
-            "example-id": name,
-            "messages-so-far": _messages(one, chat, options),
-            "options-for-correct-answers": right,
-            "options-for-next": ids.candidates(texts),
-            "scenario": options.subtask,
-        }
-        value = {
-            "side": one.side,
-            "example": example,
-            "topped_up": drawing.topped_up,
-            "borrowed": drawing.borrowed,
-        }
-        yield Row(one.conversation.split, value)
+        example = example_of(one, known, right, ids.candidates(texts))
+        told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed}
+        yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
+
+
+def _with_shared_pool(known: Known) -> Iterator[Item]:
+    """Rows of examples, and of the pool in the order of its ids, each with its `source`."""
+    pool, ids = SharedPool(known), Ids()
+    for one in known.examples():
+        if isinstance(one, LeftOut):
+            yield one
+            continue
+        example = example_of(one, known, ids.candidates(pool.right(one)))
+        yield Row(one.conversation.split, {"side": one.side, "example": example})
+    texts = known.candidates.texts
+    for number in sorted(pool.sources, key=lambda number: ids[texts[number]]):
+        candidate = ids.candidates([texts[number]])[0]
+        yield Row("train", {"candidate": candidate, "source": pool.sources[number]}, table="pool")
+
+
+def example_of(
+    one: Example, known: Known, right: list[Candidate], candidates: list[Candidate] | None = None
+) -> dict[str, Any]:
+    """An example as its file has it."""
+    return {
+        "data-split": one.side,
+        "example-id": one.name,
+        "messages-so-far": _messages(one, known.chat, known.options),
+        "options-for-correct-answers": right,
+        **({} if candidates is None else {"options-for-next": candidates}),
+        "scenario": known.options.subtask,
+    }
 
 
 class Drawing:
@@ -68,7 +89,7 @@ class Drawing:
         self._bm25: dict[Side, Any] = {}
         self._written: WrittenTexts | None = None
         if known.options.negatives == "written":
-            self._written = WrittenTexts(_written_file(known.run))
+            self._written = WrittenTexts(known.run.rundir.written("wrong"))
 
     def wrong(self, one: Example, count: int, seed: str) -> WrongAnswers:
         """So many wrong candidates for an example: as was asked for as far as there are such, then any of its side, then
@@ -131,7 +152,3 @@ def _messages(one: Example, chat: Chat, options: Dstc7Options) -> list[dict[str,
 
     before = one.conversation.candidate.turns[: one.cut.place]
     return [{"speaker": speaker(turn), "utterance": one_line(turn.text)} for turn in before]
-
-
-def _written_file(run: RunReader) -> Path:
-    return run.rundir.written("wrong")

@@ -12,11 +12,12 @@ import msgspec
 from edgen.export.files import Patterns, RowFiles, Staging
 from edgen.export.format import Row
 from edgen.export.formats.dstc7.options import Dstc7Options
+from edgen.export.formats.dstc7.pool import SOURCES
 
 
 class ExampleFiles(RowFiles):
     """`<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`, which holds no right answers; they are in
-    `<prefix>_responses_subtask_<n>.tsv`."""
+    `<prefix>_responses_subtask_<n>.tsv`; `<prefix>_candidate_pool_subtask_2.tsv` is what all examples of sub-task 2 share."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -26,13 +27,17 @@ class ExampleFiles(RowFiles):
         self._encode = msgspec.json.Encoder().encode
         self._lists: dict[str, IO[bytes]] = {}
         self._truth: IO[bytes] | None = None
+        self._pool: IO[bytes] | None = None
 
     def add(self, row: Row) -> None:
-        """Write an example."""
+        """Write an example, or a text of the pool."""
+        if row.table == "pool":
+            self._add_to_pool(row.value["candidate"], row.value["source"])
+            return
         side, example = row.value["side"], row.value["example"]
         self.counts[side] += 1
         for what in ("topped_up", "borrowed"):
-            self.counts[what] += row.value[what] > 0
+            self.counts[what] += row.value.get(what, 0) > 0
         if side == "test":
             self._hide(example)
         before = b",\n"
@@ -52,6 +57,12 @@ class ExampleFiles(RowFiles):
             self._truth = self.open(self.folder / self.name("responses", "tsv"))
         ids = ",".join(one["candidate-id"] for one in right)
         self._truth.write(f"{example['example-id']}\t{ids}\t{right[0]['utterance']}\n".encode())
+
+    def _add_to_pool(self, candidate: dict[str, str], source: str) -> None:
+        if self._pool is None:
+            self._pool = self.open(self.folder / self.name("candidate_pool", "tsv"))
+        self.counts[source] += 1
+        self._pool.write(f"{candidate['candidate-id']}\t{candidate['utterance']}\n".encode())
 
     def finish(self) -> Patterns:
         """End the lists."""
@@ -78,4 +89,16 @@ class ExampleFiles(RowFiles):
             yield (
                 f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; the others were "
                 "drawn from the train side, so that what was seen in training is wrong there more often than not."
+            )
+        if self._pool is not None:
+            yield from self._told_of_pool()
+
+    def _told_of_pool(self) -> Iterator[str]:
+        parts = [f"{self.counts[source]:,} {what}" for source, what in SOURCES.items() if self.counts[source]]
+        size = sum(self.counts[source] for source in SOURCES)
+        yield f"The pool has {size:,} texts: {', '.join(parts)}."
+        if size < self.options.pool:
+            yield (
+                f"The pool is smaller than the {self.options.pool:,} of --pool, and nothing was made up to fill it: name other runs "
+                "with --pool-from, or have `edgen candidates RUN --write paraphrases` write more."
             )

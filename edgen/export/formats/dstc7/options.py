@@ -16,15 +16,19 @@ Negatives = Literal["random", "same-topic", "bm25", "written"]
 Share = Annotated[float, Meta(ge=0, le=1)]
 _NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 # The sub-tasks in which a choice counts.
-_COUNTS: dict[str, tuple[int, ...]] = {"none": (4,)}
+_COUNTS: dict[str, tuple[int, ...]] = {
+    "none": (4,), "pool": (2,), "pool_from": (2,), "candidates": (1, 4), "negatives": (1, 4), "topic": (1, 4),
+}  # fmt: skip
 
 
 class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
     """The choices."""
 
     subtask: Annotated[
-        Literal[1, 4],
-        Meta(description="1: choose the next utterance; 4: which may be none of the candidates."),
+        Literal[1, 2, 4],
+        Meta(
+            description="1: choose the next utterance; 2: among one large pool; 4: it may be none of the candidates."
+        ),
     ] = 1
     cuts: Annotated[
         Literal["one", "all"],
@@ -57,6 +61,15 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
     none: Annotated[
         Share, Meta(description="The share of examples without the right one, in sub-task 4.")
     ] = 0.2
+    pool: Annotated[
+        Annotated[int, Meta(ge=2, le=10_000_000)], Meta(description="The size of sub-task 2's pool, at most.")
+    ] = 120_000
+    pool_from: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Other runs, whose agents' turns fill sub-task 2's pool where the run is too small."
+        ),
+    ] = ()
     prefix: Annotated[
         str | None,
         Meta(
@@ -68,10 +81,15 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
         """Raise UsageError for a choice that does not count in the sub-task, and for a prefix that is no file's name."""
         for name, subtasks in _COUNTS.items():
             if name in given and self.subtask not in subtasks:
-                raise UsageError(f"{flag_of(name)} counts with --subtask {subtasks[0]} alone; leave it out.")
+                these = " or ".join(map(str, subtasks))
+                raise UsageError(f"{flag_of(name)} counts with --subtask {these} alone; leave it out.")
         if self.topic is not None and self.negatives != "same-topic":
             raise UsageError("--topic counts with --negatives same-topic alone; leave it out.")
         if self.prefix is not None and (not _NAME.fullmatch(self.prefix) or self.prefix.startswith(".")):
             raise UsageError(
                 f"--prefix {self.prefix}: a file's name begins with it; take letters, digits, dots, hyphens and underscores."
             )
+
+    def left_out(self) -> tuple[str, ...]:
+        """The pool, where each example has its own candidates."""
+        return () if self.subtask == 2 else ("pool",)
