@@ -15,7 +15,8 @@ from msgspec import inspect as types
 from edgen import config
 from edgen.config import Job
 from edgen.config.backends import BackendConfig, Price
-from edgen.config.job import Batch, Branch, Limits, Pairs, Resolved, Shards, Split
+from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
+from edgen.config.label_set import Label, LabelSet
 from edgen.core import registry
 from edgen.protocols.forum.config import Forum, Member
 from edgen.protocols.guided.config import Guided
@@ -84,7 +85,8 @@ selfplay: {max_turns: 12, closing: student}
 branch: {at: sampled, role: teacher}
 role_words: {Teacher: [Tutor, Ms. Chen], Student: [Learner]}
 asks: 3
-gates: {short: turns >= 6}
+gates: {short: turns >= 6, good: labels.quality >= 3}
+labels: {quality: {annotators: 3}}
 backends:
   teacher: {type: simulator}
   student: {type: simulator}
@@ -95,7 +97,7 @@ batch: {poll: 5m}
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
-    Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student` or `judge`; `type` says what kind of service answers for it.", """\
+    Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student`, `annotator` or `judge`; `type` says what kind of service answers for it.", """\
 backends:
   default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, price: {prompt: 0, completion: 0}}
@@ -180,6 +182,25 @@ tutoring:
       Try: ["[Hint] Not yet. {point}", "[Hint] Try again. {point}"]
       Ask: ["[Hint] {point}"]
       solved: ["[Praise] Yes, “{answer}” is right."]
+"""),
+    Section(LabelsAsked, "labels", "Each key is a layer; see [selecting.md](selecting.md#gates-on-labels).", """\
+labels:
+  quality: {unit: conversation, annotators: 3}
+  moves: {set: teacher_moves, unit: turn, together: true}
+"""),
+    Section(LabelSet, "set", "The key `set` of a layer, where it is no name: a run's own copy of its job has the label set itself.", """\
+labels:
+  tone:
+    set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
+"""),
+    Section(Label, "labels of a set", "The key `labels` of a label set.", """\
+labels:
+  tone:
+    set:
+      name: tone
+      labels:
+        - {name: Warm, definition: praises or encourages, examples: [Well done!]}
+        - {name: Strict, definition: blames or warns}
 """),
     Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
 branch: {at: 3, role: teacher}

@@ -10,38 +10,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
-from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task, said_digest
-from edgen.config import Job
-from edgen.config.label_set import LabelSet
+from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task
+from edgen.config import ANNOTATOR, Job
 from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Rejection, Turn
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.labelling import Unit, label_units
+from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
+from edgen.protocols.labelling import label_units
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_reader import RunReader
 
-UnitKind = Literal["turn", "conversation"]
-ROLE = "annotator"  # whom its tasks ask
+ROLE = ANNOTATOR  # whom its tasks ask
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _encode = msgspec.json.Encoder().encode
-
-
-class LabelledUnit(msgspec.Struct, frozen=True, array_like=True):
-    """A unit's labels by one annotator: the turn, counted from 0, or None for the conversation; the digest of what
-    was said up to it."""
-
-    turn: int | None
-    said: str
-    labels: Labels
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,27 +38,6 @@ class Labelled(msgspec.Struct, frozen=True, kw_only=True):
 
     units: tuple[LabelledUnit, ...]
     simulated: bool = False
-
-
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What annotators are asked: labels of which set, for what, and whether for all turns of a conversation at once."""
-
-    labels: LabelSet
-    unit: UnitKind = "turn"
-    together: bool = False
-
-    def units(self, turns: Sequence[Turn]) -> list[int | None]:
-        """What of a conversation is labelled: its turns by their places, or None for all of it."""
-        if self.unit == "conversation":
-            return [None]
-        return [place for place, turn in enumerate(turns) if self.labels.asks_for(turn.role)]
-
-    def tasks(self, name: str, turns: Sequence[Turn]) -> list[str]:
-        """The tasks of one conversation."""
-        units = self.units(turns)
-        if self.unit == "conversation" or self.together:
-            return [name] if units else []
-        return [name_task(name, place) for place in units]
 
 
 def is_name(name: str) -> bool:
@@ -107,26 +75,20 @@ class AnnotatorTasks(UnitTasks):
 
     def tasks_in(self, name: str, turns: Sequence[Turn]) -> list[str]:
         """The tasks of one conversation."""
-        return self._asking.tasks(name, turns)
+        if self._asking.unit == "conversation" or self._asking.together:
+            return [name] if self._asking.units(turns) else []
+        return [name_task(name, place) for place in self._asking.units(turns)]
 
     def task(self, index: int, task: str) -> Task:
         """The work on one turn, or conversation."""
         name, place = read_task(task)
         turns = self.candidate(index, name).turns
         units = self._asking.units(turns) if place is None else [place]
-        shown = self._shown(turns, units)
+        shown = self._asking.shown(turns, units)
         protocol = label_units(shown, Address(index, task), self.judge.prompt, self.rules, ROLE)
         return Task(
             protocol, self.group(index), lambda result, spent: self._settle(turns, units, result, spent)
         )
-
-    def _shown(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
-        labels = self._asking.labels
-        if units == [None]:
-            return [*turns, Unit(labels)]
-        wanted = {*units}
-        last = len(turns) if self._asking.together else max(place for place in units if place is not None) + 1
-        return [Unit(labels, turn) if place in wanted else turn for place, turn in enumerate(turns[:last])]
 
     def _settle(
         self,

@@ -4,6 +4,8 @@
     layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
     layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
 
+What a job had its conversations labelled with while they were made stands in the run's own ledger, and is part of the layer.
+
 Labels of what is not said any more as it was, since the run was made anew, count for nothing.
 """
 
@@ -12,20 +14,21 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.annotation.annotator import Asking, Labelled, UnitKind, is_name
-from edgen.annotation.unit_tasks import SAMPLE, said_digest
+from edgen.annotation.annotator import Labelled, is_name
+from edgen.annotation.unit_tasks import SAMPLE
+from edgen.config import arm_jobs, load_job
 from edgen.config.label_set import LabelSet
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.files import read_regular, update_text, write_lines
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
+from edgen.protocols.labelled_units import Asking, UnitKind, layers_said, majority, said_digest
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
@@ -128,7 +131,8 @@ def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[
     with contextlib.ExitStack() as stack:
         views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.ledgers().items()}
         for index, names in reader.scenarios():
-            said = {name: _labels_in(view, index) for name, view in views.items()}
+            said = {**_labels_in_run(reader, index, names, layer.name)}
+            said |= {name: _labels_in(view, index) for name, view in views.items()}
             if any(said.values()):
                 for name in names:
                     yield from _units(reader.candidate(index, name), said, asking)
@@ -154,6 +158,55 @@ def _units(
             )
 
 
+def write_job_layers(run: RunFolder) -> None:
+    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises RunError
+    and UsageError where a layer of that name is of something else."""
+    for own, layers in _job_layers(run):
+        with RunReader(own.path) as reader:
+            for name, asking in layers.items():
+                layer = LayerFolder(own, name)
+                layer.require_same(asking)
+                write_labels(reader, layer, asking)
+
+
+def has_job_layers(run: RunFolder) -> bool:
+    """Whether every layer that the job of a run gave its conversations is written."""
+    return all(LayerFolder(own, name).labels.exists() for own, layers in _job_layers(run) for name in layers)
+
+
+def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]:
+    """The layers that the job of a run gives its conversations, and where they stand: beside the run, or beside each arm
+    where arms weigh the space otherwise and are not read together. None where the job cannot be read."""
+    try:
+        job = load_job(run.job)
+        arms = arm_jobs(job, job.name)
+    except EdgenError:
+        return
+    apart = any("space" in changes for changes in job.arms.values())
+    for group in [[arm] for arm in arms] if apart else [[*arms]]:
+        asked = {name: one for arm in group for name, one in arms[arm].labels.items()}
+        layers = {
+            name: Asking(labels=one.set, unit=one.unit or "turn", together=one.together)
+            for name, one in asked.items()
+            if isinstance(one.set, LabelSet)
+        }
+        if layers:
+            yield (run.arm(group[0]) if apart else run), layers
+
+
+def _labels_in_run(
+    reader: RunReader, index: int, names: Sequence[str], layer: str
+) -> dict[str, dict[tuple[str, int | None, str], Labels]]:
+    """What annotators said of a scenario's conversations while these were made, as `_labels_in` has it, by annotator."""
+    found: dict[str, dict[tuple[str, int | None, str], Labels]] = {}
+    for name in names:
+        if (data := reader.beside(index, name).get(layer)) is not None:
+            for annotator, units in layers_said({layer: data})[layer].items():
+                own = found.setdefault(annotator, {})
+                own.update({(name, unit.turn, unit.said): unit.labels for unit in units})
+    return found
+
+
 def _labels_in(view: LedgerReader, index: int) -> dict[tuple[str, int | None, str], Labels]:
     """An annotator's labels in a scenario, by conversation, turn and digest."""
     found = {}
@@ -162,21 +215,6 @@ def _labels_in(view: LedgerReader, index: int) -> dict[tuple[str, int | None, st
             name = str(task).partition("@")[0]
             found.update({(name, unit.turn, unit.said): unit.labels for unit in _record(data).units})
     return found
-
-
-def majority(given: Sequence[Labels], labels: LabelSet) -> tuple[Labels, bool]:
-    """What most annotators say, in the order of the set, and whether it is a tie: then nothing. Where a unit carries one label,
-    the one that more give than any other; where it can carry several, those that more than half give, and it is a tie
-    where exactly half give one, or none has so many."""
-    counts = Counter(label for one in given for label in one)
-    if labels.several:
-        found = tuple(name for name in labels.names if 2 * counts[name] > len(given))
-        tie = not found or any(2 * count == len(given) for count in counts.values())
-    else:
-        most = max(counts.values(), default=0)
-        found = tuple(name for name in labels.names if counts[name] == most)
-        tie = len(found) != 1
-    return ((), True) if tie else (found, False)
 
 
 def _agreement(given: Sequence[Labels]) -> float | None:

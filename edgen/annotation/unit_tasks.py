@@ -9,11 +9,10 @@ import heapq
 from collections.abc import Iterator, Sequence
 
 from edgen.config import Job
-from edgen.core.digest import hash64, sha256
+from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, candidate_name
 from edgen.core.values import Turn
 from edgen.preferences.judge import Judge, JudgeTasks
-from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
 
 SAMPLE = "sample"  # the fact: conversations of each arm that somebody is asked about; None: all
@@ -64,11 +63,6 @@ def read_task(task: str) -> tuple[str, int | None]:
     """The conversation that a task is about, and the turn; None for all of it."""
     name, _, place = task.partition(_AT)
     return name, int(place) if place else None
-
-
-def said_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of what was said up to a turn, and by it: what is said of it holds for no other."""
-    return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 
 
 def choose_conversations(reader: RunReader, seed: int, sample: int) -> set[tuple[int, str]]:

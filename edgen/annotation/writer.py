@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task, said_digest
+from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.files import write_lines
 from edgen.core.values import Address, Rejection, Status, Turn
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
+from edgen.protocols.labelled_units import said_digest
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.protocols.writing import Kind, Written, write_texts
 from edgen.providers import Backend

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, AnnotatorTasks, Asking, UnitKind, annotator_of, is_name
+from edgen.annotation.annotator import ROLE, AnnotatorTasks, annotator_of, is_name
 from edgen.annotation.layer import LayerFolder, write_labels
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.api.judging import JudgeAtWork, find_backend, judge_ledger, load_judged_job, run_judges
@@ -29,6 +29,7 @@ from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
+from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
 from edgen.store.layers import LayerJoin

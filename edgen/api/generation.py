@@ -5,12 +5,14 @@ Every run has at least one arm; that of a job without `arms:` is made in the run
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from edgen.annotation.layer import has_job_layers, write_job_layers
 from edgen.api.status import Status, status_of
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
@@ -138,6 +140,8 @@ class _Generation:
             )
         for arm, plan in self._plans.items():
             refuse_selected(folder.arm(arm))
+            for sentence in plan.gates.notes:
+                self._control.note(sentence)
             _in_order(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None
         try:
@@ -196,6 +200,8 @@ class _Generation:
             ) as backends:
                 identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
             prints[arm] = plan.fingerprint(identities)
+        if not has_job_layers(self._folder):
+            return False
         return is_finished(self._whole, self._plans, prints, self._folder, self._options.part)
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
@@ -262,6 +268,9 @@ class _Generation:
         if self._whole.arms:
             side = choose_common_side([arm.run.groups() for arm in arms], self._whole.split.test)
         short = []
+        for arm in arms:
+            await arm.ledger.flush()
+        await asyncio.to_thread(write_job_layers, self._folder)
         for arm in arms:
             try:
                 async with arm.noted:

@@ -19,10 +19,13 @@ import msgspec
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import problems, role_problems, role_word_problems
 from edgen.config.job import (
+    ANNOTATOR,
+    MOST_ANNOTATORS,
     Batch,
     Branch,
     CallSettings,
     Job,
+    LabelsAsked,
     Limits,
     Pairs,
     Shards,
@@ -304,8 +307,9 @@ def shaping_values(job: Job) -> dict[str, Any]:
             plain.pop(name, None)
     if job.branch is None:
         del plain["branch"]
-    if not job.gates:
-        del plain["gates"]
+    for key in ("gates", "labels"):
+        if not plain[key]:
+            del plain[key]
     if not job.role_words:
         del plain["role_words"]
     for name, backend in job.backends.items():
@@ -315,7 +319,7 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 
 __all__ = [
-    "KNOBS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "Limits", "Pairs", "Price", "Shards",
+    "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
     "Split", "arm_jobs", "backend_name", "check", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
     "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
 ]  # fmt: skip

@@ -8,7 +8,9 @@ from typing import Any
 
 from edgen.config.backends import OPTIONAL, BackendConfig, Price
 from edgen.config.job import (
+    ANNOTATOR,
     MAX_ARMS,
+    MOST_LAYERS,
     Job,
     Limits,
     backend_name,
@@ -17,9 +19,11 @@ from edgen.config.job import (
     protocol_of,
     roles_asked,
 )
+from edgen.config.label_set import LabelSet, set_problems
 from edgen.core.errors import Problem
 from edgen.core.registry import find
 from edgen.core.values import ROLES
+from edgen.core.yaml_values import shortened
 
 # What would let an answer be longer, or more than one, behind the budget's back.
 _ROOM_KEYS = {
@@ -27,6 +31,7 @@ _ROOM_KEYS = {
 }  # fmt: skip
 
 _GATE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LAYER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _NO_BACKEND = "this key is missing; `default` answers where no other role does"
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear
 
@@ -47,8 +52,8 @@ def role_problems(job: Job) -> list[Problem]:
     protocol = protocol_of(job)
     asked, templates = roles_asked(job), protocol.templates(job, None)
     speakers = list(map(str.lower, job.speakers))
-    backends = dict.fromkeys(("default", *speakers, *asked, "judge"))
-    prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle"))
+    backends = dict.fromkeys(("default", *speakers, *asked, "judge", ANNOTATOR))
+    prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle", ANNOTATOR))
     missing = [role for role in asked if backend_name(job, role) not in job.backends]
     found = [
         *_unknown("backends", job.backends, "role", backends),
@@ -70,7 +75,25 @@ def _gate_problems(job: Job) -> list[Problem]:
     """Gates whose names could not stand among reasons; what they ask, the space tells."""
     message = "a gate is named by small letters, digits and _, at most 40 of them, the first a letter"
     found = [Problem(f"$.gates.{name}", message) for name in job.gates if not _GATE.fullmatch(name)]
-    return [*found, *([Problem("$.gates", "there are more than 50")] if len(job.gates) > 50 else [])]
+    if len(job.gates) > 50:
+        found.append(Problem("$.gates", "there are more than 50"))
+    return [*found, *_label_problems(job)]
+
+
+def _label_problems(job: Job) -> Iterator[Problem]:
+    """Layers that there cannot be; whether they fit the roles, the space tells."""
+    message = "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most 60 characters"
+    for name, asked in job.labels.items():
+        if not _LAYER.fullmatch(name):
+            yield Problem(f"$.labels.{shortened(name)}", message)
+        if isinstance(asked.set, LabelSet):
+            yield from set_problems(asked.set, f"$.labels.{name}.set")
+        if asked.together and asked.unit == "conversation":
+            yield Problem(
+                f"$.labels.{name}.together", "it goes with `unit: turn`: one request for all the turns"
+            )
+    if len(job.labels) > MOST_LAYERS:
+        yield Problem("$.labels", f"there are more than {MOST_LAYERS}")
 
 
 def _unknown(key: str, named: Iterable[str], what: str, known: Collection[str]) -> list[Problem]:

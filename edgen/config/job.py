@@ -8,9 +8,11 @@ import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
+from edgen.config.label_set import LabelSet
 from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
 
+MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # of a job, and of a layer
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
 
@@ -107,6 +109,19 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of a pair with a text that speaks to whoever judges it."""
 
 
+class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """How conversations are labelled while they are made, for gates to look at: one layer."""
+
+    set: Text | LabelSet | None = None
+    """The label set: a shipped one's name, or the path of a file; null: the shipped one that is called as the layer."""
+    unit: Literal["turn", "conversation"] | None = None
+    """What is labelled; null: the conversation where all labels are numbers, else each turn."""
+    annotators: Annotated[int, Meta(ge=1, le=MOST_ANNOTATORS)] = 1
+    """How often each unit is labelled, each time with a seed of its own; what most of them say counts."""
+    together: bool = False
+    """Whether one request labels all turns of a conversation; else each turn is a request."""
+
+
 RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
 
 
@@ -164,6 +179,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """How often a scenario is asked for before its answer counts as rejected."""
     gates: dict[str, Text] = {}
     """What a conversation has to meet to be accepted, by names: expressions, as in `{short: turns >= 8, new: not near_duplicate}`."""
+    labels: dict[str, LabelsAsked] = {}
+    """Labels that are put on each conversation while it is made, by layers: a gate that names `labels.quality` asks for them by itself. The backend `annotator` gives them, else the default one."""
     backends: dict[str, BackendConfig]
     """What answers, by role; `default` answers where no other role does."""
     arms: dict[str, dict[str, Any]] = {}
@@ -209,6 +226,7 @@ class CallSettings(msgspec.Struct, frozen=True):
 
 
 MAX_ARMS = 20
+ANNOTATOR = "annotator"  # the role that labels
 
 
 def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
@@ -247,6 +265,6 @@ def settings_of(job: Job) -> Any:
 
 
 def roles_asked(job: Job) -> tuple[str, ...]:
-    """The roles that the job's conversations ask."""
+    """The roles that the job's conversations ask, and who labels them."""
     roles: tuple[str, ...] = protocol_of(job).roles(job)
-    return roles
+    return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles

@@ -80,9 +80,22 @@ class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
         """Turns that carry a label, where the set names some."""
         return {label.name: label.examples for label in self.labels if label.examples}
 
+    @property
+    def is_scale(self) -> bool:
+        """Whether every label is a number, as the levels of a rubric are."""
+        return all(number_of(name) is not None for name in self.names)
+
     def asks_for(self, role: str) -> bool:
         """Whether turns of a role are labelled."""
         return not self.roles or role in self.roles
+
+
+def number_of(label: str) -> float | None:
+    """The number that a label is, as on a scale; None where it is none."""
+    try:
+        return float(label) if len(label) < 20 and label.isascii() and label[0] in "+-.0123456789" else None
+    except ValueError:
+        return None
 
 
 def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
@@ -118,18 +131,23 @@ def parse_label_set(text: str, source: str) -> LabelSet:
         message = f"there are {len(labels):,} labels, and at most {MOST_LABELS} can be chosen from"
         raise LabelSetError.of(source, [Problem("$.labels", message)])
     found = build(value, LabelSet, source, LabelSetError)
-    problems = []
-    names = {f"$.labels[{place}].name": label.name for place, label in enumerate(found.labels)}
-    if found.other is not None:
-        names["$.other"] = found.other
-    if len(names) < 2:
-        problems.append(
-            Problem("$.labels", f"there {_amount(len(names))}; there has to be a choice of two at least")
-        )
-    problems += name_problems(names)
-    if problems:
+    if problems := [*set_problems(found)]:
         raise LabelSetError.of(source, problems)
     return found
+
+
+def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
+    """What is wrong with a set whose keys are each well; `path` is where it stands."""
+    names = {f"{path}.labels[{place}].name": label.name for place, label in enumerate(labels.labels)}
+    if labels.other is not None:
+        names[f"{path}.other"] = labels.other
+    if len(names) < 2:
+        message = f"there {_amount(len(names))}; there has to be a choice of two at least"
+        yield Problem(f"{path}.labels", message)
+    if len(names) > MOST_LABELS:
+        message = f"there are {len(names):,} labels, and at most {MOST_LABELS} can be chosen from"
+        yield Problem(f"{path}.labels", message)
+    yield from name_problems(names)
 
 
 def name_problems(names: Mapping[str, str]) -> Iterator[Problem]:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import Job, backend_name, protocol_of
+from edgen.config import ANNOTATOR, Job, backend_name, protocol_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import Counter, counter
 from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
+from edgen.planning.labels import layers_of
 from edgen.planning.plan import Plan
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall
+from edgen.protocols.labelled_units import Layer
 from edgen.space import Entry
 
 RENDERED = 200  # scenarios whose prompts are rendered and counted, at most
@@ -28,9 +31,13 @@ RENDERED = 200  # scenarios whose prompts are rendered and counted, at most
 ASKS = (1.0, 1.05, 1.3)  # answers that are asked for, for each that is taken; at most the job's asks
 THINKING = 4.0  # a model that thinks before it answers is charged for that: so many times the answer, at most
 
+_TURNS = (12.0, 16.0, 19.0)  # that are labelled of a conversation
+_LABELS = (4.0, 10.0, 30.0)  # tokens of the labels of one unit
+
 _THINKS = re.compile(r"(models/)?(o\d|gpt-[5-9]|gemini-(2\.5|[3-9]))(?![a-z])")
 _MARKERS = 4  # tokens around one message
 _MARKERS_AT_MOST = 16
+_LEAST_TURN = 4  # tokens
 
 
 class Prompts(NamedTuple):
@@ -67,6 +74,10 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
             schema = plan.prompts[use].schema
             sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages, schema)
             most[use] = max(most[use], prompt_token_bound(messages, schema))
+    if labelling := plan.labelling_opening():
+        schema = plan.extra_prompts[ANNOTATOR].schema
+        sums[ANNOTATOR] = counters[ANNOTATOR].prompt(labelling, schema) * len(chosen)
+        most[ANNOTATOR] = prompt_token_bound(labelling, schema)
     mean = {use: count / len(chosen) for use, count in sums.items()}
     how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
     error = max(one.error for one in counters.values())
@@ -148,7 +159,38 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
     own = [one for one, call in zip(used, calls, strict=True) if call.own]
     starts = protocol.leaves(job, len(shared), level) if later and job.branch is not None else [0]
     whole = add_up(add_up(shared[start:]) for start in starts).times(1 / len(starts))
-    return add_up([whole, *own])
+    return add_up([whole, *own, _labelling(job, prompts, rates, level)])
+
+
+def assume_labelling(job: Job, prompts: Prompts, rates: Rates) -> Range:
+    """What labelling the replicates of one scenario uses."""
+    return Range(*(_labelling(job, prompts, rates, level) for level in range(3))).times(job.replicates)
+
+
+def _labelling(job: Job, prompts: Prompts, rates: Rates, level: int) -> Used:
+    """What the job's layers of one conversation use at one level."""
+    if not job.labels:
+        return Used()
+    asks = min(ASKS[level], float(job.asks))
+    each = prompts.mean[ANNOTATOR] * (1 + (level - 1) * prompts.error)
+    calls, turns, said = 0.0, 0.0, _said(job, level)
+    for layer in layers_of(job):
+        units = 1.0 if layer.asking.unit == "conversation" else _TURNS[level] * _share_of_roles(job, layer)
+        calls += layer.annotators * (1.0 if layer.asking.together else units)
+        turns += layer.annotators * units
+    answers = _tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
+    return rates.used(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
+
+
+def _share_of_roles(job: Job, layer: Layer) -> float:
+    return sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers)
+
+
+def _said(job: Job, level: int) -> float:
+    """The tokens of a conversation, as who labels it is shown it."""
+    calls: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, level)
+    spoken = [call for call in calls if call.heard] or calls
+    return sum(_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
 def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
@@ -166,4 +208,19 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
         parts.append(rates.most(call.role, job.asks, job.asks * prompt, answers))
         if call.heard:
             said += rooms[call.role] * 2 ** (job.asks - 1) + _MARKERS_AT_MOST
+    if job.labels:
+        parts.append(_most_of_labelling(job, prompts, rates, rooms))
     return add_up(parts)
+
+
+def _most_of_labelling(job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, int]) -> Used:
+    """The most that a job's layers of one conversation can use."""
+    answers: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, 2)
+    room = [rooms[call.role] * 2 ** (job.asks - 1) for call in answers]
+    turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
+    calls = job.asks * sum(
+        layer.annotators * (1 if layer.asking.unit == "conversation" or layer.asking.together else turns)
+        for layer in layers_of(job)
+    )
+    prompt = prompts.most[ANNOTATOR] + sum(room) + turns * _MARKERS_AT_MOST
+    return rates.most(ANNOTATOR, calls, calls * prompt, calls * rooms[ANNOTATOR] * 2 ** (job.asks - 1))

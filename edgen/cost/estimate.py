@@ -17,7 +17,14 @@ import msgspec
 
 from edgen.config import Job, Price, backend_name, load_job, roles_asked
 from edgen.core.errors import UsageError
-from edgen.cost.assumptions import Prompts, assume, count_prompts, most_of_one, thinking_models
+from edgen.cost.assumptions import (
+    Prompts,
+    assume,
+    assume_labelling,
+    count_prompts,
+    most_of_one,
+    thinking_models,
+)
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
@@ -97,6 +104,9 @@ def estimate(
     seen = [used for one in runs for used in one.scenarios]
     assumed = assume(job, prompts, rates)
     each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
+    if runs and not runs[0].labelled:
+        labelling = assume_labelling(job, prompts, rates)
+        each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
     factor = max(map(_widening, runs), default=1.0)
     uses = Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
     if rate is not None:

@@ -1,8 +1,9 @@
 """What a job's gates cost: how many conversations pass them, and so how often one is asked for and how many are made.
 
 Runs that had the same gates tell all by themselves. Of runs without gates the conversations are held against the job's;
-where there are none, a share is assumed, or said by whoever asks. Near-duplicates are not reckoned with: how many
-there are depends on all the others.
+where there are none, and for gates on labels that nobody gave, a share is assumed, or said by whoever asks. Each try is
+taken to be labelled, those too that fail a gate before. Near-duplicates are not reckoned with: how many there are depends
+on all the others.
 """
 
 from __future__ import annotations
@@ -71,5 +72,13 @@ def pass_rate(plan: Plan, runs: Sequence[EarlierRun], said: float | None) -> Pas
         return PassRate(ASSUMED, tries, f"{basis}{again}")
     share = passed / looked
     low, high = wilson(share, looked, Z95)
-    shares = max(high, _LEAST), max(share, _LEAST), max(low, _LEAST)
-    return PassRate(shares, tries, f"gates: {share:.0%} of {looked:,} conversations there pass them{again}")
+    shares = high, share, low
+    basis = f"gates: {share:.0%} of {looked:,} conversations there pass them"
+    if any(gate.asks_of(plan.gates.layers) for gate in (*plan.gates.labelled, *plan.gates.ordered)):
+        shares = high * ASSUMED[0], share * ASSUMED[1], low * ASSUMED[2]
+        basis = (
+            f"gates: {share:.0%} of {looked:,} conversations there pass those that ask for no labels, and of these "
+            f"{ASSUMED[1]:.0%} are taken to pass the others, from {ASSUMED[2]:.0%} to {ASSUMED[0]:.0%}; --pass-rate says otherwise"
+        )
+    least = max(shares[0], _LEAST), max(shares[1], _LEAST), max(shares[2], _LEAST)
+    return PassRate(least, tries, f"{basis}{again}")

@@ -10,20 +10,31 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, backend_name, load_job, protocol_of, roles_asked, settings_of, shaping_values
+from edgen.config import (
+    ANNOTATOR,
+    BackendConfig,
+    Job,
+    backend_name,
+    load_job,
+    protocol_of,
+    roles_asked,
+    settings_of,
+    shaping_values,
+)
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
 from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
-from edgen.cost.usage import Rates, Used, add_up, backends_asked
+from edgen.cost.usage import Rates, Used, add_up
 from edgen.expressions.conversation import Facts
 from edgen.planning.plan import Plan
+from edgen.protocols.labelled_units import ABOUT
 from edgen.providers import provider_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.reader import CountedReply
@@ -50,6 +61,7 @@ class EarlierRun(NamedTuple):
     passing: tuple[int, int] | None = (
         None  # conversations that pass the job's gates, of those looked at; None: it had them
     )
+    labelled: bool = True  # as the job's own are
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
@@ -65,8 +77,8 @@ def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[Earl
             continue
         if one is not None:
             others = one.other_model is not None, one.other_settings, one.other_space
-            found[(one.passing is not None, *others)].append(one)
-            if len(found[False, False, False, False]) == _RUNS:
+            found[(one.passing is not None, not one.labelled, *others)].append(one)
+            if len(found[False, False, False, False, False]) == _RUNS:
                 break
     closest = min((key for key, runs in found.items() if runs), default=None)
     return [] if closest is None else found[closest][:_RUNS], damaged
@@ -110,24 +122,29 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         return None
     if not scenarios:
         return None
-    models = _models(theirs)
+    roles = _roles(plan.job, theirs)
+    models = _models(theirs, roles)
     return EarlierRun(
         path=path,
         scenarios=scenarios,
         accepted=ends["accepted"],
         ended=ends["accepted"] + ends["rejected"],
-        other_model=None if models == _models(plan.job) else ", ".join(sorted({name for _, name in models})),
-        other_settings=_settings(theirs) != _settings(plan.job),
+        other_model=None
+        if models == _models(plan.job, roles)
+        else ", ".join(sorted({name for _, name in models})),
+        other_settings=_settings(theirs, roles) != _settings(plan.job, roles),
         other_space=theirs.resolved.space_sha256 != plan.space_sha256,
         passing=passing,
+        labelled=theirs.labels == plan.job.labels,
     )
 
 
 def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
-    """How many conversations of a run without gates pass those of a plan, near-duplicates taken for new, and of how
-    many."""
+    """How many conversations of a run without gates pass those of a plan, near-duplicates taken for new and gates on labels
+    left out, and of how many."""
     passed = looked = 0
-    gates = (*plan.gates.plain, *plan.gates.ordered)
+    ordered = [gate for gate in plan.gates.ordered if not gate.asks_of(plan.gates.layers)]
+    gates = (*plan.gates.plain, *ordered)
     for *_, data in itertools.islice(view.records(), _LOOKED_THROUGH):
         recorded = plan.family.read(data)
         facts = Facts(recorded.scenario, recorded.conversation, recorded.id)
@@ -139,7 +156,7 @@ def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
 
 def _comparable(ours: Job, theirs: Job) -> bool:
     """Whether what one job's conversations use tells what the other's will."""
-    if theirs.gates not in (ours.gates, {}):
+    if theirs.gates not in (ours.gates, {}) or theirs.labels not in (ours.labels, {}):
         return False
     if (
         ours.branch is not None
@@ -147,23 +164,34 @@ def _comparable(ours: Job, theirs: Job) -> bool:
         and (ours.branch != theirs.branch or theirs.replicates == 1)
     ):
         return False
-    return _kind(ours) == _kind(theirs)
+    roles = _roles(ours, theirs)
+    return _kind(ours, roles) == _kind(theirs, roles)
 
 
-def _kind(job: Job) -> tuple[Any, ...]:
+def _roles(ours: Job, theirs: Job) -> tuple[str, ...]:
+    """The roles that both jobs ask: who labels is one where both have the same labelled."""
+    return tuple(role for role in roles_asked(ours) if role != ANNOTATOR or ours.labels == theirs.labels)
+
+
+def _kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
     """How a job makes conversations, and which of its roles a simulator answers for."""
-    simulated = [provider_of(backend).simulated for backend in backends_asked(job).values()]
+    simulated = [provider_of(_backend(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
 
-def _models(job: Job) -> list[tuple[str, str]]:
-    return [(backend.provider, backend.model) for backend in backends_asked(job).values()]
+def _models(job: Job, roles: Sequence[str]) -> list[tuple[str, str]]:
+    backends = (_backend(job, role) for role in roles)
+    return [(backend.provider, backend.model) for backend in backends]
 
 
-def _settings(job: Job) -> list[dict[str, Any]]:
+def _backend(job: Job, role: str) -> BackendConfig:
+    return job.backends[backend_name(job, role)]
+
+
+def _settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
     """How each role is asked, as far as it shapes answers."""
     backends: dict[str, dict[str, Any]] = shaping_values(job)["backends"]
-    return [backends[backend_name(job, role)] for role in roles_asked(job)]
+    return [backends[backend_name(job, role)] for role in roles]
 
 
 def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tuple[list[Used], Counter[str]]:
@@ -213,10 +241,11 @@ def _bundle(ours: Job, each: list[Used]) -> Used | None:
     return each[0].plus(add_up(each[1:]).times((wanted - 1) / (len(each) - 1))) if len(each) > 1 else None
 
 
-def _priced(job: Job, calls: Iterable[CountedReply], rates: Rates) -> Used:
+def _priced(job: Job, calls: Sequence[CountedReply], rates: Rates) -> Used:
     """What these calls used, at the prices of those who answer them."""
     protocol = protocol_of(job)
-    return add_up(rates.paid(protocol.role_of(job, call.step), call.usage) for call in calls)
+    roles = (ANNOTATOR if call.step >= ABOUT else protocol.role_of(job, call.step) for call in calls)
+    return add_up(rates.paid(role, call.usage) for role, call in zip(roles, calls, strict=True))
 
 
 def same_form(plan: Plan, theirs: Job) -> bool:

@@ -18,6 +18,7 @@ from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Expression
 from edgen.planning.gates import rejection
 from edgen.planning.plan import Plan
+from edgen.protocols.labelled_units import layers_said
 from edgen.store.ledger import Ledger, Outcome, Scope
 
 KEPT = -1
@@ -54,9 +55,14 @@ def _changes(plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder) -> lis
     gates = plan.gates.ordered
     reasons = [gate.reason for gate in gates]
     outcomes, in_order = ledger.outcomes(scope), make([gate.expression for gate in gates])
-    for data in outcomes.candidates(reasons):
+    labelled = any(gate.asks_of(plan.gates.layers) for gate in gates)
+    for scenario, task, data in outcomes.candidates(reasons):
         recorded = plan.family.read(data)
-        in_order.add(Facts(recorded.scenario, recorded.conversation, recorded.id))
+        known = Facts(recorded.scenario, recorded.conversation, recorded.id)
+        if labelled:
+            said = layers_said(outcomes.beside(scenario, task))
+            known.labels = plan.gates.labels_of(recorded.conversation.turns, said)
+        in_order.add(known)
     found = []
     for row, failed in zip(outcomes.candidate_outcomes(reasons), in_order.decide(), strict=True):
         before = Outcome(*row[:7])

@@ -13,6 +13,7 @@ from edgen.core.errors import FATAL, RETRYABLE, CallError, EdgenError, FailureKi
 from edgen.core.values import Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
+from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
 
@@ -39,7 +40,8 @@ class Rollout:
     def answer(self, reply: Reply) -> None:
         """Go on with the reply to the present request."""
         assert self.request is not None, "nothing was asked"
-        self.spent.add(reply, self.key, self.request.role, self.client.kind, self.client.backend.model)
+        if self.request.address.step < ABOUT:  # a record tells who made it, not who labelled it
+            self.spent.add(reply, self.key, self.request.role, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
 
     def answer_from(self, stored: Mapping[bytes, Reply]) -> int:
@@ -165,7 +167,7 @@ class OutcomeRecorder:
         outcome = Outcome(
             *unit, settled.status, settled.reason, settled.detail, rollout.task.group, rollout.spent.key
         )
-        self._work.ledger.settle(outcome, self._work.fingerprint, settled.record)
+        self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside)
         self._work.counts.settle(settled.status, settled.reason)
 
 

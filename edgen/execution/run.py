@@ -12,8 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values
+from edgen.config import ANNOTATOR, Job, arm_jobs, load_job, protocol_of, resolved_values
 from edgen.core.errors import EdgenError, ShortError, UsageError
+from edgen.core.values import RejectionReason
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
@@ -231,13 +232,20 @@ class Run:
         more = ""
         if "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
-        elif self._plan.job.top_up and any(reason.startswith("gate:") for reason in lost):
+        elif self._plan.job.top_up and any(_by_a_gate(reason) for reason in lost):
             more = (
                 f" Of the last {_HOPELESS} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
                 "each of them was, and `gates` of the job what was asked."
             )
+            if counts.rejected["no_labels"] and self._plan.gates.layers:
+                more += f" Those with no_labels were not labelled: see the answers of the backend {ANNOTATOR}, and its max_tokens."
         elif not (self._plan.job.top_up or of_arms or self._wanted.of is not None):
             more = " `top_up: true` plans more until enough are accepted."
         return (
             f"{counts.accepted} of {self._wanted.asked} conversations were accepted ({reasons}).{again}{more}"
         )
+
+
+def _by_a_gate(reason: str) -> bool:
+    """Whether conversations were rejected by a gate, or for want of the labels that one asks for."""
+    return reason.startswith(f"{RejectionReason.GATE}:") or reason == RejectionReason.NO_LABELS

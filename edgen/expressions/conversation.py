@@ -1,23 +1,28 @@
-"""What an expression can say of one conversation: its scenario, its size, what it came to, labels of layers.
+"""What an expression can say of one conversation: its scenario, its size, what it came to, measures, labels of layers.
 
     turns  turns.Teacher  words  words.Student  text  text.Teacher     turns, words, what was said; by role too
     participants                                                       how many of the roles spoke
     probability  ended_by  flags  repairs                              as the record has them
     actions  actions.Tutor                                             what turns are labelled with by who spoke them
+    events  events.<key>  data.<key>                                   kinds of events, and what events and turns say under a key
     outcome.<key>                                                      what it came to, where its protocol says so
     scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` may be left out
     near_duplicate                                                     nearly the same as an earlier one that is kept
-    labels.<layer>  labels.<layer>.<role>                              labels that were put on it afterwards
+    labels.<layer>  labels.<layer>.<role>                              labels that were put on it
+    measures.<measure>.<figure>  measures.<measure>  <measure>         what a measure says of one conversation
 
-A dimension that is called as something above keeps its `scenario.`.
+A dimension that is called as something above keeps its `scenario.`; one that is called as a measure goes before it. Measures are
+found by the registry, as everywhere: what one says stands on the object (`Measure.figures`, `Measure.of_one`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
+from edgen.config.label_set import LabelSet, number_of
+from edgen.core import registry
 from edgen.core.values import Conversation, Role, Scenario, Turn
 from edgen.expressions.language import Expression, Kind, Named, Value, kind_of
 from edgen.reading.detect import words
@@ -25,14 +30,44 @@ from edgen.space.model import Space
 
 NEAR_DUPLICATE = "near_duplicate"
 LABELS = "labels"
+_MEASURED = "measures"
 _BY_ROLE = ("turns", "words", "text", "actions")
 PARTICIPANTS = "participants"
 _OWN: dict[str, Kind] = {"probability": "number", "ended_by": "text", "flags": "list", "repairs": "list"}
-MEASURES = (*_BY_ROLE, PARTICIPANTS, *_OWN, "outcome", "scenario", NEAR_DUPLICATE, LABELS)
+_UNDER_KEYS = ("outcome", "data")  # have no value of their own
+_TAKEN = (
+    *_BY_ROLE,
+    PARTICIPANTS,
+    *_OWN,
+    "events",
+    *_UNDER_KEYS,
+    "scenario",
+    NEAR_DUPLICATE,
+    LABELS,
+    _MEASURED,
+)
 
 Labels = Callable[[str, str], Sequence[tuple[Role, str]] | float | None]
 """Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the conversation);
 a number where one label of the whole conversation is one; None where nothing was labelled."""
+
+
+class LabelledWith(NamedTuple):
+    """What is known of a layer: its label set, and whether whole conversations are labelled, not turns."""
+
+    labels: LabelSet
+    whole: bool
+
+    @property
+    def kind(self) -> Kind:
+        """What its labels of a conversation are: see `label_value`."""
+        if not self.whole or self.labels.several:
+            return "list"
+        numbers = [number_of(name) is not None for name in self.labels.names]
+        return "number" if all(numbers) else "any" if any(numbers) else "list"
+
+
+Layers = Mapping[str, LabelledWith | None]
 
 
 class Facts:
@@ -50,6 +85,13 @@ class Facts:
         self.id = identifier
         self.labels = labels
         self.near_duplicate: bool | None = None
+        self._measured: dict[str, Mapping[str, Value]] = {}
+
+    def measured(self, measure: Any, space: Space) -> Mapping[str, Value]:
+        """What a measure says of it, worked out once."""
+        if measure.name not in self._measured:
+            self._measured[measure.name] = measure.of_one(self, space)
+        return self._measured[measure.name]
 
     @cached_property
     def words(self) -> list[list[str]]:
@@ -65,11 +107,11 @@ class Facts:
 
 
 class ConversationNames:
-    """The names that hold for conversations about a space. `layers`: what was labelled, None for whatever may be."""
+    """The names that hold for conversations about a space. `layers`: those that there are, with what is known of each."""
 
-    def __init__(self, space: Space, layers: Iterable[str] | None = ()) -> None:
+    def __init__(self, space: Space, layers: Layers | None = None) -> None:
         self._space = space
-        self._layers = None if layers is None else tuple(layers)
+        self._layers = layers or {}
         self._roles = {role.name.lower(): role.name for role in space.roles}
 
     def find(self, path: tuple[str, ...]) -> Named | None:
@@ -83,22 +125,37 @@ class ConversationNames:
             return Named(_OWN[first], lambda facts: getattr(facts.conversation, first))
         if first == "outcome" and rest:
             return Named("any", lambda facts: _look_up(facts.conversation.outcome, rest))
+        if first == "events":
+            keys = rest or ["event"]
+            return Named("list", lambda facts: _look_up([*facts.conversation.events], keys))
+        if first == "data" and rest:
+            return Named(
+                "list", lambda facts: _look_up([turn.data for turn in facts.conversation.turns], rest)
+            )
         if first == NEAR_DUPLICATE and not rest:
             return Named("truth", lambda facts: facts.near_duplicate)
         if first == LABELS and rest:
             return self._labelled(rest)
         if first == "scenario":
             return self._of_scenario(rest)
-        return None if first in MEASURES else self._of_scenario([*path])
+        if first == _MEASURED:
+            return self._of_measure(rest)
+        if first in _TAKEN:
+            return None
+        return self._of_scenario([*path]) or self._of_measure([*path])
 
     def known(self) -> Iterator[str]:
         """See Vocabulary."""
-        yield from (name for name in MEASURES if name not in ("outcome", "scenario", LABELS))
+        groups = (*_UNDER_KEYS, "scenario", LABELS, _MEASURED)
+        yield from (name for name in _TAKEN if name not in groups)
         for name in self._space.names:
-            yield from (name, f"scenario.{name}") if name not in MEASURES else (f"scenario.{name}",)
+            yield from (name, f"scenario.{name}") if name not in _TAKEN else (f"scenario.{name}",)
             yield from (f"scenario.{name}.{field}" for field in self._space[name].fields)
-        yield from (f"{LABELS}.{layer}" for layer in self._layers or ())
+        yield from (f"{LABELS}.{layer}" for layer in self._layers)
         yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
+        for name in registry.names("measure"):
+            for figure in getattr(_measure(name), "figures", ()):
+                yield f"{_MEASURED}.{name}.{figure}" if figure else name
 
     def _role(self, rest: list[str]) -> Role | None:
         """The role that a name ends with; None where it ends with something else."""
@@ -136,9 +193,9 @@ class ConversationNames:
 
     def _labelled(self, rest: list[str]) -> Named | None:
         layer, role = rest[0], self._role(rest[1:])
-        unknown = self._layers is not None and layer not in self._layers
-        if unknown or (rest[1:] and role is None):
+        if layer not in self._layers or (rest[1:] and role is None):
             return None
+        known = self._layers[layer]
 
         def get(facts: Facts) -> Value:
             found = None if facts.labels is None else facts.labels(layer, facts.id)
@@ -146,7 +203,46 @@ class ConversationNames:
                 return found
             return tuple(label for speaker, label in found if role is None or speaker == role)
 
-        return Named("any", get)
+        return Named("any", get) if known is None else Named(known.kind, get, known.labels.names)
+
+    def _of_measure(self, rest: list[str]) -> Named | None:
+        """A figure that a measure has of one conversation."""
+        if not rest or len(rest) > 2 or (measure := _measure(rest[0])) is None:
+            return None
+        figure = rest[1] if rest[1:] else ""
+        if (kind := measure.figures.get(figure)) is None:
+            return None
+        return Named(kind, partial(_figure, measure, figure, self._space))
+
+
+def _measure(name: str) -> Any:
+    """The measure of that name; None where there is none that can be used."""
+    if name not in registry.names("measure"):
+        return None
+    try:
+        return registry.find("measure", name)
+    except registry.PluginError:
+        return None
+
+
+def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:
+    value = facts.measured(measure, space).get(figure)
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+def label_value(
+    units: Iterable[tuple[int | None, Role | None, Sequence[str]]],
+) -> Sequence[tuple[Role, str]] | float | None:
+    """What labels of one conversation are in an expression, given each unit's turn (None: all of it), who speaks it, and its
+    labels: see Labels."""
+    found: list[tuple[Role, str]] = []
+    whole = False
+    for turn, role, labels in units:
+        whole |= turn is None
+        if turn is None and len(labels) == 1 and (value := number_of(labels[0])) is not None:
+            return value
+        found += [((role or "") if turn is not None else "", label) for label in labels]
+    return None if whole and not found else found
 
 
 def _look_up(value: Any, path: Sequence[str]) -> Value:

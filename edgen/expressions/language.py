@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from edgen.core.errors import UsageError
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import nearest, shortened
 
 MAX_LENGTH = 2_000  # characters
 MAX_DEPTH = 40
@@ -45,10 +45,12 @@ class ExpressionError(UsageError):
 
 
 class Named(NamedTuple):
-    """What a name stands for: its kind, and how it is had of what an expression is about."""
+    """What a name stands for: its kind, how it is had of what an expression is about, and the texts that it can be or can
+    hold, () for any."""
 
     kind: Kind
     get: Run
+    texts: Sequence[str] = ()
 
 
 class Vocabulary(Protocol):
@@ -62,7 +64,8 @@ class Vocabulary(Protocol):
 
 
 class Expression:
-    """A compiled expression. `names` are those that it uses."""
+    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a
+    mistake."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         """Raises ExpressionError for what is no expression, or none over this vocabulary."""
@@ -77,7 +80,8 @@ class Expression:
             raise compiler.refuse(node, f"this is {_CALLED[kind]}, and an expression has to say yes or no")
         self._refuse = compiler.refuse
         self._node = node
-        self.names: frozenset[str] = frozenset(compiler.names)
+        self.names = frozenset(".".join(path) for path in compiler.paths)
+        self.notes = tuple(compiler.notes)
 
     def holds(self, about: Any) -> bool:
         """Whether it is so; a missing value is not. Raises ExpressionError where values do not go together."""
@@ -165,7 +169,8 @@ class _Compiler:
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
         self._vocabulary = vocabulary
-        self.names: set[str] = set()
+        self.paths: dict[tuple[str, ...], Named] = {}
+        self.notes: list[str] = []
 
     def parse(self) -> ast.expr:
         if not self._text:
@@ -244,8 +249,24 @@ class _Compiler:
         if found is None:
             known = [*self._vocabulary.known()]
             raise self.refuse(node, f"there is no {name} here{nearest(name, known)}")
-        self.names.add(name)
+        self.paths[path] = found
         return found.kind, found.get
+
+    def _note_text(self, named: ast.expr, text: ast.expr) -> None:
+        """Say so where a text is compared with a name that never has it."""
+        if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+            return
+        found = (
+            self.paths.get(self._path(named))
+            if isinstance(named, ast.Name | ast.Attribute | ast.Subscript)
+            else None
+        )
+        if found is not None and found.texts and text.value not in found.texts:
+            problem = self.refuse(
+                text,
+                f"no {'.'.join(self._path(named))} is {shortened(text.value)!r}{nearest(text.value, found.texts)}",
+            )
+            self.notes.append(str(problem))
 
     def _path(self, node: ast.expr) -> tuple[str, ...]:
         parts: list[str] = []
@@ -331,7 +352,10 @@ class _Compiler:
             wanted = f"{least}" if most <= least else f"{least} or more"
             raise self.refuse(node, f"{name} takes {wanted} value{'s' if wanted != '1' else ''}")
         takes = [function.takes[min(place, least - 1)] for place in range(len(node.args))]
-        return function.gives, self._call(function.run, node.args, takes, depth)
+        run = self._call(function.run, node.args, takes, depth)
+        if name == "count":
+            self._note_text(*node.args)
+        return function.gives, run
 
     def _call(
         self, function: Callable[..., Value], operands: Sequence[ast.expr], takes: Sequence[tuple[Kind, ...]], depth: int,
@@ -368,6 +392,10 @@ class _Compiler:
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return "truth", self._is_missing(node, depth)
         compiled = [self.compile(operand, depth + 1) for operand in operands]
+        for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
+            self._note_text(right, left)
+            if type(op) in _SAME:
+                self._note_text(left, right)
         pairs = [
             self._pair(node.comparators[place], op, *compiled[place : place + 2])
             for place, op in enumerate(node.ops)

@@ -1,33 +1,35 @@
 """A job's gates, read: what a conversation has to meet to be accepted.
 
-Most are decided as a conversation ends, and one that fails is asked for again. Those about near-duplicates are decided
-in the order of scenarios, once all before are there (`execution/ordered_gates`).
+Most are decided as a conversation ends, and one that fails is asked for again. Labels are asked for where everything else
+holds, those that take the fewest requests first. Gates about near-duplicates are decided in the order of scenarios, once
+all before are there (`execution/ordered_gates`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from edgen.config import Job
 from edgen.core.errors import JobError, Problem, UsageError
-from edgen.core.values import Rejection, RejectionReason
+from edgen.core.values import Rejection, RejectionReason, Reply, Request, Role, Turn
 from edgen.expressions.conversation import (
     NEAR_DUPLICATE,
     ConversationNames,
     Facts,
+    LabelledWith,
     is_ordered,
+    label_value,
     layers_named,
 )
 from edgen.expressions.language import Expression, ExpressionError
+from edgen.protocols.labelled_units import Layer, Said
 from edgen.space.model import Space
 
 _ABOUT_DUPLICATES = re.compile(rf"\b{NEAR_DUPLICATE}\b")
-_LAYERS = (
-    "labels are put on conversations afterwards, so a gate cannot use a layer yet; `edgen select RUN --where` takes "
-    "this when the run is labelled"
-)
+_BY_TURN = 100  # requests that labelling turn by turn is taken for
+Label = Callable[[Layer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (
     "this job is made in rounds, and what a later round is made with must not change when a conversation that failed is "
     "made later; leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
@@ -45,6 +47,19 @@ class Gate(NamedTuple):
         """What those that fail it are rejected for."""
         return Rejection(RejectionReason.GATE, "", self.name).code
 
+    def asks_of(self, layers: Iterable[Layer]) -> list[Layer]:
+        """The layers whose labels it asks for."""
+        named = layers_named(self.expression.names)
+        return [layer for layer in layers if layer.name in named]
+
+    def requests(self, layers: Iterable[Layer]) -> int:
+        """About how many requests its labels take."""
+        return sum(
+            layer.annotators
+            * (1 if layer.asking.unit == "conversation" or layer.asking.together else _BY_TURN)
+            for layer in self.asks_of(layers)
+        )
+
     def is_open_to(self, facts: Facts) -> bool:
         """Whether a conversation meets it. Raises UsageError where its values do not go together."""
         try:
@@ -54,15 +69,65 @@ class Gate(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """`plain` ask about a conversation alone, `ordered` about those before it, too; each in the job's order."""
+    """`plain` ask about a conversation alone, `labelled` about its labels, too, and `ordered` about the conversations before
+    it; `plain` and `ordered` in the job's order. `layers` are those of which conversations are given labels."""
 
     plain: tuple[Gate, ...] = ()
+    labelled: tuple[Gate, ...] = ()
     ordered: tuple[Gate, ...] = ()
+    layers: tuple[Layer, ...] = ()
+
+    @property
+    def ask(self) -> bool:
+        """Whether anything is decided as a conversation ends."""
+        return bool(self.plain or self.layers)
+
+    @property
+    def notes(self) -> list[str]:
+        """What may be a mistake in them."""
+        gates = (*self.plain, *self.labelled, *self.ordered)
+        return [f"gates.{gate.name}, {note}" for gate in gates for note in gate.expression.notes]
 
     def refuse(self, facts: Facts) -> Rejection | None:
-        """Why a conversation by itself is not accepted; None where it is."""
+        """Why a conversation is not accepted whatever its labels are; None where it may be."""
         failed = next((gate for gate in self.plain if not gate.is_open_to(facts)), None)
         return None if failed is None else rejection(failed)
+
+    def decide(self, facts: Facts, label: Label) -> Generator[Request, Reply, Mapping[str, Said] | Rejection]:
+        """Why a conversation by itself is not accepted, or the labels of one that is. A gate on labels that nobody gave
+        does not hold, and the reason is then that there are none."""
+        if (refused := self.refuse(facts)) is not None:
+            return refused
+        said: dict[str, Said] = {}
+        missing: dict[str, Rejection] = {}
+        facts.labels = self.labels_of(facts.conversation.turns, said)
+        for gate in (*self.labelled, None):
+            for layer in self.layers if gate is None else gate.asks_of(self.layers):
+                if layer.name not in said and layer.name not in missing:
+                    given = yield from label(layer)
+                    if isinstance(given, Rejection):
+                        missing[layer.name] = given
+                    else:
+                        said[layer.name] = given
+            if gate is not None and not gate.is_open_to(facts):
+                lacks = (missing[layer.name] for layer in gate.asks_of(self.layers) if layer.name in missing)
+                return next(lacks, rejection(gate))
+        return said
+
+    def labels_of(self, turns: Sequence[Turn], said: Mapping[str, Said]) -> Callable[[str, str], Labels]:
+        """A conversation's labels as expressions ask for them, given what annotators said by layer."""
+        layers = {layer.name: layer for layer in self.layers}
+
+        def labels(name: str, _: str) -> Labels:
+            if name not in said:
+                return None
+            most = layers[name].most(turns, said[name])
+            return label_value((at, None if at is None else turns[at].role, found) for at, found in most)
+
+        return labels
+
+
+Labels = Sequence[tuple[Role, str]] | float | None  # as `expressions.conversation` has them
 
 
 def rejection(gate: Gate) -> Rejection:
@@ -70,25 +135,38 @@ def rejection(gate: Gate) -> Rejection:
     return Rejection(RejectionReason.GATE, gate.expression.text, gate.name)
 
 
-def read_gates(gates: Mapping[str, str], space: Space, source: str, *, in_rounds: bool = False) -> Gates:
-    """The gates of a job about a space; `in_rounds`: some of its conversations are made with what others came to. Raises JobError with every problem found."""
+def read_gates(
+    gates: Mapping[str, str],
+    space: Space,
+    source: str,
+    layers: Sequence[Layer] = (),
+    *,
+    in_rounds: bool = False,
+) -> Gates:
+    """The gates of a job about a space, and the layers that it gives its conversations; `in_rounds`: some of its conversations
+    are made with what others came to. Raises JobError with every problem found."""
     problems: list[Problem] = []
     found: list[Gate] = []
+    known = {one.name: LabelledWith(one.asking.labels, one.asking.unit == "conversation") for one in layers}
+    names = ConversationNames(space, known)
     for name, text in gates.items():
         try:
-            gate = Gate(name, Expression(text, ConversationNames(space, None)))
+            gate = Gate(name, Expression(text, names))
         except ExpressionError as problem:
             problems.append(Problem(f"$.gates.{name}", str(problem)))
             continue
         found.append(gate)
-        if layers_named(gate.expression.names):
-            problems.append(Problem(f"$.gates.{name}", _LAYERS))
         if in_rounds and is_ordered(gate.expression):
             problems.append(Problem(f"$.gates.{name}", _ROUNDS))
     if problems:
         raise JobError.of(source, problems)
     ordered = tuple(gate for gate in found if is_ordered(gate.expression))
-    return Gates(tuple(gate for gate in found if gate not in ordered), ordered)
+    alone = [gate for gate in found if gate not in ordered]
+    labelled = sorted(
+        (gate for gate in alone if gate.asks_of(layers)), key=lambda gate: gate.requests(layers)
+    )
+    plain = tuple(gate for gate in alone if gate not in labelled)
+    return Gates(plain, tuple(labelled), ordered, tuple(layers))
 
 
 def asks_for_near_duplicates(jobs: Iterable[Job]) -> bool:

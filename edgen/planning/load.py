@@ -14,6 +14,7 @@ from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.answer_schemas import check_schemas
+from edgen.planning.labels import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
@@ -107,6 +108,8 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
         templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
         extra["oracle"] = load_template(templates["oracle"], reach, space)
+    for use, template in annotator_templates(job).items():
+        templates[use], extra[use] = template, load_template(template, reach, space)
     check_schemas(job, prompts, templates, protocol)
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
@@ -129,9 +132,9 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 
 
 def with_files(job: Job, reach: Reach) -> Job:
-    """The job with what its protocol's settings name by file in place of the names."""
+    """The job with what its protocol's settings name by file in place of the names, and with its label sets."""
     held: Job = protocol_of(job).with_files(job, reach.require)
-    return held
+    return with_label_sets(held, reach)
 
 
 def space_of(job: Job, reach: Reach) -> Space:
@@ -178,7 +181,7 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
     for arm, arm_job in arm_jobs(job, job.name).items():
         held = resolved_values(with_files(arm_job, reach))
         for key, changes in plain["arms"][arm].items():
-            if key == arm_job.protocol and isinstance(changes, dict):
+            if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
                 changes |= {name: held[key][name] for name in changes}
         if arm_job.space != job.space:
             texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, reach))

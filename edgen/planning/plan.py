@@ -6,22 +6,44 @@ knows which stored outcomes still stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.config import CallSettings, Job, own_words, protocol_of, settings_of, shaping_values
+from edgen.config import (
+    ANNOTATOR,
+    CallSettings,
+    Job,
+    own_words,
+    protocol_of,
+    roles_asked,
+    settings_of,
+    shaping_values,
+)
 from edgen.core.digest import fingerprint
-from edgen.core.values import Conversation, Message, Rejection, RejectionReason, Scenario, Usage
+from edgen.core.values import (
+    Address,
+    Conversation,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+    Usage,
+)
 from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
 from edgen.families import family_of
 from edgen.families.base import Provenance, Recorded, record_id
 from edgen.planning.gates import read_gates
+from edgen.planning.labels import layers_of
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
-from edgen.protocols.gated import gated
+from edgen.protocols.gated import Decided, Gated, Passed, gated
+from edgen.protocols.labelled_units import Layer, Said, encode_said
+from edgen.protocols.labelling import Unit, labelling_variables
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.space import Space, content_sha256
 from edgen.space.education import ROLES as EDUCATION_ROLES
@@ -60,10 +82,10 @@ class Plan:
         self.sharers = 1 if job.branch is None else job.replicates
         self.protocol: ConversationProtocol = protocol_of(job)
         self.settings = settings_of(job)
-        self.roles = self.protocol.roles(job)
+        self.roles = roles_asked(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
         self.rounds = self.protocol.rounds(job)
-        self.gates = read_gates(job.gates, space, job.name, in_rounds=self.rounds.total > 1)
+        self.gates = read_gates(job.gates, space, job.name, layers_of(job), in_rounds=self.rounds.total > 1)
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
@@ -99,30 +121,40 @@ class Plan:
         prepared."""
         scenario = self.scenario(index)
 
-        def settled(result: Result, spent: Spent) -> Settled:
+        def settled(result: Result | Passed, spent: Spent) -> Settled:
+            result, said = result if isinstance(result, Passed) else (result, {})
             if isinstance(result, Conversation):
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
                 record = self.family.record(Recorded(name, scenario, result, provenance))
                 if is_valid(record, self.family.schema):
-                    return Settled.accepted(record)
+                    return Settled.accepted(
+                        record, {layer: encode_said(given) for layer, given in said.items()}
+                    )
                 result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
         return Task(self._start(scenario, replicate), group, settled)
 
-    def _start(self, scenario: Scenario, replicate: int) -> Conversing:
+    def _start(self, scenario: Scenario, replicate: int) -> Conversing | Gated:
         """The protocol's work on one conversation, behind the gates that it has to pass by itself."""
         own = self._rules_by_round[self.rounds.of(scenario.index)]
 
         def start(rules: Rules) -> Conversing:
             return self.protocol.start(scenario, replicate, self.prompts, rules)
 
-        if not self.gates.plain:
+        if not self.gates.ask:
             return start(own)
-        name = record_id(self.job.name, scenario.index, replicate)
-        return gated(start, own, lambda made: self.gates.refuse(Facts(scenario, made, name)))
+        name, place = record_id(self.job.name, scenario.index, replicate), Address(scenario.index, replicate)
+
+        def decide(made: Conversation, rules: Rules) -> Decided:
+            def label(layer: Layer) -> Generator[Request, Reply, Said | Rejection]:
+                return layer.label(made.turns, place, self.extra_prompts[ANNOTATOR], rules)
+
+            return self.gates.decide(Facts(scenario, made, name), label)
+
+        return gated(start, own, decide)
 
     @property
     def cells(self) -> int | None:
@@ -134,12 +166,21 @@ class Plan:
         of the plan's."""
         return self.protocol.opening(scenario, self.prompts, self.rules)
 
+    def labelling_opening(self) -> tuple[Message, ...]:
+        """The messages to who labels, of a conversation without turns and with all label sets at once; none where nobody
+        labels."""
+        if not self.gates.layers:
+            return ()
+        units = [Unit(layer.asking.labels) for layer in self.gates.layers]
+        variables = labelling_variables(units, Address(0, 0), self.job.seed)
+        return self.extra_prompts[ANNOTATOR].messages(variables)
+
     def stage(self, scenario: Scenario) -> Stage | None:
         """The agents of a scenario; None where the protocol has none that take turns."""
         return self.protocol.stage(scenario, self.prompts, self.rules)
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys, the
+        """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with its label sets, the
         texts of templates and space, the backends' identities, the split's grouping, edgen itself."""
         shape = shaping_values(self.job)
         for key in ("space", "prompt", "prompts", "backends"):
@@ -153,6 +194,8 @@ class Plan:
             "split_by": self.job.split.by,
             "edgen": __version__,
         }
+        if self.gates.layers:
+            facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
         if self.rounds.total > 1:  # who is in which decides what is made
@@ -162,7 +205,7 @@ class Plan:
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
         # The side that a record names first: the one prompt's, or the teacher's.
         answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
-        several = len(self.roles) > 1
+        several = len(self.protocol.roles(self.job)) > 1
         return Provenance(
             scenario=index,
             seed=self.job.seed,

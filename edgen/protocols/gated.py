@@ -2,38 +2,65 @@
 
 It wraps the work of any protocol, which knows nothing of it. Each further try begins the conversation anew, at attempts
 that no try before has used; so no call is asked for more often than the job's `asks` allows, whether an answer could not
-be read or what it came to did not pass.
+be read or what it came to did not pass. What decides may ask itself, for labels: these calls are part of the try.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from edgen.core.errors import CallError
 from edgen.core.values import Conversation, Rejection, Reply, Request
-from edgen.protocols.base import Conversing, Result, Rules, call_seed
+from edgen.protocols.base import Conversing, Rules, call_seed
+from edgen.protocols.labelled_units import Said
 
-Refuse = Callable[[Conversation], Rejection | None]  # why a conversation does not pass
+
+class Passed(NamedTuple):
+    """A conversation that passes, and what annotators said of it, by layer."""
+
+    conversation: Conversation
+    labels: Mapping[str, Said]
 
 
-def gated(start: Callable[[Rules], Conversing], rules: Rules, refuse: Refuse) -> Conversing:
+Decided = Generator[Request, Reply, Mapping[str, Said] | Rejection]
+"""Why a conversation does not pass; what annotators said of one that does."""
+Decide = Callable[[Conversation, Rules], Decided]
+Gated = Generator[Request, Reply, Passed | Rejection]
+
+
+class _Tried(NamedTuple):
+    result: Passed | Rejection
+    refused: bool = False  # by a gate
+
+
+def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
     """The first conversation that passes; the last one's rejection if none does. Where replicates leave the first one
     (`branch`), a conversation is what others rest on, and is tried once."""
     used = 0
     while True:
         left = msgspec.structs.replace(rules, asks=rules.asks - used)
-        result, more = yield from _shifted(start(left), used, rules.seed)
-        refused = refuse(result) if isinstance(result, Conversation) else None
+        tried, more = yield from _shifted(_try(start(left), left, decide), used, rules.seed)
         used += more
-        if refused is None:
-            return result
-        if used >= rules.asks or rules.branch is not None:
-            return refused
+        if not tried.refused or used >= rules.asks or rules.branch is not None:
+            return tried.result
 
 
-def _shifted(work: Conversing, by: int, seed: int) -> Generator[Request, Reply, tuple[Result, int]]:
+def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, Reply, _Tried]:
+    made = yield from work
+    if isinstance(made, Rejection):
+        return _Tried(made)
+    decided = yield from decide(made, rules)
+    if isinstance(decided, Rejection):
+        return _Tried(decided, refused=True)
+    return _Tried(Passed(made, decided))
+
+
+def _shifted(
+    work: Generator[Request, Reply, _Tried], by: int, seed: int
+) -> Generator[Request, Reply, tuple[_Tried, int]]:
     """The work with every attempt counted from `by` on; also how many attempts the call that took most has used."""
     used = 1
     try:

@@ -54,17 +54,18 @@ def _one_line(name: str) -> str:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """How a task ended: a record, or a reason why there is none."""
+    """How a task ended: a record, or a reason why there is none. `beside`: what else is kept of it, as JSON, by names."""
 
     status: Status
     reason: str | None = None
     detail: str | None = None
     record: bytes | None = None
+    beside: Mapping[str, bytes] = {}
 
     @classmethod
-    def accepted(cls, record: bytes) -> Settled:
-        """It came to something: `record` is kept."""
-        return cls(Status.ACCEPTED, record=record)
+    def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
+        """It came to something: `record` is kept, and what is `beside` it."""
+        return cls(Status.ACCEPTED, record=record, beside=beside or {})
 
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:

@@ -20,7 +20,7 @@ from edgen.core.values import Address, Reply, Request
 from edgen.providers.base import MAX_ANSWER
 
 _PREFIX = 16  # bytes of a key in a custom id: enough that no two of a run are ever the same
-_ID = re.compile(r"(\d{1,13})-(\d{1,4})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")
+_ID = re.compile(r"(\d{1,13})-(\d{1,5})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")
 
 
 def custom_id(address: Address, key: bytes, mark: str = "") -> str:

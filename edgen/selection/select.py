@@ -15,13 +15,15 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.annotation.annotator import is_name
+from edgen.annotation.layer import LayerFolder
 from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.text import quantity
 from edgen.execution.finish import JOB, RunSummary, write_files
 from edgen.execution.merge_extras import copy_rest
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
-from edgen.expressions.conversation import ConversationNames, layers_named
+from edgen.expressions.conversation import ConversationNames, LabelledWith, layers_named
 from edgen.selection.choose import Choice
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups
@@ -75,7 +77,11 @@ def _choose(
     run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
 ) -> tuple[Choice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
-        choice = Choice(options, ConversationNames(reader.space, layer_names(run)))
+        known = {name: _labelled_with(run, name) for name in layer_names(run)}
+        choice = Choice(options, ConversationNames(reader.space, known))
+        for clause in choice.where:
+            for sentence in clause.expression.notes:
+                note(f"--where, {sentence}")
         with LayerJoin(run, layers_named(choice.asked_names)) as layers:
             choice.look(reader, layers, tell)
         for what, count in layers.left_out.items():
@@ -117,6 +123,13 @@ def _no_split(choice: Choice, rule: SplitRule) -> ShortError:
             f"in {choice.kept:,}, too many for a share of {rule.test:.4g}"
         )
     return ShortError(f"--split-by {rule.by}: nothing would be on the test side, so no run was made: {why}.")
+
+
+def _labelled_with(run: RunFolder, layer: str) -> LabelledWith | None:
+    """What a layer notes of itself; None where it notes nothing: a person may have made it."""
+    if not is_name(layer) or (noted := LayerFolder(run, layer).asked()) is None:
+        return None
+    return LabelledWith(noted.labels, noted.unit == "conversation")
 
 
 class _Selector:

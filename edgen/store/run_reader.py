@@ -367,6 +367,11 @@ class RunReader:
             raise self._changed(f"conversation {name} of scenario {index}")
         return data
 
+    def beside(self, index: int, name: str) -> dict[str, bytes]:
+        """What is kept beside the record of an accepted conversation, by names."""
+        arm, replicate = read_candidate_name(name)
+        return self.views[arm].beside(index, replicate) if arm in self.views else {}
+
     def _changed(self, what: str) -> RunError:
         return RunError(
             f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "

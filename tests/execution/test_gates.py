@@ -122,6 +122,115 @@ class TestByItself:
             edgen.generate(job, output=tmp_path / "run")
 
 
+def labeller(asked: Counter[tuple[int, int, int]], levels: str) -> Any:
+    """Who gives the scenario's level of its n-th try, as its digits say; `x`: nothing that can be read."""
+
+    async def label(request: edgen.Request) -> str:
+        place = request.address
+        asked[place.scenario, place.step, place.attempt] += 1
+        level = levels[(place.scenario + place.attempt) % len(levels)]
+        return "I do not know." if level == "x" else f'{{"1": "{level}"}}'
+
+    return label
+
+
+class TestLabels:
+    """Gates on labels: these are asked for while conversations are made, kept with the run, and paid for once."""
+
+    @staticmethod
+    async def say(request: edgen.Request) -> str:
+        return conversation(
+            f"so{request.address.attempt}", turns=8 if request.address.scenario % 4 == 3 else 4
+        )
+
+    def make(self, folder: Path, asked: Counter[tuple[int, int, int]], **changes: Any) -> edgen.Run:
+        levels = changes.pop("levels", "24351")
+        job = JOB | {"gates": {"good": "labels.quality >= 3", "short": "turns < 8"}, "top_up": True} | changes
+        backends = {"default": self.say, "annotator": labeller(asked, levels)}
+        return edgen.generate(job, output=folder, backends=backends, progress=False, yes=True)
+
+    def test_they_are_asked_for_where_all_else_holds_and_kept_as_a_layer(self, tmp_path: Path) -> None:
+        asked: Counter[tuple[int, int, int]] = Counter()
+        run = self.make(tmp_path / "run", asked, conversations=12, asks=2)
+        assert max(asked.values()) == 1
+        assert not [scenario for scenario, _, _ in asked if scenario % 4 == 3]
+        file = tmp_path / "run" / "layers" / "quality" / "labels.jsonl"
+        units = [json.loads(line) for line in file.read_text().splitlines()]
+        accepted = [one.id for one in run.conversations()]
+        assert ([unit["id"] for unit in units], len(accepted)) == (accepted, 12)
+        assert all(unit["labels"] in (["3"], ["4"], ["5"]) and unit["turn"] is None for unit in units)
+        assert all(unit["annotators"] == {"job:annotator": unit["labels"]} for unit in units)
+        # What a record tells is of who made it.
+        with RunReader(tmp_path / "run") as reader:
+            assert {one.provenance["backend"] for one in reader.conversations()} == {"function"}
+            assert {one.provenance["attempts"] for one in reader.conversations()} == {1, 2}
+        chosen = edgen.select(tmp_path / "run", tmp_path / "five", ["labels.quality == 5"])
+        assert [one.id for one in chosen] == [unit["id"] for unit in units if unit["labels"] == ["5"]]
+        # The file is made again of what is kept; who labels afterwards stands beside it.
+        before, calls = file.read_bytes(), asked.total()
+        file.unlink()
+        self.make(tmp_path / "run", asked, conversations=12, asks=2)
+        assert (file.read_bytes(), asked.total()) == (before, calls)
+        edgen.annotate(
+            tmp_path / "run", "quality", unit="conversation", progress=False,
+            backends={"annotator": labeller(Counter(), "2")},
+        )  # fmt: skip
+        both = [json.loads(line)["annotators"] for line in file.read_text().splitlines()]
+        assert [one["job:annotator"] for one in both] == [unit["labels"] for unit in units]
+        assert all(one["annotator"] == ["2"] for one in both)
+
+    def test_a_changed_gate_asks_for_what_it_needs_beyond(self, tmp_path: Path) -> None:
+        asked: Counter[tuple[int, int, int]] = Counter()
+        gates = {"good": "labels.quality >= 2"}
+        self.make(tmp_path / "run", asked, gates=gates, conversations=10, asks=1)
+        planned = {scenario for scenario, _, _ in asked}
+        self.make(tmp_path / "run", asked, gates={"good": "labels.quality >= 4"}, conversations=10, asks=1)
+        assert max(asked.values()) == 1
+        more = {scenario for scenario, _, _ in asked} - planned
+        assert more
+        assert min(more) > max(planned)
+
+    def test_what_most_of_several_say_counts(self, tmp_path: Path) -> None:
+        """Of three annotators at one address each, whose answers are read by their steps."""
+        said = {0: "5", 1: "1", 2: "5"}
+
+        async def label(request: edgen.Request) -> str:
+            return f'{{"1": "{said[request.address.step // 1000 % 10]}"}}'
+
+        job = JOB | {"conversations": 3, "gates": {"good": "labels.rated == 5"}}
+        job["labels"] = {"rated": {"set": "quality", "annotators": 3}}
+        edgen.generate(job, output=tmp_path / "run", backends={"default": self.say, "annotator": label})
+        for line in (tmp_path / "run" / "layers" / "rated" / "labels.jsonl").read_text().splitlines():
+            names = ("job:annotator", "job:annotator-2", "job:annotator-3")
+            assert json.loads(line)["annotators"] == dict(zip(names, (["5"], ["1"], ["5"]), strict=True))
+
+    def test_labels_that_nobody_gives_are_told_apart(self, tmp_path: Path) -> None:
+        """A layer that no gate names is no condition; one that a gate names is, with the reason that there are no labels."""
+        asked: Counter[tuple[int, int, int]] = Counter()
+        with pytest.raises(
+            ShortError, match=r"0 of 3 .*\(no_labels 51\).*see the answers of the backend annotator"
+        ):
+            self.make(
+                tmp_path / "run", asked, conversations=3, gates={"good": "labels.quality > 0"}, levels="x"
+            )
+        assert asked.total() == 51 * JOB["asks"]
+        line = json.loads((tmp_path / "run" / "rejected.jsonl").read_text().splitlines()[0])
+        assert (line["reason"], line["detail"]) == ("no_labels", "quality: it labels nothing: I do not know.")
+        assert "Teacher" in line["reply"]
+        beside = {"labels": {"quality": {}}, "gates": {}, "conversations": 3}
+        assert self.make(tmp_path / "beside", asked, **beside, levels="x").status.accepted == 3
+        assert (tmp_path / "beside" / "layers" / "quality" / "labels.jsonl").read_bytes() == b""
+
+    def test_gates_in_order_see_labels(self, tmp_path: Path) -> None:
+        """Every conversation of the same size is the same, and stands where it is labelled so."""
+        asked: Counter[tuple[int, int, int]] = Counter()
+        gates = {"new": "not near_duplicate or labels.quality == 5"}
+        with pytest.raises(ShortError):
+            self.make(tmp_path / "run", asked, gates=gates, asks=1, top_up=False, levels="51")
+        kept = edgen.open(tmp_path / "run").conversations()
+        assert [one.scenario.index for one in kept] == [0, 2, 3, *range(4, 24, 2)]
+
+
 class TestInOrder:
     @pytest.fixture(scope="class")
     @classmethod
@@ -199,7 +308,15 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("gates", "said"),
         [
-            ({"good": "labels.quality >= 3"}, "a gate cannot use a layer yet"),
+            ({"good": "labels.qualty >= 3"}, "there is no labels.qualty here"),
+            (
+                {"good": "'x' in labels.cima_tutor"},
+                "for turns of Tutor, and the roles here are Teacher, Student",
+            ),
+            ({"good": "labels.quality == 'good'"}, "this compares a number with a text"),
+            ({"good": "().__class__ == 1"}, "only names have parts"),
+            ({"good": "__import__('os').system('x') == 0"}, "this calls something"),
+            ({"good": "turns > " + "1" * 1_000_000}, "at most 2,000 characters"),
             ({"a": "trns > 3"}, "there is no trns here (did you mean 'turns'?)"),
             ({"a": "turns > 3", "b": "turns >"}, "$.gates.b: column"),
             ({"a": "open('x')"}, "this calls something"),
@@ -235,6 +352,10 @@ class TestRefusals:
             merge([tmp_path / "run"], tmp_path / "merged")
 
 
+def labels(run: Path) -> bytes:
+    return (run / "layers" / "quality" / "labels.jsonl").read_bytes()
+
+
 async def trouble(_: Service, seed: int) -> web.StreamResponse | None:
     """Half of the answers are one of eight texts."""
     if random.Random(seed).random() < 0.5:
@@ -247,18 +368,15 @@ async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None
     """A job with gates is killed so often; the equation holds at each stop, and the bytes are the undisturbed ones."""
     rng = random.Random(kills)
     async with served.serve(Service(latency=0.01, trouble=trouble)) as service:
-        gates = {
-            "short": "turns < 14",
-            "sure": "probability is None or probability > .1",
-            "new": "not near_duplicate",
-        }
+        gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}
         changes = {"conversations": conversations, "gates": gates, "top_up": True, "asks": 2}
         job = served.write(
             folder / "job.yaml", served.job_text(service.url, **changes, limits={"in_flight": 8})
         )
         calm = await served.edgen("generate", job, "-o", folder / "calm", "--json")
         assert calm.code == 0, calm.err
-        assert (calm.facts["accepted"], "gate:new" in calm.facts["rejected"]) == (conversations, True)
+        assert calm.facts["accepted"] == conversations
+        assert {"gate:short", "gate:good", "gate:new"} <= {*calm.facts["rejected"]}
         calls = service.asked.total()
         for _ in range(kills):
             process = await served.start("generate", job, "-o", folder / "killed", "--json")
@@ -277,6 +395,7 @@ async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None
     assert files(folder / "killed") == files(folder / "calm")
     rejected = [(folder / name / "rejected.jsonl").read_bytes() for name in ("killed", "calm")]
     assert rejected[0] == rejected[1]
+    assert labels(folder / "killed") == labels(folder / "calm") != b""
 
 
 @pytest.mark.crash
@@ -287,7 +406,7 @@ async def test_killed_ten_times_a_run_with_gates_ends_with_the_same_bytes(tmp_pa
 @pytest.mark.crash
 async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
     async with simulator() as url:
-        gates = {"short": "turns < 14", "new": "not near_duplicate"}
+        gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}
         job = JOB | {
             "conversations": 6,
             "top_up": True,
@@ -300,3 +419,4 @@ async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
             assert ended.code == 0, ended.err
             assert ended.facts["accepted"] == 6
     assert files(tmp_path / "online") == files(tmp_path / "batch")
+    assert labels(tmp_path / "online") == labels(tmp_path / "batch")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from edgen.config.label_set import find_label_set, inline_set
 from edgen.core.values import Conversation, Scenario, Turn
-from edgen.expressions.conversation import ConversationNames, Facts, layers_named
+from edgen.expressions.conversation import ConversationNames, Facts, LabelledWith, label_value, layers_named
 from edgen.expressions.language import Expression, ExpressionError
 from edgen.space import Dimension, Entry, Space, SpaceRole
 
@@ -36,6 +37,13 @@ _FACTS = Facts(
 )
 
 
+_LAYERS = {
+    "quality": LabelledWith(find_label_set("quality"), whole=True),
+    "moves": LabelledWith(inline_set("moves", {"telling": "says it", "guess": "tries"}), whole=False),
+    "tone": None,
+}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -53,7 +61,7 @@ _FACTS = Facts(
     ],
 )
 def test_every_name_has_its_value(text: str) -> None:
-    assert Expression(text, ConversationNames(_SPACE, ("quality", "moves"))).holds(_FACTS)
+    assert Expression(text, ConversationNames(_SPACE, _LAYERS)).holds(_FACTS)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +69,49 @@ def test_every_name_has_its_value(text: str) -> None:
 )
 def test_other_names_are_not_there(name: str) -> None:
     with pytest.raises(ExpressionError, match=f"there is no {name} here"):
-        Expression(f"{name} == 1", ConversationNames(_SPACE, ("quality",)))
+        Expression(f"{name} == 1", ConversationNames(_SPACE, _LAYERS))
 
 
 def test_layers_are_known_by_their_names() -> None:
-    names = ConversationNames(_SPACE, ("quality", "moves"))
-    assert layers_named([Expression("turns > 1 and labels.moves.Tutor is None", names)]) == ("moves",)
+    names = ConversationNames(_SPACE, _LAYERS)
+    assert layers_named(Expression("turns > 1 and labels.moves.Tutor is None", names).names) == ("moves",)
+
+
+def test_what_labels_are_is_known_before_they_are_there() -> None:
+    names = ConversationNames(_SPACE, _LAYERS)
+    with pytest.raises(ExpressionError, match="this compares a number with a text"):
+        Expression("labels.quality == 'good'", names)
+    with pytest.raises(ExpressionError, match="a list is asked by `in`"):
+        Expression("labels.moves >= 3", names)
+    assert Expression("labels.tone >= 3 and 'x' not in labels.tone", names).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("'teling' not in labels.moves", "column 1: no labels.moves is 'teling' (did you mean 'telling'?)"),
+        (
+            "turns > 1 and 'Guess' in labels.moves.Learner",
+            "column 15: no labels.moves.Learner is 'Guess' (did",
+        ),
+        (
+            "count(labels.moves, 'guesses') < 2",
+            "column 21: no labels.moves is 'guesses' (did you mean 'guess'?)",
+        ),
+        ("'telling' in labels.moves", None),
+    ],
+)
+def test_a_label_that_a_set_has_not_is_noted(text: str, note: str | None) -> None:
+    notes = Expression(text, ConversationNames(_SPACE, _LAYERS)).notes
+    assert [note in one for one in notes if note] == [True] * bool(note)
+    assert len(notes) == bool(note)
+
+
+def test_labels_of_a_conversation_are_a_number_a_list_or_unknown() -> None:
+    assert label_value([(None, None, ("4",))]) == 4
+    assert label_value([(None, None, ("good",))]) == [("", "good")]
+    assert label_value([(None, None, ())]) is None
+    assert label_value([(0, "Tutor", ("a", "b")), (1, "Tutor", ()), (2, "Learner", ("3",))]) == [
+        ("Tutor", "a"), ("Tutor", "b"), ("Learner", "3"),
+    ]  # fmt: skip
+    assert label_value([]) == []

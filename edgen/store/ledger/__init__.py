@@ -8,7 +8,7 @@ group commits); reading is direct, since WAL lets both go on at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,10 +22,12 @@ from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedge
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
 from edgen.store.ledger.reader import (
+    BESIDE,
     LedgerReader,
     LedgerSummary,
     Outcomes,
     batches_at,
+    beside_task,
     charged_at,
     out_at,
     run_status,
@@ -190,13 +192,27 @@ class Ledger:
 
     # -- outcomes
 
-    def settle(self, outcome: Outcome, fingerprint: str, record: bytes | None) -> None:
-        """Queue how a task ended and, if it was accepted, its record."""
-        unit = (outcome.scenario, outcome.task)
-        facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
-        row = (*unit, fingerprint, *facts, checksum_of(*unit, *facts))
-        kept = [] if record is None else [(_RECORD, (*unit, record, record_checksum(*unit, record)))]
-        self.writer.add(*kept, (_OUTCOME, row))
+    def settle(
+        self,
+        outcome: Outcome,
+        fingerprint: str,
+        record: bytes | None,
+        beside: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Queue how a task ended and, if it was accepted, its record, with what is kept beside it (JSON, by names)."""
+        rows = _settled(outcome, fingerprint, record)
+        for name, data in (beside or {}).items():
+            one = Outcome(
+                outcome.scenario,
+                beside_task(outcome.task, name),
+                Status.ACCEPTED,
+                None,
+                None,
+                outcome.group,
+                None,
+            )
+            rows += _settled(one, fingerprint + BESIDE, data)
+        self.writer.add(*rows)
 
     def settled(
         self, fingerprint: str, first: int, end: int
@@ -274,6 +290,15 @@ class Ledger:
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
         await self.writer.put((_META, ("flushed", "1")))
+
+
+def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[Statement]:
+    """What stores an outcome and its record."""
+    unit = (outcome.scenario, outcome.task)
+    facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
+    row = (*unit, fingerprint, *facts, checksum_of(*unit, *facts))
+    kept = [] if record is None else [(_RECORD, (*unit, record, record_checksum(*unit, record)))]
+    return [*kept, (_OUTCOME, row)]
 
 
 __all__ = [

@@ -48,6 +48,7 @@ from edgen.store.ledger.status import (
     sum_out,
 )
 
+BESIDE = "/beside"  # what is kept beside a record is an outcome of its own, under its fingerprint and this
 _PAGE = 500
 _RECORDS = 100  # of a page: they are some thousand bytes each
 _BEHIND = b""  # comes behind every task: SQLite sorts numbers, then texts, then bytes
@@ -127,17 +128,28 @@ class Outcomes:
             reply = None if last is None else self._book.reply(last)
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
 
-    def candidates(self, reasons: Collection[str]) -> Iterator[bytes]:
-        """The records of what was accepted, or rejected for one of these reasons with its record kept."""
+    def candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
+        """(scenario, task, record) of what was accepted, or rejected for one of these reasons with its record kept."""
         for row in self._paged(f"{WITH_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
             if row.status is Status.ACCEPTED or row.reason in reasons:
                 self._book.require_sound(row)
-                yield self._book.record(row)
+                yield row.scenario, row.task, self._book.record(row)
 
     def candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
         """The outcomes that `candidates` has the records of, in the same order."""
         rows = self._rows("")
         return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
+
+    def beside(self, scenario: int, task: TaskId) -> dict[str, bytes]:
+        """What is kept beside the record of a task, by names."""
+        first = beside_task(task, "")
+        found = {}
+        query = f"{WITH_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
+        values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
+        for row in self._book.rows(query, OutcomeRow, values):
+            self._book.require_sound(row)
+            found[str(row.task).removeprefix(first)] = self._book.record(row)
+        return found
 
     def _rows(self, where: str) -> Iterator[OutcomeRow]:
         for row in self._paged(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
@@ -297,6 +309,12 @@ class LedgerReader(Outcomes):
     def latencies(self) -> Iterator[float]:
         """Seconds that each stored answer took, in no particular order."""
         return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
+
+
+def beside_task(task: TaskId, name: str) -> str:
+    """The task of what is kept under a name beside the record of a task. It is a text, so it is in no plan of tasks that are
+    numbered."""
+    return f"{task}/{name}"
 
 
 def run_status(path: Path) -> RunStatus:
