@@ -14,8 +14,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import edgen
 from edgen.config import parse_job
-from edgen.core.errors import EdgenError
+from edgen.core.errors import EdgenError, ShortError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
@@ -26,6 +27,7 @@ from edgen.reading.answers.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
 from tests.cases import each
+from tests.cli.command import Command
 from tests.execution.batch.desk import Desk
 from tests.execution.making import make_run
 from tests.execution.service import files
@@ -318,27 +320,87 @@ def test_no_reply_breaks_the_reader(text: str, titled: bool) -> None:
 # ---- records and files
 
 
-@pytest.mark.parametrize(("people", "chooser"), [(2, "chance"), (6, "moderator")])
-async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people: int, chooser: str) -> None:
-    """Call by call, by batch, and ended by force and gone on with."""
+class Heard(Players):
+    """Keeps what it is asked."""
 
-    async def make(name: str, players: Players, batch: Desk | None = None) -> dict[str, bytes]:
-        plan = plan_for(tmp_path, people, batch={"poll": "0.02s"}, forum={"turns": 5, "chooser": chooser})
-        await make_run(plan, tmp_path / name, players, batch)
+    def __init__(self, most: int = 10**9) -> None:
+        super().__init__(most)
+        self.asked: list[Request] = []
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return await super().complete(request)
+
+
+class HeardDesk(Desk):
+    """Keeps what is asked in batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Request] = []
+
+    def line(self, name: str, request: Request) -> bytes:
+        self.requests.append(request)
+        return super().line(name, request)
+
+
+def assert_nobody_is_told(asked: list[Request], records: list[Any], people: int) -> None:
+    """Of what only one member sees, no brief of another has anything; and nothing else of another's requests does, unless
+    that one posted it."""
+    posted = {
+        record["provenance"]["scenario"]: {
+            number
+            for turn in record["conversation"]
+            for number in range(people)
+            if f"secret number {number}{number}" in turn["text"] and turn["role"] == f"Member{number}"
+        }
+        for record in records
+    }
+    for request in asked:
+        for number in range(people):
+            secret, own = f"secret number {number}{number}", request.role == f"member{number}"
+            in_brief, *in_thread = [secret in message.content for message in request.messages]
+            assert in_brief == own or (
+                request.role == "moderator" and number in posted[request.address.scenario]
+            )
+            assert own or not any(in_thread) or number in posted[request.address.scenario]
+
+
+@pytest.mark.parametrize("people", range(2, 7))
+async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people: int) -> None:
+    """Call by call at two concurrencies, by batch, and ended by force and gone on with: from 2 to 6 members, by chance and
+    with a moderator. And nobody is told what only another knows."""
+    chooser = "moderator" if people % 2 else "chance"
+    asked: list[Request] = []
+
+    async def make(
+        name: str, players: Heard, desk: HeardDesk | None = None, in_flight: int = 8
+    ) -> dict[str, bytes]:
+        shape = {"turns": 4, "chooser": chooser}
+        plan = plan_for(
+            tmp_path, people, batch={"poll": "0.02s"}, forum=shape, limits={"in_flight": in_flight}
+        )
+        try:
+            await make_run(plan, tmp_path / name, players, desk)
+        finally:
+            asked.extend(players.asked if desk is None else desk.requests)
         return files(tmp_path / name)
 
-    whole = Players()
-    made = await make("whole", whole)
+    whole = Heard()
+    made = await make("whole", whole, in_flight=1)
     found = [one for name, text in made.items() if name.startswith("conv") for one in json.loads(text)]
     assert len(found) == 2
     for record in found:
         assert not [*problems(record, schema="dialogue", begins_anew=DIALOGUE.begins_anew)]
         read = DIALOGUE.read(json.dumps(record).encode())
         assert json.loads(DIALOGUE.record(read)) == record
-    assert await make("batch", Players(), Desk()) == made
+    assert await make("side by side", Heard()) == made
+    assert await make("batch", Heard(), HeardDesk()) == made
     with contextlib.suppress(KilledError):
-        await make("killed", Players(whole.calls // 2))
-    assert await make("killed", Players()) == made
+        await make("killed", Heard(whole.calls // 2))
+    assert await make("killed", Heard()) == made
+    assert len(asked) >= 4 * whole.calls
+    assert_nobody_is_told(asked, found, people)
 
 
 # ---- what is refused
@@ -366,3 +428,44 @@ def test_a_job_that_makes_no_sense_is_told_so(tmp_path: Path, changes: dict[str,
 def test_one_role_alone_is_no_forum(tmp_path: Path) -> None:
     with pytest.raises(EdgenError, match="expected 2 to"):
         plan_for(tmp_path, 1)
+
+
+@each(
+    "people, forum, code, told",
+    [
+        (3, {"members": {f"Member{one}": {"weight": 0} for one in range(3)}}, 2, "nobody may answer"),
+        (1, {}, 2, "expected 2 to 20 roles"),
+        (3, {"asker": "Member7"}, 2, "the space has no role 'Member7' (did you mean"),
+        (3, {"asker": "Nobody"}, 2, "the space has no role 'Nobody' (known: Member0, Member1, Member2)\n"),
+    ],
+)
+def test_a_forum_in_which_nobody_may_speak_is_refused_by_command(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    people: int,
+    forum: dict[str, Any],
+    code: int,
+    told: str,
+) -> None:
+    with contextlib.suppress(EdgenError):
+        plan_for(tmp_path, people)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump({**JOB, "space": "./space.yaml", "forum": forum}))
+    ended = Command(capsys)("generate", tmp_path / "job.yaml", "-o", tmp_path / "run")
+    assert (ended.code, told in ended.err) == (code, True), ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_moderator_who_always_names_nobody_leaves_no_thread(tmp_path: Path) -> None:
+    """The question stands alone: each thread is rejected, and the run says so."""
+
+    async def nobody(_: Request) -> str:
+        return "nobody"
+
+    plan_for(tmp_path, 3)
+    (tmp_path / "job.yaml").write_text(
+        yaml.safe_dump({**JOB, "space": "./space.yaml", "forum": {"chooser": "moderator"}})
+    )
+    with pytest.raises(ShortError, match="one_speaker"):
+        edgen.generate(tmp_path / "job.yaml", output=tmp_path / "run", backends={"moderator": nobody})
+    status = edgen.open(tmp_path / "run").status
+    assert (status.accepted, status.rejected) == (0, {"one_speaker": 2})

@@ -87,9 +87,7 @@ class ForumProtocol(ConversationProtocol):
         unknown = [(key, name) for key, name in named if name.lower() not in known]
         for key, name in unknown:
             hint = nearest(name, [*known.values()])
-            yield Problem(
-                f"$.{key}", f"the space has no role {name!r}{hint} (known: {', '.join(known.values())})"
-            )
+            yield Problem(f"$.{key}", f"the space has no role {name!r}{hint}")
         if MODERATOR in known:
             yield Problem(
                 "$.space", f"a role is called {known[MODERATOR]}, as the one who chooses; rename it"
