@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from edgen.core.errors import DataError, UsageError
+from edgen.api.ranking import MODEL, Baseline, ModelOptions, rank_examples
+from edgen.api.supervision.control import Control
+from edgen.api.supervision.trust import Trust
+from edgen.core.errors import UsageError
+from edgen.core.events import Listener
 from edgen.core.extras import require_extra
-from edgen.core.files import write_lines
-from edgen.core.yaml_values import nearest
-from edgen.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
-from edgen.validation.reading import cut, read_data
 
 if TYPE_CHECKING:
     from edgen.retrieval.score import LabelScore, RankingScore
 
 CANDIDATES = 100
-
-
-class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranking that was written, and of how many examples."""
-
-    by: str
-    seed: int
-    examples: int
-    written: str
 
 
 def score(
@@ -56,28 +45,44 @@ def score(
     )
 
 
-def baseline(examples: Path | str, output: Path | str, by: str = "bm25", seed: int = 0) -> Baseline:
-    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`, `tfidf` or
-    `bm25`. Raises DataError for a file that holds no such examples."""
-    if by not in BASELINES:
-        raise UsageError(f"by is {by!r}; expected one of {', '.join(BASELINES)}{nearest(by, BASELINES)}.")
-    source = str(examples)
-    entries = cut(read_data(Path(examples)), source)
-    if not entries:
-        raise DataError(source, "it holds no examples.")
-    frequencies = Frequencies()
-    for example in read_examples(entries, source):
-        frequencies.see(example)
-    rankings = (rank(example, frequencies, by, seed) for example in read_examples(entries, source))
-    write_lines(Path(output), _as_list(rankings))
-    return Baseline(by=by, seed=seed, examples=len(entries), written=str(output))
+def baseline(
+    examples: Path | str,
+    output: Path | str,
+    by: str = "bm25",
+    seed: int = 0,
+    *,
+    backend: str | None = None,
+    prompt: str | Path | None = None,
+    none: bool = False,
+    via: Literal["online", "batch"] = "online",
+    trust_hosts: Iterable[str] = (),
+    progress: bool | None = None,
+    on_event: Listener | None = None,
+    **overrides: Any,
+) -> Baseline:
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`, `tfidf`, `bm25`, or a
+    `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function, `backends={"default": function}`). What
+    else goes with a model: see `edgen baseline`.
 
+    Raises DataError for a file that holds no such examples; of a model, ShortError where some have no ranking, and what
+    stopped it.
+    """
+    from edgen.api.objects.job import read_overrides
+    from edgen.api.objects.progress import find_progress
+    from edgen.api.objects.runner import run_in_thread
 
-def _as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a JSON list, one an entry, of which there is at least one."""
-    before = b"["
-    for entry in entries:
-        yield before
-        before = entry + b","
-    yield before.removesuffix(b",")
-    yield b"]"
+    changes, functions = read_overrides(overrides)
+    template = None if prompt is None else str(prompt)
+    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=changes, via=via)
+    if by != MODEL:
+        return rank_examples(Path(examples), Path(output), by, seed, Control(), options)
+    control = Control(trust=Trust(trust_hosts), functions=functions)
+    listeners = find_progress(progress) + ([on_event] if on_event else [])
+
+    def work(control: Control) -> Baseline:
+        return rank_examples(Path(examples), Path(output), by, seed, control, options)
+
+    made = run_in_thread(work, control, listeners)
+    if made.asked:
+        made.asked.require_all()
+    return made

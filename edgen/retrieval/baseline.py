@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from edgen.core.errors import DataError, Problem
+from edgen.core.values import Turn
 from edgen.reading.detect import words as words_of
 from edgen.retrieval.submission import as_id, plain
 
@@ -29,11 +30,21 @@ Words = Counter[str]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What was said, and the candidates for what comes next: id and words of each."""
+    """What was said, and the candidates for what comes next: id and text of each."""
 
     id: str
-    said: Words
-    candidates: Sequence[tuple[str, Words]]
+    turns: Sequence[Turn]
+    candidates: Sequence[tuple[str, str]]
+
+    @property
+    def said(self) -> Words:
+        """The words of all that was said."""
+        return Counter(word for turn in self.turns for word in words_of(turn.text))
+
+    @property
+    def words(self) -> list[Words]:
+        """The words of each candidate."""
+        return [Counter(words_of(text)) for _, text in self.candidates]
 
 
 @dataclass(slots=True)
@@ -45,7 +56,7 @@ class Frequencies:
     holding: Words = field(default_factory=Counter)
 
     def see(self, example: Example) -> None:
-        for _, words in example.candidates:
+        for words in example.words:
             self.candidates += 1
             self.words += words.total()
             self.holding.update(words.keys())
@@ -77,11 +88,13 @@ def _example(entry: Mapping[str, Any]) -> Example | str:
         return (
             "expected an 'utterance' in every message and candidate, and a 'candidate-id' in every candidate"
         )
-    words = [Counter(words_of(text or "")) for text in texts]
-    before = sum(words[: len(said)], Counter[str]())
-    return Example(
-        example, before, [(str(one).upper(), w) for one, w in zip(ids, words[len(said) :], strict=True)]
-    )
+    turns = [Turn(_speaker(one), text or "") for one, text in zip(said, texts, strict=False)]
+    candidates = [(str(one).upper(), text or "") for one, text in zip(ids, texts[len(said) :], strict=True)]
+    return Example(example, turns, candidates)
+
+
+def _speaker(message: Mapping[str, Any]) -> str:
+    return " ".join(str(message.get("speaker") or "Somebody").split())[:80]
 
 
 def _text(one: Any) -> str | None:
@@ -89,20 +102,27 @@ def _text(one: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) -> list[tuple[int, float]]:
+    """The places of the example's candidates, the best first, with their scores. `by` is one of BASELINES."""
+    places = [*range(len(example.candidates))]
+    random.Random(f"{seed}/{example.id}").shuffle(places)  # noqa: S311 - no secret
+    words = example.words
+    scores = [
+        round(one, 6) for one in BASELINES[by](example.said, [words[place] for place in places], frequencies)
+    ]
+    return sorted(zip(places, scores, strict=True), key=lambda one: -one[1])
+
+
 def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:
     """The example's entry of a submission, as JSON. `by` is one of BASELINES."""
-    candidates = [*example.candidates]
-    random.Random(f"{seed}/{example.id}").shuffle(candidates)  # noqa: S311 - no secret
-    scores = [round(one, 6) for one in BASELINES[by](example.said, [w for _, w in candidates], frequencies)]
-    order = sorted(range(len(candidates)), key=lambda place: -scores[place])
-    return msgspec.json.encode(
-        {
-            "example-id": example.id,
-            "candidate-ranking": [
-                {"candidate-id": candidates[place][0], "confidence": scores[place]} for place in order
-            ],
-        }
-    )
+    order = first_order(example, frequencies, by, seed)
+    return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])
+
+
+def entry_of(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
+    """An entry of a submission, as JSON: the ids of candidates, the best first, with what they are scored."""
+    ranking = [{"candidate-id": one, "confidence": score} for one, score in ranked]
+    return msgspec.json.encode({"example-id": example, "candidate-ranking": ranking})
 
 
 def _by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001

@@ -9,24 +9,22 @@ import msgspec
 
 from edgen.api.status import Calls, Tokens, Usage
 from edgen.api.supervision.backends import open_backends
-from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.beside import ledger_beside, load_asked_job, open_beside
+from edgen.api.supervision.control import Control
 from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.supervise import supervise
-from edgen.config import Job, load_job, parse_job
 from edgen.core.errors import EdgenError, ShortError, SpaceError, UsageError
-from edgen.core.files import refuse_links, write_new
+from edgen.core.files import write_new
 from edgen.core.yaml_values import nearest
 from edgen.execution.session import Session
 from edgen.execution.space_growth_tasks import SpaceGrowth, build_grown_space, load_growth_prompt
 from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.answer_schemas import check_schema
-from edgen.providers import provider_of
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
-from edgen.store.ledger import Ledger, RunStatus
-from edgen.store.locks import lock_for_writing
+from edgen.store.ledger import RunStatus
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +91,15 @@ def grow_space(
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
-    asked = _load_job(job, list(overrides), control)
+    asked = load_asked_job(
+        job, overrides, control, option="--job", work="space-expand", made_up="its values are made up"
+    )
     template = load_growth_prompt(prompt)
     check_schema(template, asked.backends["default"], "$.backends.default")
     tasks = SpaceGrowth(asked, known, grown.name, count, template)
-    ledger = out.with_name(f"{out.name}.db")
+    ledger = ledger_beside(out)
     try:
-        status = asyncio.run(_ask(tasks, out, ledger, control))
+        status = asyncio.run(_ask(tasks, out, control))
     except EdgenError:
         if ledger.exists():
             control.note(f"nothing was written yet; the answers so far are kept in {ledger}.")
@@ -130,53 +130,19 @@ def _require_free(out: Path) -> None:
         raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
 
-def _load_job(named: str | None, overrides: list[str], control: Control) -> Job:
-    """The job whose backend is asked, that one being its only one. Without a job: the embedded simulator."""
-    path, role = _read_job_name(named)
-    if path is not None:
-        job = load_job(path, overrides)
-    else:
-        plain = {"name": "space-expand", "conversations": 1, "space": "-", "prompt": "-"}
-        job = parse_job({**plain, "backends": {"default": {"type": "simulator"}}}, "(no job)", overrides)
-    if role not in job.backends:
-        raise UsageError(
-            f"{path}: this job has no backend '{role}' (there: {', '.join(job.backends)}). Say which is to be "
-            f"asked, as in --job {path}:{next(iter(job.backends))}."
-        )
-    config = job.backends[role]
-    if provider_of(config).simulated:
-        why = f"the backend '{role}' of {path} is" if path is not None else "no --job is named, so this is"
-        control.note(f"{why} the simulator: its values are made up, and no model is asked.")
-    return msgspec.structs.replace(job, backends={"default": config})
-
-
-def _read_job_name(named: str | None) -> tuple[Path | None, str]:
-    """The job file and the role that `JOB[:ROLE]` means."""
-    if named is None:
-        return (Path("job.yaml") if Path("job.yaml").is_file() else None), "default"
-    path, colon, role = named.rpartition(":")
-    if not colon or Path(named).is_file():
-        return Path(named), "default"
-    return Path(path), role
-
-
-async def _ask(tasks: SpaceGrowth, out: Path, path: Path, control: Control) -> RunStatus:
+async def _ask(tasks: SpaceGrowth, out: Path, control: Control) -> RunStatus:
     """Ask until there is enough; returns how the ledger stands. Raises what stopped it."""
-    async with open_backends(dict(tasks.job.backends), tasks.job.limits, control.trust) as backends:
-        taken = f"{path}: another process is at it"
-        refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal")])
-        with (
-            explain_os_errors(path),
-            lock_for_writing(path.with_name(f".{path.name}.lock"), taken, "another name"),
-        ):
-            _require_free(out)  # who held it until now may have written it
-            async with Ledger(path) as ledger:
-                session = Session(tasks, backends, ledger, roles=("default",))
-                session.counts.planned = tasks.wanted
-                title = Title("space expand", outcomes=("kept", "dropped"))
-                await supervise(session, title, control, lambda _monitor: ask_for_values(tasks, session))
-                await ledger.flush()
-                return ledger.status()
+    async with (
+        open_backends(dict(tasks.job.backends), tasks.job.limits, control.trust) as backends,
+        open_beside(out) as ledger,
+    ):
+        _require_free(out)  # who held it until now may have written it
+        session = Session(tasks, backends, ledger, roles=("default",))
+        session.counts.planned = tasks.wanted
+        title = Title("space expand", outcomes=("kept", "dropped"))
+        await supervise(session, title, control, lambda _monitor: ask_for_values(tasks, session))
+        await ledger.flush()
+        return ledger.status()
 
 
 def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledger: Path) -> GrownSpace:

@@ -302,7 +302,7 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 
 
 __all__ = [
-    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome",
+    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
     "TokenCounts", "batches_at", "charged_at", "out_at", "read_selection", "run_status", "summary_at",
 ]  # fmt: skip

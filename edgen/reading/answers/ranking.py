@@ -1,0 +1,69 @@
+"""An order of numbered candidates: a reply to their numbers, best first.
+
+Numbers stand in brackets (`[3] > [1] > [2]`), or in a row with nothing but `>`, commas, brackets and white space between them.
+Whatever else is said around them is left alone: where numbers are bracketed singly, those count; else the longest row of two or
+more does. A number that there is not, or that came before, is dropped; what is not named comes behind, in the order that it
+had (as in RankGPT, Sun et al. 2023). Of which most numbers are unknown is no order. Never raises; linear.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from edgen.core.values import Rejection, RejectionReason, Reply
+from edgen.reading.text.characters import excerpt
+from edgen.reading.text.thinking import drop_thinking
+
+MAX_READ = 100_000  # characters of a reply
+_BRACKETED = re.compile(r"\[[ \t]{0,4}(\d{1,9})[ \t]{0,4}\]")
+_NUMBER = re.compile(r"\d{1,9}")
+_BETWEEN = frozenset(" \t\r\n>,;[]")
+
+
+class Order(NamedTuple):
+    """The places of candidates, from 0, best first: all of them. Numbers that it dropped, as unknown and as repeated; and
+    how many candidates were not named."""
+
+    places: tuple[int, ...]
+    unknown: int = 0
+    repeated: int = 0
+    missing: int = 0
+
+
+def read_order(reply: Reply, count: int) -> Order | Rejection:
+    """The order of so many candidates; or why there is none."""
+    if reply.refusal is not None:
+        return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
+    text = drop_thinking(reply.text[:MAX_READ], [])
+    named = _named(text)
+    known = [number for number in named if 1 <= number <= count]
+    order = tuple(dict.fromkeys(known))
+    if reply.finish_reason == "length" and len(order) < count:
+        return Rejection(
+            RejectionReason.TRUNCATED, f"the reply was cut off at {len(order)} of {count} candidates"
+        )
+    if not order or len(named) > 2 * len(known):
+        said = f"it ranks nothing: {excerpt(text)}" if text.strip() else "it is empty"
+        return Rejection(RejectionReason.UNREAD, said)
+    rest = [number for number in range(1, count + 1) if number not in set(order)]
+    places = tuple(number - 1 for number in (*order, *rest))
+    return Order(places, len(named) - len(known), len(known) - len(order), len(rest))
+
+
+def _named(text: str) -> list[int]:
+    """The numbers that a reply ranks, as it has them."""
+    if bracketed := _BRACKETED.findall(text):
+        return [int(number) for number in bracketed]
+    longest: list[int] = []
+    row: list[int] = []
+    end = 0
+    for found in _NUMBER.finditer(text):
+        if row and not _BETWEEN.issuperset(text[end : found.start()]):
+            row = []
+        row.append(int(found[0]))
+        end = found.end()
+        if len(row) > len(longest):
+            longest = row
+    alone = text.strip(" \t\r\n.*") == str(longest[0]) if len(longest) == 1 else bool(longest)
+    return [*longest] if alone else []
