@@ -27,6 +27,7 @@ from edgen.core import registry
 from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.exercises.model import Case, Exercises, Point, Thing, Tier
+from edgen.space.knowledge import FILE_NAME
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
 from tests import ROOT, job_page
 
@@ -252,6 +253,11 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
         "exercises": {
             "description": said["exercises"],
             "anyOf": [_ref("Exercises"), {"type": "null"}],
+        },
+        "knowledge": {
+            "description": said["knowledge"],
+            "type": ["string", "null"],
+            "pattern": FILE_NAME,
         },
     }
 

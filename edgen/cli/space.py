@@ -163,6 +163,8 @@ def _render_space(facts: dict[str, Any]) -> Iterator[str]:
     for key in ("description", "source"):
         yield from wrap_behind(f"{key:11} ", facts[key] or "")
     yield f"{'content':11} sha256 {facts['content_sha256'][:16]}…"
+    if facts["knowledge"]:
+        yield f"{'knowledge':11} {facts['knowledge']}"
     yield ""
     for name, about in facts["dimensions"].items():
         yield from _render_dimension(name, about)

@@ -18,7 +18,7 @@ from edgen.execution.finish import JOB, describe_job
 from edgen.execution.run_identity import OF_ALL
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.opening import damaged_error
-from edgen.store.run_folder import RunFolder, inputs_named, run_around, schemas_beside
+from edgen.store.run_folder import RunFolder, inputs_beside, inputs_named, run_around
 
 
 @contextlib.contextmanager
@@ -111,6 +111,6 @@ def copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
     """Copy a run's job and its inputs, with the numbers of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
     named = inputs_named(value)
-    inputs = (run.path / name for name in sorted(named | schemas_beside(run, named)))
+    inputs = (run.path / name for name in sorted(named | inputs_beside(run, named)))
     texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
     to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

@@ -23,7 +23,7 @@ from edgen.execution.session import Session
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
-from edgen.space import dump_space
+from edgen.space import space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.ledger import RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
@@ -123,7 +123,7 @@ class Run:
             )
         plan, job = self._plan, self._plan.job
         prompts = {**plan.prompts, **plan.extra_prompts}
-        texts = {"space.yaml": dump_space(plan.space)}
+        texts = space_files(plan.space)
         paths: dict[str, str] = {}
         for use, prompt in prompts.items():
             paths[use] = f"inputs/{keep_template(texts, prompt.name, prompt.text, prompt.schema)}"

@@ -19,7 +19,7 @@ from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
-from edgen.space import Entry, Space, dump_space, load_space
+from edgen.space import Entry, Space, load_space, space_files
 from edgen.space.education import EDUCATION_VARIABLES, template_fields
 from edgen.space.exercises.check import check_exercises
 from edgen.space.exercises.grammar import Grammar
@@ -57,14 +57,19 @@ def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
     return plans
 
 
+_COMMON = ("names", "exclude", "exercises", "knowledge")  # what spaces of a job's arms share
+
+
 def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
     """Where an arm's space holds other values than the job's: weights and order may differ, nothing else."""
     problems = []
     for arm in arms:
         theirs = plans[arm].space
         where = f"$.arms.{arm}.space"
-        if (theirs.names, theirs.exclude, theirs.exercises) != (space.names, space.exclude, space.exercises):
-            message = "its dimensions, exclusions or exercises are not those of the job's space"
+        if any(getattr(theirs, key) != getattr(space, key) for key in _COMMON):
+            message = (
+                "its dimensions, exclusions, exercises or knowledge file are not those of the job's space"
+            )
             problems.append(Problem(where, message))
             continue
         for ours, other in zip(space.dimensions, theirs.dimensions, strict=True):
@@ -167,7 +172,7 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
     """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
     inputs: (the job's values, the texts of its inputs by file name)."""
     plain = resolved_values(with_files(job, reach))
-    texts = {"space.yaml": dump_space(space_of(job, reach))}
+    texts = space_files(space_of(job, reach))
 
     def keep(name: Any) -> Any:
         if not isinstance(name, str):
@@ -184,7 +189,7 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
             if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
                 changes |= {name: held[key][name] for name in changes}
         if arm_job.space != job.space:
-            texts[file := f"space.{arm}.yaml"] = dump_space(space_of(arm_job, reach))
+            texts |= space_files(space_of(arm_job, reach), file := f"space.{arm}.yaml")
             plain["arms"][arm]["space"] = f"inputs/{file}"
         else:
             plain["arms"][arm].pop("space", None)

@@ -29,7 +29,7 @@ from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup,
 from edgen.report.selection import Selection
 from edgen.stats.distributions import Bin, Distribution, summarize
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_folder import RunFolder, inputs_named, schemas_beside
+from edgen.store.run_folder import RunFolder, inputs_beside, inputs_named
 from edgen.store.run_reader import RunReader
 
 CUT = 1_500  # characters of a raw reply that are shown
@@ -199,7 +199,7 @@ def _inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
     named = inputs_named(yaml.safe_load(job))
-    for name in sorted(named | schemas_beside(rundir, named)):
+    for name in sorted(named | inputs_beside(rundir, named)):
         if (path := rundir.path / name).parent != rundir.inputs:
             return None
         try:

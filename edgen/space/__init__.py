@@ -1,6 +1,6 @@
 """What scenarios are drawn from: spaces as values, their files, sampling, and the split by groups."""
 
-from edgen.space.dump import content_sha256, dump_space
+from edgen.space.dump import content_sha256, dump_space, space_files
 from edgen.space.model import Dimension, Entry, Space, SpaceRole
 from edgen.space.parse import load_space, parse_space
 
@@ -13,4 +13,5 @@ __all__ = [
     "dump_space",
     "load_space",
     "parse_space",
+    "space_files",
 ]

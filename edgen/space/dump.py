@@ -24,6 +24,8 @@ def dump_space(space: Space) -> str:
         lines.append(f"description: {as_text(space.description)}")
     if space.source is not None:
         lines.append(f"source: {as_text(space.source)}")
+    if space.knowledge is not None:
+        lines.append(f"knowledge: {as_text(space.knowledge.file)}")
     if space.duplicates != "refuse":
         lines.append(f"duplicates: {space.duplicates}")
     lists = is_five_lists(space)
@@ -50,6 +52,12 @@ def dump_space(space: Space) -> str:
                 else [f"  {key}: {flow(value)}"]
             )
     return "\n".join(lines) + "\n"
+
+
+def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
+    """The texts of a space's files by their names: its own, and its knowledge file."""
+    beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    return {name: dump_space(space), **beside}
 
 
 def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
@@ -79,9 +87,10 @@ def _dumped(entry: Entry, weighted: bool) -> str:
 
 
 def content_sha256(space: Space) -> str:
-    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, and of the exercises but their drawings.
+    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, of the exercises but their drawings, and of
+    the knowledge file.
     Name, description, source, roles, labels and layout are no part of it."""
-    if has_list_content(space):
+    if has_list_content(space) and space.knowledge is None:
         content: Any = [
             [
                 LISTS[one.name],
@@ -95,6 +104,8 @@ def content_sha256(space: Space) -> str:
             for one in space.dimensions
         ]
         content = {"dimensions": dimensions, "exclude": space.exclude}
+        if space.knowledge is not None:
+            content["knowledge"] = space.knowledge.sha256
         if space.exercises is not None:
             content["exercises"] = _without_drawings(msgspec.to_builtins(space.exercises))
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)

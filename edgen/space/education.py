@@ -42,7 +42,7 @@ def has_list_content(space: Space) -> bool:
 def is_five_lists(space: Space) -> bool:
     """Whether five lists can say all of the space."""
     labelled = any(dimension.label is not None for dimension in space.dimensions)
-    return has_list_content(space) and space.roles == ROLES and not labelled
+    return has_list_content(space) and space.roles == ROLES and not labelled and space.knowledge is None
 
 
 def _is_list(dimension: Dimension) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.space.exercises.model import Exercises
+from edgen.space.knowledge import Knowledge
 
 Combination = dict[str, tuple[str, ...]]  # of values: one of these, of each of these dimensions
 
@@ -50,7 +51,7 @@ class SpaceRole(msgspec.Struct, frozen=True):
 class Space(msgspec.Struct, frozen=True, kw_only=True):
     """What scenarios are drawn from. With `duplicates: keep` a value may be listed more than once, and each copy
     is an entry of its own. What matches one of `exclude` does not occur. `exercises`: the grammar of those that its values
-    make, None where they make none."""
+    make, None where they make none. `knowledge`: the file of facts about what they name."""
 
     name: str
     description: str | None = None
@@ -60,6 +61,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[SpaceRole, ...]
     exclude: tuple[Combination, ...] = ()
     exercises: Exercises | None = None
+    knowledge: Knowledge | None = None
 
     def __getitem__(self, name: str) -> Dimension:
         for dimension in self.dimensions:

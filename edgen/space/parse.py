@@ -19,6 +19,7 @@ from edgen.space.education import LISTS, TOPIC_FIELDS
 from edgen.space.entries import read_combination, read_entries
 from edgen.space.exercises.model import SHOWN
 from edgen.space.exercises.parse import read_exercises
+from edgen.space.knowledge import Knowledge, is_file_name, read_knowledge
 from edgen.space.model import Combination, Dimension, Space, SpaceRole
 from edgen.space.text_rules import dimension_problem, remark_problems, role_problem
 
@@ -67,15 +68,18 @@ class OpenSpace(Head, kw_only=True):
     """Combinations of values that do not occur."""
     exercises: Any = None
     """Exercises that the values make: questions with right answers, by a grammar."""
+    knowledge: str | None = None
+    """The name of a JSON file beside this one, with facts about what values name, such as a catalogue of courses."""
 
 
 def load_space(path: Path) -> Space:
     """The space in the file at `path`. Raises SpaceError with every problem found."""
-    return parse_space(read_text(path, SpaceError), str(path))
+    return parse_space(read_text(path, SpaceError), str(path), path)
 
 
-def parse_space(text: str, source: str) -> Space:
-    """The space that a YAML text describes; `source` is what error messages call it.
+def parse_space(text: str, source: str, path: Path | None = None) -> Space:
+    """The space that a YAML text describes; `source` is what error messages call it. `path`: where it stands, or would; without
+    it, its knowledge file is not read.
 
     Raises SpaceError with every problem found.
     """
@@ -87,7 +91,7 @@ def parse_space(text: str, source: str) -> Space:
             f"({', '.join(LISTS.values())}), and this file holds none.",
         )
     problems: list[Problem] = []
-    is_open = bool({"dimensions", "roles", "exclude", "exercises"} & value.keys())
+    is_open = bool({"dimensions", "roles", "exclude", "exercises", "knowledge"} & value.keys())
     head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)
@@ -102,13 +106,31 @@ def parse_space(text: str, source: str) -> Space:
         else default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
+    knowledge = _read_knowledge(value.get("knowledge"), path, problems)
     if not problems:
         own = msgspec.structs.asdict(head)
-        space = Space(**own, dimensions=dimensions, roles=roles, exclude=exclude, exercises=exercises)
+        space = Space(
+            **own,
+            dimensions=dimensions,
+            roles=roles,
+            exclude=exclude,
+            exercises=exercises,
+            knowledge=knowledge,
+        )
         problems += condition_problems(space, _paths(value))
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return space
+
+
+def _read_knowledge(name: Any, path: Path | None, problems: list[Problem]) -> Knowledge | None:
+    if name is None:
+        return None
+    if not isinstance(name, str) or not is_file_name(name):
+        message = "expected the name of a file beside this one that ends in .json, as in course-info.json"
+        problems.append(Problem("$.knowledge", message))
+        return None
+    return Knowledge(name) if path is None else read_knowledge(name, path)
 
 
 def _paths(value: dict[str, Any]) -> dict[str, str]:

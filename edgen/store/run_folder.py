@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import RunError, SpaceError, UsageError
 from edgen.core.files import refuse_links, sweep, target_name, update_text
 from edgen.store import locks
 
@@ -276,18 +276,23 @@ def run_around(place: Path) -> Path | None:
 
 def inputs_named(job: Mapping[str, Any]) -> set[str]:
     """The files that a run's job names as its templates and spaces, and those of its arms. What stands beside a
-    template is `schemas_beside`."""
+    template or a space is `inputs_beside`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
     return {name for name in found if isinstance(name, str)}
 
 
-def schemas_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
-    """The schemas beside those of a run's inputs that are templates."""
+def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+    """What stands beside those of a run's inputs: the schemas of templates, and the knowledge files of spaces."""
     from edgen.prompting.answer_schema import schema_file
+    from edgen.space import load_space
 
     beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    for space in (Path(name) for name in inputs if name.endswith(".yaml")):
+        with contextlib.suppress(SpaceError):  # who needs the space says so
+            knowledge = load_space(run.path / space).knowledge
+            beside |= {str(space.parent / knowledge.file)} if knowledge else set()
     return {name for name in beside if (run.path / name).is_file()}
 
 

@@ -27,12 +27,13 @@ def test_every_shipped_space_is_valid_and_named_after_its_file(name: str) -> Non
     assert space.name == name
     assert space.description
     assert space.source
-    assert parse_space(dump_space(space), name) == space
+    assert parse_space(dump_space(space), name, resources.find("preference_space", name)) == space
 
 
 def test_the_shipped_spaces_are_those_that_are_documented() -> None:
     assert resources.shipped("preference_space") == [
         "broad",
+        "course_advising",
         "education_dialogue",
         "education_dialogue_faithful",
         "fractions",

@@ -40,6 +40,7 @@ def describe_space(name: str, per_cell: int | None = None, exercises: int = 3) -
         "source": space.source,
         "duplicates": space.duplicates,
         "content_sha256": content_sha256(space),
+        "knowledge": None if space.knowledge is None else space.knowledge.file,
         "dimensions": {one.name: _describe(one) for one in space.dimensions},
         "roles": {role.name: list(role.sees) for role in space.roles},
         "exclude": [{name: list(values) for name, values in one.items()} for one in space.exclude],

@@ -113,8 +113,10 @@ def grow_space(
             )
         text = dump_space(build_grown_space(tasks, path.name))
         write_new_space(out, text)
+        if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
+            write_new(beside, known.knowledge.text)
         try:
-            parse_space(text, str(out))
+            parse_space(text, str(out), out)
         except SpaceError as problem:  # as where no other dimension has a value for the new ones
             control.note(f"the new file cannot be used before you mend this by hand. {problem}")
     return made
