@@ -24,8 +24,14 @@ def _definitions() -> Iterator[str]:
     for measure in measures():
         family = families.get(measure.name)
         only = f" For conversations of the {family} family only." if family else ""
-        text = f"**{measure.name}**: {measure.definition}{only}"
+        told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
+        named = f" Of one conversation, in expressions: {told}." if told else ""
+        text = f"**{measure.name}**: {measure.definition}{only}{named}"
         yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _figure(measure: str, figure: str) -> str:
+    return f"measures.{measure}.{figure}" if figure else measure
 
 
 if __name__ == "__main__":

@@ -75,6 +75,10 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
 
     found = json.loads(environment.edgen("stats", run, "--only", "questions", "--json"))
     assert "questions" in json.dumps(found)
+    chosen = environment.edgen(
+        "select", run, "--where", "questions >= 0", "-o", str(tmp_path / "asked"), "--json"
+    )
+    assert json.loads(chosen)["accepted"] == 12
     files = tmp_path / "files"  # by themselves, so that nothing but their layout tells whose they are
     shutil.copytree(Path(run, "shards"), files)
     found = json.loads(environment.edgen("stats", str(files), "--json"))

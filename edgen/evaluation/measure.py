@@ -6,15 +6,19 @@ edgen's own are in `measures/`; a package's are found by the entry points of gro
 from __future__ import annotations
 
 import abc
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
-from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.expressions.conversation import Facts
+from edgen.expressions.language import Kind, Value
 from edgen.machines.model import Machine
 from edgen.space import Space
 from edgen.stats.intervals import Estimate
@@ -67,7 +71,8 @@ class Measure(abc.ABC, Generic[V]):
     `definition` names its source, or says that it is edgen's own. `order` is its place among the measures. `section`
     names the section of the report that shows it. `nothing` is said where there is nothing to show. A measure
     that `tells_of_plan` has something to say where no conversation was accepted. msgspec encodes the value for
-    `edgen stats --json`.
+    `edgen stats --json`. `figures` are those that it has of one conversation, with the kind of each: an expression (`edgen
+    select`, a job's gates) calls them `measures.<name>.<figure>`; that under "" goes by the measure's name alone.
     """
 
     name: ClassVar[str]
@@ -76,6 +81,7 @@ class Measure(abc.ABC, Generic[V]):
     section: ClassVar[str] = "more"
     nothing: ClassVar[str] = "There is nothing to tell."
     tells_of_plan: ClassVar[bool] = False
+    figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
 
     @abc.abstractmethod
     def start(self, shared: Shared) -> Count[V]:
@@ -102,9 +108,29 @@ class Measure(abc.ABC, Generic[V]):
         """What `edgen compare` tells, by arm and with paired differences; `columns`: those that occur in any arm."""
         return ()
 
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """Its `figures` of one conversation; one that is not there, or None, is missing. Without a method of its own, what
+        `sums` adds to columns of these names, if it adds anything."""
+        added: Counter[str] = Counter()
+        for column, amount in self.sums(sample, space):
+            added[column] += amount  # type: ignore[assignment]  # amounts need not be whole
+        return {name: added[name] for name in self.figures} if added else {}
+
+    def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
+        """`of_one` of a conversation as expressions see it."""
+        return self.of_one(sample_of_facts(facts), Words(facts.words), space)
+
     def examples(self, value: V) -> Iterator[tuple[str, str]]:  # noqa: ARG002
         """Conversations to read for what was found: (id, a clause on why), the clearest first."""
         return iter(())
+
+
+def figure_kinds(
+    *numbers: str, truths: Iterable[str] = (), texts: Iterable[str] = (), lists: Iterable[str] = ()
+) -> Mapping[str, Kind]:
+    """The `figures` of a measure, by what they are."""
+    names: dict[Kind, Iterable[str]] = {"number": numbers, "truth": truths, "text": texts, "list": lists}
+    return MappingProxyType({name: kind for kind, named in names.items() for name in named})
 
 
 def share_intervals(

@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.config.label_set import LabelSet
 from edgen.core.values import Event, Role, Scenario, Turn
+from edgen.expressions.conversation import Facts
 from edgen.families.base import Family, FiledRecord
 from edgen.machines.model import Machine
 from edgen.reading.detect import spoken, words
@@ -89,6 +90,24 @@ def sample_of(
         outcome=record.outcome,
         events=record.events,
         labels=labels or {},
+    )
+
+
+def sample_of_facts(facts: Facts) -> Sample:
+    """The sample that a conversation is as expressions see it: without a side of a split."""
+    said = facts.conversation
+    return Sample(
+        id=facts.id,
+        source="",
+        split=None,
+        scenario=facts.scenario,
+        turns=said.turns,
+        entries=len(said.turns),
+        ended_by=said.ended_by,
+        probability=said.probability,
+        repairs=said.repairs,
+        outcome=said.outcome,
+        events=said.events,
     )
 
 

@@ -17,6 +17,7 @@ found by the registry, as everywhere: what one says stands on the object (`Measu
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -90,7 +91,7 @@ class Facts:
     def measured(self, measure: Any, space: Space) -> Mapping[str, Value]:
         """What a measure says of it, worked out once."""
         if measure.name not in self._measured:
-            self._measured[measure.name] = measure.of_one(self, space)
+            self._measured[measure.name] = measure.of_facts(self, space)
         return self._measured[measure.name]
 
     @cached_property
@@ -154,8 +155,9 @@ class ConversationNames:
         yield from (f"{LABELS}.{layer}" for layer in self._layers)
         yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
         for name in registry.names("measure"):
-            for figure in getattr(_measure(name), "figures", ()):
-                yield f"{_MEASURED}.{name}.{figure}" if figure else name
+            with contextlib.suppress(registry.PluginError):
+                for figure in registry.find("measure", name).figures:
+                    yield f"{_MEASURED}.{name}.{figure}" if figure else name
 
     def _role(self, rest: list[str]) -> Role | None:
         """The role that a name ends with; None where it ends with something else."""
@@ -207,22 +209,12 @@ class ConversationNames:
 
     def _of_measure(self, rest: list[str]) -> Named | None:
         """A figure that a measure has of one conversation."""
-        if not rest or len(rest) > 2 or (measure := _measure(rest[0])) is None:
+        if not rest or len(rest) > 2 or rest[0] not in registry.names("measure"):
             return None
-        figure = rest[1] if rest[1:] else ""
+        measure, figure = registry.find("measure", rest[0]), rest[1] if rest[1:] else ""
         if (kind := measure.figures.get(figure)) is None:
             return None
         return Named(kind, partial(_figure, measure, figure, self._space))
-
-
-def _measure(name: str) -> Any:
-    """The measure of that name; None where there is none that can be used."""
-    if name not in registry.names("measure"):
-        return None
-    try:
-        return registry.find("measure", name)
-    except registry.PluginError:
-        return None
 
 
 def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:

@@ -10,62 +10,26 @@ Kleene's three-valued logic, as SQL does; what is missing in the end does not ho
 
 from __future__ import annotations
 
-import ast
-import operator
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any
 
-from edgen.core.errors import UsageError
-from edgen.core.yaml_values import nearest, shortened
+from edgen.expressions.compiler import Compiler
+from edgen.expressions.terms import (
+    CALLED,
+    ExpressionError,
+    Kind,
+    Named,
+    Value,
+    Vocabulary,
+    describe,
+    kind_of,
+)
 
 MAX_LENGTH = 2_000  # characters
-MAX_DEPTH = 40
-_SHOWN = 72  # characters of a text around what is wrong with it
-
-Value = Any  # None, bool, int, float, str, or a tuple of such
-Kind = Literal["number", "text", "truth", "list", "any"]  # "any": known once a value is there
-Run = Callable[[Any], Value]  # of what the expression is about
-
-_CALLED = {"number": "a number", "text": "a text", "truth": "yes or no", "list": "a list", "any": "a value"}
-
-
-class ExpressionError(UsageError):
-    """An expression that cannot be used. `clause` says what is wrong with it at `column`, counted from 1."""
-
-    def __init__(self, text: str, column: int, clause: str) -> None:
-        self.text, self.column, self.clause = text, column, clause
-        super().__init__(text, column, clause)
-
-    def __str__(self) -> str:
-        start = max(0, self.column - 1 - _SHOWN // 2)
-        shown = self.text[start : start + _SHOWN]
-        visible = "".join(char if char.isprintable() else "?" for char in shown)
-        return f"column {self.column}: {self.clause}.\n    {visible}\n    {' ' * (self.column - 1 - start)}^"
-
-
-class Named(NamedTuple):
-    """What a name stands for: its kind, how it is had of what an expression is about, and the texts that it can be or can
-    hold, () for any."""
-
-    kind: Kind
-    get: Run
-    texts: Sequence[str] = ()
-
-
-class Vocabulary(Protocol):
-    """The names that an expression may use."""
-
-    def find(self, path: tuple[str, ...]) -> Named | None:
-        """What a name stands for, by its parts; None for one that is not there."""
-
-    def known(self) -> Iterable[str]:
-        """Every name that can be listed, for who misspelt one."""
+_SHOWN = 72  # of a text that is longer
 
 
 class Expression:
-    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a
-    mistake."""
+    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a mistake."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         """Raises ExpressionError for what is no expression, or none over this vocabulary."""
@@ -73,11 +37,11 @@ class Expression:
         if len(text) > MAX_LENGTH:
             shown = self.text[:_SHOWN]
             raise ExpressionError(shown, 1, f"an expression is at most {MAX_LENGTH:,} characters long")
-        compiler = _Compiler(self.text, vocabulary)
+        compiler = Compiler(self.text, vocabulary)
         node = compiler.parse()
         kind, self._run = compiler.compile(node, 0)
         if kind not in ("truth", "any"):
-            raise compiler.refuse(node, f"this is {_CALLED[kind]}, and an expression has to say yes or no")
+            raise compiler.refuse(node, f"this is {CALLED[kind]}, and an expression has to say yes or no")
         self._refuse = compiler.refuse
         self._node = node
         self.names = frozenset(".".join(path) for path in compiler.paths)
@@ -88,7 +52,7 @@ class Expression:
         value = self._run(about)
         if value is not None and value is not True and value is not False:
             raise self._refuse(
-                self._node, f"this is {_describe(value)}, and an expression has to say yes or no"
+                self._node, f"this is {describe(value)}, and an expression has to say yes or no"
             )
         return value is True
 
@@ -96,354 +60,6 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-def kind_of(value: Value) -> Kind:
-    """The kind of a value that is there."""
-    if isinstance(value, bool):
-        return "truth"
-    if isinstance(value, int | float):
-        return "number"
-    return "text" if isinstance(value, str) else "list"
-
-
-def _describe(value: Value) -> str:
-    return _CALLED[kind_of(value)]
-
-
-_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_SAME: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
-_IN: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.In: lambda one, several: one in several,
-    ast.NotIn: lambda one, several: one not in several,
-}
-_SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-
-
-class Function(NamedTuple):
-    """A function: the kinds that each argument may be of, the last of them as often as wanted where there are `most`
-    arguments, what comes out, and what it does."""
-
-    takes: tuple[tuple[Kind, ...], ...]
-    most: int
-    gives: Kind
-    run: Callable[..., Value]
-
-
-FUNCTIONS = {
-    "len": Function((("text", "list"),), 1, "number", len),
-    "count": Function(
-        (("list",), ("text", "number", "truth")), 2, "number", lambda several, one: several.count(one)
-    ),
-    "any": Function((("list",),), 1, "truth", any),
-    "min": Function((("number",), ("number",)), 20, "number", min),
-    "max": Function((("number",), ("number",)), 20, "number", max),
-    "abs": Function((("number",),), 1, "number", abs),
-    "lower": Function((("text",),), 1, "text", str.lower),
-}
-
-_UNWANTED: dict[type[ast.AST], str] = {
-    ast.Pow: "powers are not computed here",
-    ast.Lambda: "functions cannot be made here",
-    ast.IfExp: "`if` has no place here; use `and` and `or`",
-    ast.NamedExpr: "nothing can be assigned here; two names are compared by ==",
-    ast.JoinedStr: "texts are plain here, without an f",
-    ast.BitAnd: "use `and`",
-    ast.BitOr: "use `or`",
-    ast.Invert: "use `not`",
-    ast.Dict: "there are no mappings here",
-}
-
-
-class _Compiler:
-    """The work on one text."""
-
-    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
-        self._text = text
-        self._vocabulary = vocabulary
-        self.paths: dict[tuple[str, ...], Named] = {}
-        self.notes: list[str] = []
-
-    def parse(self) -> ast.expr:
-        if not self._text:
-            raise ExpressionError("", 1, "there is nothing here; write what is to be so, as in turns < 20")
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.parse(self._text, mode="eval").body
-        except SyntaxError as problem:
-            column = min(max(problem.offset or 1, 1), len(self._text))
-            hint = "; two values are compared by ==" if "=" in self._text and "==" not in self._text else ""
-            raise ExpressionError(self._text, column, f"this cannot be read ({problem.msg}){hint}") from None
-        except (ValueError, RecursionError, MemoryError) as problem:
-            reason = "it is nested too deep" if not isinstance(problem, ValueError) else str(problem)
-            raise ExpressionError(self._text, 1, f"this cannot be read ({reason})") from None
-
-    def refuse(self, node: ast.AST, clause: str) -> ExpressionError:
-        """The error about a node."""
-        start = getattr(node, "col_offset", 0)  # in bytes of UTF-8
-        column = len(self._text.encode("utf-8", "surrogatepass")[:start].decode("utf-8", "ignore")) + 1
-        return ExpressionError(self._text, column, clause)
-
-    def compile(self, node: ast.expr, depth: int) -> tuple[Kind, Run]:
-        """The kind of a node's value, and what computes it."""
-        if depth > MAX_DEPTH:
-            raise self.refuse(node, f"this is nested deeper than {MAX_DEPTH} levels")
-        match node:
-            case ast.Constant():
-                return self._constant(node)
-            case ast.Name() | ast.Attribute() | ast.Subscript():
-                return self._name(node)
-            case ast.List() | ast.Tuple() | ast.Set():
-                return self._list(node)
-            case ast.BoolOp():
-                return self._connected(node, depth)
-            case ast.UnaryOp():
-                return self._signed(node, depth)
-            case ast.Compare():
-                return self._compared(node, depth)
-            case ast.BinOp():
-                return self._computed(node, depth)
-            case ast.Call():
-                return self._called(node, depth)
-        raise self.refuse(node, _UNWANTED.get(type(node), "this has no place in an expression"))
-
-    # ---- values
-
-    def _constant(self, node: ast.Constant) -> tuple[Kind, Run]:
-        value = node.value
-        if value is None:
-            raise self.refuse(node, "whether a value is missing is asked by `is None`")
-        if not isinstance(value, bool | int | float | str):
-            raise self.refuse(node, "values are numbers, texts, True and False")
-        return kind_of(value), lambda _: value
-
-    def _list(self, node: ast.List | ast.Tuple | ast.Set) -> tuple[Kind, Run]:
-        values: list[Value] = []
-        for one in node.elts:
-            if not isinstance(one, ast.Constant):
-                raise self.refuse(one, "a list holds numbers or texts, as in [3, 4]")
-            self._constant(one)
-            if values and kind_of(one.value) != kind_of(values[0]):
-                raise self.refuse(
-                    one, f"this is {_describe(one.value)} in a list that begins with {_describe(values[0])}"
-                )
-            values.append(one.value)
-        if not values:
-            raise self.refuse(node, "this list is empty, so nothing is in it")
-        found = tuple(values)
-        return "list", lambda _: found
-
-    def _name(self, node: ast.expr) -> tuple[Kind, Run]:
-        path = self._path(node)
-        found = self._vocabulary.find(path)
-        name = ".".join(path)
-        if found is None:
-            known = [*self._vocabulary.known()]
-            raise self.refuse(node, f"there is no {name} here{nearest(name, known)}")
-        self.paths[path] = found
-        return found.kind, found.get
-
-    def _note_text(self, named: ast.expr, text: ast.expr) -> None:
-        """Say so where a text is compared with a name that never has it."""
-        if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
-            return
-        found = (
-            self.paths.get(self._path(named))
-            if isinstance(named, ast.Name | ast.Attribute | ast.Subscript)
-            else None
-        )
-        if found is not None and found.texts and text.value not in found.texts:
-            problem = self.refuse(
-                text,
-                f"no {'.'.join(self._path(named))} is {shortened(text.value)!r}{nearest(text.value, found.texts)}",
-            )
-            self.notes.append(str(problem))
-
-    def _path(self, node: ast.expr) -> tuple[str, ...]:
-        parts: list[str] = []
-        while not isinstance(node, ast.Name):
-            if isinstance(node, ast.Attribute):
-                parts.append(node.attr)
-            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-                if not isinstance(node.slice.value, str):
-                    raise self.refuse(node.slice, "single turns or places cannot be asked for")
-                parts.append(node.slice.value)
-            else:
-                raise self.refuse(node, "only names have parts, as in scenario.topic")
-            node = node.value
-        return (node.id, *reversed(parts))
-
-    # ---- connections
-
-    def _truth(self, node: ast.expr, depth: int) -> Run:
-        kind, run = self.compile(node, depth + 1)
-        if kind == "truth":
-            return run
-        if kind != "any":
-            raise self._not_truth(node, kind)
-
-        def checked(about: Any) -> Value:
-            value = run(about)
-            if value is not None and not isinstance(value, bool):
-                raise self._not_truth(node, kind_of(value))
-            return value
-
-        return checked
-
-    def _not_truth(self, node: ast.expr, kind: Kind) -> ExpressionError:
-        return self.refuse(
-            node, f"this is {_CALLED[kind]}, where yes or no is wanted; compare it with something"
-        )
-
-    def _connected(self, node: ast.BoolOp, depth: int) -> tuple[Kind, Run]:
-        parts = [self._truth(value, depth) for value in node.values]
-        deciding = isinstance(node.op, ast.Or)
-
-        def run(about: Any) -> Value:
-            result: Value = not deciding
-            for part in parts:
-                value = part(about)
-                if value is deciding:
-                    return deciding
-                if value is None:
-                    result = None
-            return result
-
-        return "truth", run
-
-    def _signed(self, node: ast.UnaryOp, depth: int) -> tuple[Kind, Run]:
-        if isinstance(node.op, ast.Not):
-            truth = self._truth(node.operand, depth)
-            return "truth", lambda about: None if (value := truth(about)) is None else not value
-        if isinstance(node.op, ast.USub):
-            return "number", self._apply(operator.neg, [node.operand], depth)
-        if isinstance(node.op, ast.UAdd):
-            return "number", self._apply(operator.pos, [node.operand], depth)
-        raise self.refuse(node, _UNWANTED[type(node.op)])
-
-    def _computed(self, node: ast.BinOp, depth: int) -> tuple[Kind, Run]:
-        function = _SUMS.get(type(node.op))
-        if function is None:
-            raise self.refuse(node, _UNWANTED.get(type(node.op), "this is computed by + - * / alone"))
-        return "number", self._apply(function, [node.left, node.right], depth)
-
-    def _apply(self, function: Callable[..., Value], operands: Sequence[ast.expr], depth: int) -> Run:
-        """A sum over numbers."""
-        return self._call(function, operands, [("number",)] * len(operands), depth)
-
-    def _called(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        function = FUNCTIONS.get(name)
-        if function is None:
-            raise self.refuse(
-                node, f"this calls something that is no function here{nearest(name, [*FUNCTIONS])}"
-            )
-        least, most = len(function.takes), function.most
-        if node.keywords or not least <= len(node.args) <= max(least, most):
-            wanted = f"{least}" if most <= least else f"{least} or more"
-            raise self.refuse(node, f"{name} takes {wanted} value{'s' if wanted != '1' else ''}")
-        takes = [function.takes[min(place, least - 1)] for place in range(len(node.args))]
-        run = self._call(function.run, node.args, takes, depth)
-        if name == "count":
-            self._note_text(*node.args)
-        return function.gives, run
-
-    def _call(
-        self, function: Callable[..., Value], operands: Sequence[ast.expr], takes: Sequence[tuple[Kind, ...]], depth: int,
-    ) -> Run:  # fmt: skip
-        compiled = [self.compile(operand, depth + 1) for operand in operands]
-        for operand, (kind, _), allowed in zip(operands, compiled, takes, strict=True):
-            self._require(operand, kind, allowed)
-        parts = [(run, kind == "any", place) for place, (kind, run) in enumerate(compiled)]
-
-        def run(about: Any) -> Value:
-            values = []
-            for part, unknown, place in parts:
-                if (value := part(about)) is None:
-                    return None
-                if unknown:
-                    self._require(operands[place], kind_of(value), takes[place])
-                values.append(value)
-            try:
-                return function(*values)
-            except (ZeroDivisionError, OverflowError):
-                return None  # there is no such number
-
-        return run
-
-    def _require(self, node: ast.expr, kind: Kind, allowed: tuple[Kind, ...]) -> None:
-        if kind != "any" and kind not in allowed:
-            wanted = " or ".join(_CALLED[one] for one in allowed)
-            raise self.refuse(node, f"this is {_CALLED[kind]}, where {wanted} is wanted")
-
-    # ---- comparisons
-
-    def _compared(self, node: ast.Compare, depth: int) -> tuple[Kind, Run]:
-        operands = [node.left, *node.comparators]
-        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-            return "truth", self._is_missing(node, depth)
-        compiled = [self.compile(operand, depth + 1) for operand in operands]
-        for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
-            self._note_text(right, left)
-            if type(op) in _SAME:
-                self._note_text(left, right)
-        pairs = [
-            self._pair(node.comparators[place], op, *compiled[place : place + 2])
-            for place, op in enumerate(node.ops)
-        ]
-        if len(pairs) == 1:
-            return "truth", pairs[0]
-
-        def run(about: Any) -> Value:
-            found = [pair(about) for pair in pairs]
-            return False if False in found else None if None in found else True
-
-        return "truth", run
-
-    def _is_missing(self, node: ast.Compare, depth: int) -> Run:
-        right = node.comparators[0]
-        if len(node.ops) > 1 or not (isinstance(right, ast.Constant) and right.value is None):
-            raise self.refuse(right, "`is` goes with None alone; values are compared by ==")
-        _, run = self.compile(node.left, depth + 1)
-        wanted = isinstance(node.ops[0], ast.Is)
-        return lambda about: (run(about) is None) is wanted
-
-    def _pair(self, node: ast.expr, op: ast.cmpop, left: tuple[Kind, Run], right: tuple[Kind, Run]) -> Run:
-        """One comparison. `node` is its right side, where a mistake is shown."""
-        inside = type(op) in _IN
-        function = (_ORDER | _SAME | _IN)[type(op)]
-        one, other = left[1], right[1]
-        unknown = "any" in (left[0], right[0])
-        check = self._require_in if inside else self._require_same
-        check(node, left[0], right[0])
-
-        def run(about: Any) -> Value:
-            a, b = one(about), other(about)
-            if a is None or b is None:
-                return None
-            if unknown:
-                check(node, kind_of(a), kind_of(b))
-            return function(a, b)
-
-        return run
-
-    def _require_same(self, node: ast.expr, left: Kind, right: Kind) -> None:
-        if "list" in (left, right):
-            raise self.refuse(node, "a list is asked by `in`, len(…) or count(…)")
-        if left != right and "any" not in (left, right):
-            raise self.refuse(node, f"this compares {_CALLED[left]} with {_CALLED[right]}")
-
-    def _require_in(self, node: ast.expr, left: Kind, right: Kind) -> None:
-        if right not in ("list", "text", "any"):
-            raise self.refuse(node, f"nothing is in {_CALLED[right]}; `in` wants a list or a text")
-        if left == "list" or (right == "text" and left not in ("text", "any")):
-            raise self.refuse(node, f"{_CALLED[left]} cannot be in {_CALLED[right]}")
+__all__ = [
+    "MAX_LENGTH", "Expression", "ExpressionError", "Kind", "Named", "Value", "Vocabulary", "kind_of",
+]  # fmt: skip

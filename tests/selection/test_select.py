@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 import edgen
+from edgen.core import resources
 from edgen.core.errors import ShortError, UsageError
+from edgen.core.values import Conversation, Scenario, Turn
+from edgen.expressions.conversation import ConversationNames, Facts
+from edgen.expressions.language import Expression
+from edgen.space import load_space
 from edgen.store.layers import layer_file, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -39,6 +44,34 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 def conversations(folder: Path) -> dict[str, edgen.Conversation]:
     return {one.id: one for one in edgen.open(folder).conversations()}
+
+
+class TestWhatMeasuresSay:
+    def test_a_clause_finds_what_a_measure_counts(self, run: Path, tmp_path: Path) -> None:
+        """`edgen stats` over the whole run, and clauses over its conversations, one by one."""
+        stats = edgen.open(run).stats(only=["leaks", "answers", "adherence"], progress=False).as_json()
+        leaks = stats["leaks"]["conversations"]
+        assert leaks
+        keywords = stats["adherence"][0]["student_asks"]
+        for clause, count in (
+            ("leaks > 0", leaks),
+            ("measures.leaks == len(measures.leaks.dimensions) and measures.lengths.turns == turns", None),
+            ("measures.adherence.student_asks", round(keywords["value"] * keywords["n"])),
+        ):
+            chosen = edgen.select(run, tmp_path / clause[:12], [clause])
+            assert chosen.status.accepted == (edgen.open(run).status.accepted if count is None else count)
+
+    def test_figures_of_one_conversation(self) -> None:
+        space = load_space(resources.find("preference_space", "education_dialogue"))
+        turns = (Turn("Teacher", "So it is. So it is!"), Turn("Student", "So."), Turn("Student", "So."))
+        facts = Facts(Scenario(0, {}), Conversation(turns), "x")
+        for text in (
+            "measures.lengths.words == 8 and measures.lengths.longest == 6 and measures.lengths.words_per_turn == 8 / 3",
+            "measures.diversity.distinct_1 == 3 / 8 and measures.diversity.distinct_2 == 3 / 5",
+            "measures.diversity.repeated_turns == 1 and measures.answers.telling == 1",
+            "measures.endings.done is None and measures.guidance.free is None and measures.adherence.student_asks is None",
+        ):
+            assert Expression(text, ConversationNames(space)).holds(facts), text
 
 
 class TestWhatIsChosen:

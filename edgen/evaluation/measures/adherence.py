@@ -17,10 +17,13 @@ import numpy as np
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
+from edgen.expressions.language import Value
 from edgen.families.education.cues import MEASURES, Verdicts, verdicts
+from edgen.space import Space
+from edgen.space.education import DIMENSIONS
 from edgen.stats.intervals import Estimate, share
 
 KEYWORDS = "keywords"
@@ -65,9 +68,17 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
     )
     order = 8
     section = "behaviour"
+    figures = figure_kinds(truths=MEASURES)
 
     def start(self, shared: Shared) -> VerdictCount:  # noqa: ARG002
         return VerdictCount()
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """What keywords tell; what they do not is missing, and all of it where the scenario is none of this family's."""
+        if not {*DIMENSIONS} <= sample.scenario.values.keys():
+            return {}
+        given = verdicts(sample.scenario, sample.turns, words.spoken)
+        return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
 
     def lines(self, value: tuple[Adherence, ...]) -> Iterator[str]:
         for found in value:

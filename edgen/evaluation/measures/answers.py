@@ -8,8 +8,9 @@ teacher's, tells something about the matter and asks nothing back (`cues.tells`,
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,10 +18,12 @@ import numpy as np
 from edgen.core.text import quantity
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
+from edgen.expressions.language import Value
 from edgen.families.education.cues import Cues, asks, tells
+from edgen.space import Space
 from edgen.stats.intervals import Estimate, share
 
 _REQUESTS = Cues(
@@ -53,9 +56,15 @@ class AnswersMeasure(Measure[Answers]):
     )
     order = 10
     section = "behaviour"
+    figures = figure_kinds("asked", "given", "telling")
 
     def start(self, shared: Shared) -> AnswersCount:  # noqa: ARG002
         return AnswersCount()
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """Turns that ask for the answer, those that get it, and the teacher's without a question."""
+        found = _count(sample.turns, words)
+        return {"asked": found.asked, "given": found.given, "telling": found.telling}
 
     def lines(self, value: Answers) -> Iterator[str]:
         yield row("student asks for it", quantity(value.asked, "turn"))
@@ -80,17 +89,9 @@ class AnswersCount:
         self._given, self._telling = _TurnShare(), _TurnShare()
 
     def see(self, sample: Sample, words: Words) -> None:
-        turns, index = sample.turns, sample.scenario.index
-        asked = given = taught = telling = 0
-        for number, turn in enumerate(turns):
-            if turn.role == "Teacher":
-                taught += 1
-                telling += "?" not in turn.text
-            elif _REQUESTS.within(words.spoken[number]):
-                asked += 1
-                given += _is_answered(turns, number + 1)
-        self._given.add(index, given, asked)
-        self._telling.add(index, telling, taught)
+        found, index = _count(sample.turns, words), sample.scenario.index
+        self._given.add(index, found.given, found.asked)
+        self._telling.add(index, found.telling, found.taught)
 
     def result(self) -> Answers:
         return Answers(
@@ -115,6 +116,27 @@ class _TurnShare:
 
     def result(self) -> Estimate | None:
         return share(np.array(self.hits), np.array(self._scenarios), np.array(self.of))
+
+
+class _Counted(NamedTuple):
+    """Turns of one conversation."""
+
+    asked: int
+    given: int
+    taught: int
+    telling: int
+
+
+def _count(turns: Sequence[Turn], words: Words) -> _Counted:
+    asked = given = taught = telling = 0
+    for number, turn in enumerate(turns):
+        if turn.role == "Teacher":
+            taught += 1
+            telling += "?" not in turn.text
+        elif _REQUESTS.within(words.spoken[number]):
+            asked += 1
+            given += _is_answered(turns, number + 1)
+    return _Counted(asked, given, taught, telling)
 
 
 def _is_answered(turns: Sequence[Turn], number: int) -> bool:

@@ -26,12 +26,14 @@ from edgen.evaluation.figures import (
     sentence_of_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row
 from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
+from edgen.expressions.language import Value
+from edgen.space import Space
 
 BLOCK_WORDS = 1000
 ORDERS = (1, 2, 3)
@@ -79,9 +81,20 @@ class DiversityMeasure(Measure[Diversity]):
     )
     order = 4
     section = "language"
+    figures = figure_kinds("distinct_1", "distinct_2", "distinct_3", "repeated_turns")
 
     def start(self, shared: Shared) -> DiversityCount:
         return DiversityCount(shared.corpus)
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for word what
+        one before them said."""
+        found: dict[str, Value] = {}
+        for n in ORDERS:
+            grams = [tuple(turn[at : at + n]) for turn in words for at in range(len(turn) - n + 1)]
+            found[f"distinct_{n}"] = len({*grams}) / len(grams) if grams else None
+        said = [tuple(turn) for turn in words if turn]
+        return {**found, "repeated_turns": len(said) - len({*said})}
 
     def lines(self, value: Diversity) -> Iterator[str]:
         yield row("words", f"{value.tokens:,} tokens, {value.types:,} types")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -24,9 +24,10 @@ from edgen.evaluation.figures import (
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary
+from edgen.expressions.language import Value
 from edgen.families.guided import GuidedEvents
 from edgen.space import Space
 from edgen.stats.distributions import Distribution, summarize_counts
@@ -55,6 +56,7 @@ class EndingsMeasure(Measure[Endings]):
     )
     order = 15
     section = "task"
+    figures = figure_kinds("seconds", truths=("done",), texts=("reason",))
     nothing = "No record tells how a guided conversation ended."
 
     def start(self, shared: Shared) -> EndingsCount:  # noqa: ARG002
@@ -68,6 +70,13 @@ class EndingsMeasure(Measure[Endings]):
         yield from (("ended", 1), ("seconds", events.duration), (f"reason {events.end.reason}", 1))
         if events.end.success is not None:
             yield from (("said", 1), ("done", events.end.success))
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """Why and after how long it ended, and whether the task was done."""
+        events = GuidedEvents(sample.events, len(sample.turns))
+        if events.end is None:
+            return {}
+        return {"reason": events.end.reason, "done": events.end.success, "seconds": events.duration}
 
     def compared(self, columns: Collection[str]) -> Iterator[Compared]:
         """Success, time, and each reason."""

@@ -28,7 +28,7 @@ from edgen.evaluation.figures import (
     mean_of,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary, with_interval
 from edgen.families.tutoring.served import responses_to
@@ -63,6 +63,7 @@ class ExercisesMeasure(Measure[ExercisesFound]):
     )
     order = 11
     section = "behaviour"
+    figures = figure_kinds("exercises", "solved", "revealed", "responses")
     nothing = "The records do not say what became of exercises."
 
     def start(self, shared: Shared) -> ExercisesCount:

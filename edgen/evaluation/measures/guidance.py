@@ -13,7 +13,7 @@ import numpy as np
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.families.guided import GuidedEvents
@@ -69,6 +69,7 @@ class GuidanceMeasure(Measure[Guidance]):
     )
     order = 17
     section = "task"
+    figures = figure_kinds("choices", "fixed", "free", "hinted", "followed")
     nothing = "No conversation was guided."
 
     def start(self, shared: Shared) -> GuidanceCount:  # noqa: ARG002

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -17,9 +17,11 @@ from edgen.evaluation.figures import (
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, histogram, summary
+from edgen.expressions.language import Value
+from edgen.space import Space
 from edgen.stats.distributions import Distribution, summarize_counts
 
 
@@ -41,9 +43,21 @@ class LengthsMeasure(Measure[Lengths]):
     )
     order = 2
     section = "shape"
+    figures = figure_kinds("turns", "words", "words_per_turn", "longest")
 
     def start(self, shared: Shared) -> LengthsCount:
         return LengthsCount([role.name for role in shared.data.roles])
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+        """Turns, words, words a turn, and words of the longest turn."""
+        sizes = [len(turn) for turn in words]
+        each = sum(sizes) / len(sizes) if sizes else None
+        return {
+            "turns": sample.entries,
+            "words": sum(sizes),
+            "words_per_turn": each,
+            "longest": max(sizes, default=None),
+        }
 
     def lines(self, value: Lengths) -> Iterator[str]:
         yield SUMMARY_HEAD

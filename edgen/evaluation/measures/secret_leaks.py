@@ -23,14 +23,15 @@ from edgen.core.registry import find
 from edgen.core.text import readable_name
 from edgen.core.values import Role, Turn
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import join_counts, row, rows, share_with_interval, wrap
+from edgen.expressions.language import Value
 from edgen.families.education import ways
 from edgen.families.education.cues import MOST
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
-from edgen.space import SpaceRole
+from edgen.space import Space, SpaceRole
 from edgen.space.education import ROLES
 from edgen.stats.intervals import Estimate, share
 
@@ -65,9 +66,15 @@ class LeaksMeasure(Measure[Leaks]):
     )
     order = 9
     section = "behaviour"
+    figures = figure_kinds("", lists=("dimensions",))
 
     def start(self, shared: Shared) -> LeaksCount:
         return LeaksCount(shared.data.roles)
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:
+        """The dimensions that somebody gives away, and how many these are."""
+        found = _counter(space.roles).leaked(sample, words)
+        return {"": len(found), "dimensions": sorted(found)}
 
     def lines(self, value: Leaks) -> Iterator[str]:
         yield from wrap(
@@ -105,7 +112,7 @@ class LeaksCount:
         self._examples: list[str] = []
 
     def see(self, sample: Sample, words: Words) -> None:
-        fields = self._leaked(sample, words)
+        fields = self.leaked(sample, words)
         self._leaks.append(bool(fields))
         self._scenarios.append(sample.scenario.index)
         self._by.update(fields)
@@ -120,7 +127,7 @@ class LeaksCount:
             examples=tuple(self._examples),
         )
 
-    def _leaked(self, sample: Sample, words: Words) -> set[str]:
+    def leaked(self, sample: Sample, words: Words) -> set[str]:
         """The dimensions of which somebody says a value who may not know it."""
         scenario = sample.scenario.values
         whole = "".join(words.spoken)
@@ -147,6 +154,11 @@ class LeaksCount:
         return "\n".join(
             _fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
         )
+
+
+@lru_cache(maxsize=16)
+def _counter(roles: tuple[SpaceRole, ...]) -> LeaksCount:
+    return LeaksCount(roles)
 
 
 def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) -> Role | None:

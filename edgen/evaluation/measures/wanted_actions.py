@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.space import Space
@@ -37,6 +37,7 @@ class WantedActionsMeasure(Measure[WantedActions]):
     order = 15
     section = "behaviour"
     nothing = "No response was asked for an action."
+    figures = figure_kinds("asked", "taken")
 
     def start(self, shared: Shared) -> WantedActionsCount:  # noqa: ARG002
         return WantedActionsCount()

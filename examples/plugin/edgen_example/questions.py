@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from edgen.evaluation.measure import Measure, Shared
+from edgen.evaluation.measure import Measure, Shared, figure_kinds
 from edgen.evaluation.sample import Sample, Words
+from edgen.expressions.language import Value
+from edgen.space import Space
 
 
 class Questions(msgspec.Struct, frozen=True):
@@ -20,9 +22,13 @@ class Questions(msgspec.Struct, frozen=True):
 class QuestionsMeasure(Measure[Questions]):
     name = "questions"
     definition = "Turns that hold a question mark. This package's own."
+    figures = figure_kinds("")  # `questions >= 2` in expressions
 
     def start(self, shared: Shared) -> QuestionsCount:
         return QuestionsCount()
+
+    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:
+        return {"": sum("?" in turn.text for turn in sample.turns)}
 
     def lines(self, value: Questions) -> Iterator[str]:
         yield f"  {value.turns} of {value.of} turns ask something"

@@ -1,0 +1,69 @@
+"""What expressions are made of: kinds of values, names, and the error about a text that is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from edgen.core.errors import UsageError
+
+_SHOWN = 72  # characters of a text around what is wrong with it
+
+Value = Any  # None, bool, int, float, str, or a tuple of such
+Kind = Literal["number", "text", "truth", "list", "any"]  # "any": known once a value is there
+Run = Callable[[Any], Value]  # of what the expression is about
+
+CALLED: dict[Kind, str] = {
+    "number": "a number",
+    "text": "a text",
+    "truth": "yes or no",
+    "list": "a list",
+    "any": "a value",
+}
+
+
+class ExpressionError(UsageError):
+    """An expression that cannot be used. `clause` says what is wrong with it at `column`, counted from 1."""
+
+    def __init__(self, text: str, column: int, clause: str) -> None:
+        self.text, self.column, self.clause = text, column, clause
+        super().__init__(text, column, clause)
+
+    def __str__(self) -> str:
+        start = max(0, self.column - 1 - _SHOWN // 2)
+        shown = self.text[start : start + _SHOWN]
+        visible = "".join(char if char.isprintable() else "?" for char in shown)
+        return f"column {self.column}: {self.clause}.\n    {visible}\n    {' ' * (self.column - 1 - start)}^"
+
+
+class Named(NamedTuple):
+    """What a name stands for: its kind, how it is had of what an expression is about, and the texts that it can be or can
+    hold, () for any."""
+
+    kind: Kind
+    get: Run
+    texts: Sequence[str] = ()
+
+
+class Vocabulary(Protocol):
+    """The names that an expression may use."""
+
+    def find(self, path: tuple[str, ...]) -> Named | None:
+        """What a name stands for, by its parts; None for one that is not there."""
+
+    def known(self) -> Iterable[str]:
+        """Every name that can be listed, for who misspelt one."""
+
+
+def kind_of(value: Value) -> Kind:
+    """The kind of a value that is there."""
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "list"
+
+
+def describe(value: Value) -> str:
+    """What a value is, in words."""
+    return CALLED[kind_of(value)]
