@@ -141,7 +141,7 @@ class LayerCount:
         units = total("units")
         there = np.flatnonzero(units)
         columns = {label: total("label", label) for label in order}
-        scale = None if self._several else _numbers(order)
+        scale = None if self._several else scale_of(order)
         points = sum((columns[label] * value for label, value in (scale or {}).items()), np.zeros_like(units))
         return Shares(
             units=int(units.sum()),
@@ -163,7 +163,7 @@ def _set_of(given: Sequence[Labels]) -> LabelSet:
     return inline_set("found", dict.fromkeys(names, "as found"), several=several)
 
 
-def _numbers(labels: Sequence[str]) -> dict[str, float] | None:
+def scale_of(labels: Sequence[str]) -> dict[str, float] | None:
     """The labels as numbers on a scale; None where one is none."""
     try:
         found = {label: float(label) for label in labels if label.isascii()}

@@ -105,6 +105,10 @@ def measure(
         if done % _TELL_EVERY == 0:
             progress(done)
     progress(done)
+    notes += [
+        f"{quantity(count, 'unit')} left out of the layer {what}."
+        for what, count in data.stale_labels.items()
+    ]
     if plan is not None and (see_planned := shared.plan_observers):
         for outcome in plan:
             for tell in see_planned:

@@ -7,7 +7,7 @@ for again where they are needed.
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +55,8 @@ class Arm:
     `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
     share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for. `earlier`: its ledger
     holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first. `measures` are
-    those that have something to compare in conversations about `space`.
+    those that have something to compare in conversations about `space`. `stale_labels` counts units that are left out of
+    layers, once `outcomes` were told to their end.
     """
 
     label: str
@@ -76,6 +77,7 @@ class Arm:
     measures: tuple[Measure[Any], ...] = ()
     space: Space | None = None
     changes: dict[str, str] = field(default_factory=dict)
+    stale_labels: Counter[str] = field(default_factory=Counter)
 
 
 class ArmSums:

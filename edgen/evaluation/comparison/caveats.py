@@ -52,6 +52,9 @@ def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, t
     """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
     yield from _about_scenarios(tables, shared)
     yield from _about_answers(tables)
+    for table in tables:
+        for what, count in table.arm.stale_labels.items():
+            yield f"{table.arm.label}: {quantity(count, 'unit')} left out of the layer {what}."
     yield from _about_money(tables)
     yield from _about_intervals(metrics, tests)
 

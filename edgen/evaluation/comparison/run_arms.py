@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -216,6 +217,7 @@ def _drawn_by(run: RunFolder) -> dict[str, str]:
 
 def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     view, job = reader.views[""], reader.job
+    stale: Counter[str] = Counter()
     theirs, ours = (
         settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
     )
@@ -226,7 +228,7 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         scenarios=view.plan.scenarios,
         first=view.plan.first,
         replicates=view.plan.replicates,
-        outcomes=partial(_outcomes, reader),
+        outcomes=partial(_outcomes, reader, stale),
         turns=partial(_turns, reader),
         draws="/".join(_drawn_by(one.run).values()),
         roles=tuple(role.name for role in reader.space.roles),
@@ -237,12 +239,13 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         branching=job.branch is not None,
         measures=measures_to_compare(reader.family),
         space=reader.space,
+        stale_labels=stale,
         changes={key: here for key, (_, here) in find_differences(theirs, ours).items()},
     )
 
 
-def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
-    """What is settled, each with what it took and what was said."""
+def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
+    """What is settled, each with what it took and what was said; at the end `stale` has what was left out of layers."""
     view = reader.views[""]
     spent, records = _Sought(view.spent()), _Sought(view.records())
     with LayerJoin(reader.rundir) as layers:
@@ -259,6 +262,9 @@ def _outcomes(reader: RunReader) -> Iterator[SettledConversation]:
                 cost=cost,
                 said=None if kept is None else _sample(reader, kept[-1], layers),
             )
+        layers.finish()
+        stale.clear()
+        stale.update(layers.left_out)
 
 
 def _sample(reader: RunReader, data: bytes, layers: LayerJoin) -> Sample:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from edgen.config.label_set import LabelSet
 from edgen.core.text import percent, quantity
 from edgen.evaluation.figures import Block
-from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares
+from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval, shorten_line, with_interval
+from edgen.space import Space
 from edgen.stats.clusters import Clusters
 
 Found = dict[str, LayerFigures]
@@ -43,6 +44,41 @@ class LabelsMeasure(Measure[Found]):
         for name in dict.fromkeys(name for one in found for name in one.value):
             layers = [(one.arm, one.value[name]) for one in found if name in one.value]
             yield from layer_blocks(name, layers)
+
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """Units with a label by layer and role, and those with each; of a label that is a number, the number."""
+        for layer, units in sample.labels.items():
+            for unit in units:
+                place = f"{layer}\t{unit.role or ''}"
+                if unit.labels:
+                    yield f"units\t{place}", 1
+                yield from ((f"label\t{place}\t{label}", 1) for label in unit.labels)
+                scale = scale_of(unit.labels)
+                if scale and len(scale) == 1:
+                    yield f"points\t{place}", sum(scale.values())
+                elif unit.labels:
+                    yield f"no number\t{place}", 1
+
+    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+        """The share of each label among the units that have any, by layer and role; the mean where all are numbers."""
+        for column in columns:
+            kind, _, rest = column.partition("\t")
+            layer, _, rest = rest.partition("\t")
+            role, _, label = rest.partition("\t")
+            place, whose = f"{layer}\t{role}", f"{layer}, {role}" if role else layer
+            over = f"labelled turns of the {role.lower()}" if role else "labelled conversations"
+            name = ".".join(["labels", layer, *([role] if role else [])])
+            told = f"in the layer {layer}, by most annotators; units of which nothing has most do not count"
+            if kind == "label":
+                yield Compared(
+                    name=f"{name}.{label}", title=f"{whose}: {label}", kind="share", top=column, bottom=f"units\t{place}",
+                    over=over, definition=f"Of the {over} those that are {label} {told}.",
+                )  # fmt: skip
+            elif kind == "points" and f"no number\t{place}" not in columns:
+                yield Compared(
+                    name=f"{name}.mean", title=f"{whose}: mean", kind="number", top=column, bottom=f"units\t{place}",
+                    over=over, definition=f"The mean of the labels of {over} {told}.",
+                )  # fmt: skip
 
 
 class LabelsCount:
