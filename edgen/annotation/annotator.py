@@ -64,14 +64,22 @@ class AnnotatorTasks(UnitTasks):
         "name another backend with --by."
     )
 
-    def __init__(self, reader: RunReader, job: Job, annotator: Judge, asking: Asking) -> None:
+    def __init__(
+        self,
+        reader: RunReader,
+        job: Job,
+        annotator: Judge,
+        asking: Asking,
+        like: AnnotatorTasks | None = None,
+    ) -> None:
+        """`like`: an annotator that is asked in the same way; what it counted is not counted again."""
         super().__init__(reader, job, annotator)
         # Annotators that are asked the very same draw each for itself.
         self.rules = Rules(asks=job.asks, seed=hash64(f"annotator/{job.seed}/{annotator.id}") >> 1)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking
-        self.count()
+        self.count(like)
 
     def tasks_in(self, name: str, turns: Sequence[Turn]) -> list[str]:
         """The tasks of one conversation."""
@@ -81,14 +89,18 @@ class AnnotatorTasks(UnitTasks):
 
     def task(self, index: int, task: str) -> Task:
         """The work on one turn, or conversation."""
-        name, place = read_task(task)
-        turns = self.candidate(index, name).turns
-        units = self._asking.units(turns) if place is None else [place]
+        turns, units = self.labelled(index, task)
         shown = self._asking.shown(turns, units)
         protocol = label_units(shown, Address(index, task), self.judge.prompt, self.rules, ROLE)
         return Task(
             protocol, self.group(index), lambda result, spent: self._settle(turns, units, result, spent)
         )
+
+    def labelled(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
+        """The turns of the conversation that a task is about, and what of it is labelled."""
+        name, place = read_task(task)
+        turns = self.candidate(index, name).turns
+        return turns, self._asking.units(turns) if place is None else [place]
 
     def _settle(
         self,

@@ -73,13 +73,17 @@ class LayerFolder:
         return read_noted(self.noted, Noted)
 
     def require_same(self, asking: Asking) -> None:
-        """Note what is labelled. Raises UsageError where the layer is of something else."""
+        """Raise UsageError where the layer is of something else."""
         before, now = self.asked(), Noted(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
                 f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; this one stays "
                 "as it is."
             )
+
+    def note(self, asking: Asking) -> None:
+        """Note what is labelled."""
+        now = Noted(labels=asking.labels, unit=asking.unit)
         self.path.mkdir(parents=True, exist_ok=True)
         plain = msgspec.to_builtins(now)
         update_text(self.noted, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")

@@ -34,8 +34,12 @@ class UnitTasks(JudgeTasks):
         """The tasks of one conversation."""
         raise NotImplementedError
 
-    def count(self) -> None:
-        """Note how many units there are."""
+    def count(self, like: UnitTasks | None = None) -> None:
+        """Note how many units there are. `like`: work on units of the same kind, whose counts are taken if its sample is
+        the same."""
+        if like is not None and like._chosen == self._chosen:
+            self.planned, self.scenarios = like.planned, like.scenarios
+            return
         for index, _ in self.units():
             self.planned += 1
             self.scenarios = index + 1

@@ -19,6 +19,7 @@ from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
+from edgen.api.supervision.trust import Trust
 from edgen.config import BackendConfig, Job, check
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 _SETTABLE = ("backends", "limits", "batch", "asks")
 _MOST = 50  # annotators of one command
+Named = Mapping[
+    str, tuple[BackendConfig, Any]
+]  # annotators: the backend of each, and the function where it is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +92,7 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
 
     Raises UsageError, LabelSetError, RunError and LockedError.
     """
-    if options.sample is not None and options.sample < 1:
-        raise UsageError("--sample: expected how many conversations, 1 or more.")
-    if options.together and options.unit == "conversation":
-        raise UsageError(
-            "--together goes with --unit turn: it labels all turns of a conversation in one request."
-        )
-    labels = find_label_set(options.labels)
+    labels = find_labels(options)
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
@@ -102,10 +100,21 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
             control.note(f"{dead} ended without saying so; its run is gone on with.")
         control.begin(reader.name, "labels")
         control.check_deadline()
-        return _Annotating(reader, options, labels, control).make()
+        return Annotating(reader, options, labels, control).make()
 
 
-class _Annotating:
+def find_labels(options: AnnotateOptions) -> LabelSet:
+    """The label set. Raises UsageError for options that contradict each other, LabelSetError."""
+    if options.sample is not None and options.sample < 1:
+        raise UsageError("--sample: expected how many conversations, 1 or more.")
+    if options.together and options.unit == "conversation":
+        raise UsageError(
+            "--together goes with --unit turn: it labels all turns of a conversation in one request."
+        )
+    return find_label_set(options.labels)
+
+
+class Annotating:
     """One start of `annotate_run`, while the run is held."""
 
     def __init__(
@@ -118,11 +127,8 @@ class _Annotating:
         self.job = load_judged_job(reader.rundir, options.overrides, _SETTABLE, what)
 
     def make(self) -> AnnotatedRun:
-        self._require_units()
-        annotators = dict(self._annotators())
-        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
-        prompt = load_template(template, unlimited(), self.reader.space)
-        self.layer.require_same(self.asking)
+        annotators, prompt = self.prepare()
+        self.layer.note(self.asking)
         ledgers: list[Path] = []
         ended, units, figures = None, None, None
         try:
@@ -137,6 +143,15 @@ class _Annotating:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
         done = tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
         return AnnotatedRun(*about, self.layer.labels, done, units, figures, ended)
+
+    def prepare(self) -> tuple[Named, Prompt]:
+        """Who is asked, and with which template. Raises what is wrong before anything is asked or written."""
+        self._require_units()
+        annotators = dict(self._annotators())
+        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
+        prompt = load_template(template, unlimited(), self.reader.space)
+        self.layer.require_same(self.asking)
+        return annotators, prompt
 
     def _require_units(self) -> None:
         reader, labels = self.reader, self.asking.labels
@@ -180,25 +195,36 @@ class _Annotating:
                 seen.add(called)
                 yield called, (config, function)
 
-    async def _ask(
-        self, annotators: Mapping[str, tuple[BackendConfig, Any]], prompt: Prompt, ledgers: list[Path]
-    ) -> None:
+    async def _ask(self, annotators: Named, prompt: Prompt, ledgers: list[Path]) -> None:
         """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their answers are, once they
         are asked. Raises what stopped them."""
-        jobs = {name: self._job_of(config, prompt) for name, (config, _) in annotators.items()}
+        folder = self.layer.annotators
         async with contextlib.AsyncExitStack() as stack:
-            backends = await self._open(annotators, stack)
-            asked = [self._annotator(name, backends[name], prompt) for name in annotators]
             at_work = []
-            for annotator in asked:
-                job, mine = jobs[annotator.id], {ROLE: backends[annotator.id]}
-                scheduler = await stack.enter_async_context(open_scheduler(job, mine, self.options.via))
-                tasks = AnnotatorTasks(self.reader, job, annotator, self.asking)
-                called = f"{self.reader.name} {self.layer.name} {annotator.id}"
-                title = Title(called, annotator.id, outcomes=("labelled", "without labels"))
-                at_work.append(JudgeAtWork(tasks, mine, title, scheduler))
-            ledgers += [judge_ledger(one.tasks, self.layer.annotators) for one in at_work]
-            await run_judges(at_work, self.layer.annotators, self.control)
+            for tasks, backends in await self.equip(annotators, prompt, stack, self.control.trust):
+                scheduler = await stack.enter_async_context(
+                    open_scheduler(tasks.job, backends, self.options.via)
+                )
+                called = f"{self.reader.name} {self.layer.name} {tasks.id}"
+                title = Title(called, tasks.id, outcomes=("labelled", "without labels"))
+                at_work.append(JudgeAtWork(tasks, backends, title, scheduler))
+            ledgers += [judge_ledger(one.tasks, folder) for one in at_work]
+            await run_judges(at_work, folder, self.control)
+
+    async def equip(
+        self, annotators: Named, prompt: Prompt, stack: contextlib.AsyncExitStack, trust: Trust | None
+    ) -> list[tuple[AnnotatorTasks, dict[str, Backend]]]:
+        """What each annotator is asked, and the backend that answers. `trust`: None where nothing will be sent. Raises
+        UsageError where the layer's annotator of that name is another one."""
+        jobs = {name: self._job_of(config, prompt) for name, (config, _) in annotators.items()}
+        backends = await self._open(annotators, stack, trust)
+        asked = [self._annotator(name, backends[name], prompt) for name in annotators]
+        found: list[tuple[AnnotatorTasks, dict[str, Backend]]] = []
+        for one in asked:
+            like = found[0][0] if found else None
+            tasks = AnnotatorTasks(self.reader, jobs[one.id], one, self.asking, like)
+            found.append((tasks, {ROLE: backends[one.id]}))
+        return found
 
     def _job_of(self, config: BackendConfig, prompt: Prompt) -> Job:
         """The run's job with one annotator's backend. Raises JobError."""
@@ -208,7 +234,7 @@ class _Annotating:
         return job
 
     async def _open(
-        self, annotators: Mapping[str, tuple[BackendConfig, Any]], stack: contextlib.AsyncExitStack
+        self, annotators: Named, stack: contextlib.AsyncExitStack, trust: Trust | None
     ) -> dict[str, Backend]:
         """The backend of each annotator; those with the same settings share one, and its connections."""
         first: dict[str, str] = {}  # the annotator whose backend it is, by annotator
@@ -217,9 +243,7 @@ class _Annotating:
         configs = {name: annotators[name][0] for name in first.values()}
         functions = {name: annotators[name][1] for name in configs if annotators[name][1] is not None}
         opened = await stack.enter_async_context(
-            open_backends(
-                configs, self.job.limits, self.control.trust, arms=len(annotators), functions=functions
-            )
+            open_backends(configs, self.job.limits, trust, arms=len(annotators), functions=functions)
         )
         return {name: opened[shared] for name, shared in first.items()}
 

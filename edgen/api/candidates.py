@@ -14,8 +14,8 @@ import msgspec
 from edgen.annotation.layer import read_noted
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.annotation.writer import ROLE, Totals, Wanted, WriterTasks, write_candidates, writer_of
-from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
-from edgen.api.pairs_estimate import Amount, unanswered
+from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge, unanswered
+from edgen.api.pairs_estimate import Amount
 from edgen.api.status import WriterStatus, writer_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +14,13 @@ from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.supervise import Supervised, supervise_together, used_elsewhere
 from edgen.config import BackendConfig, Job, load_job
 from edgen.core.errors import UsageError
+from edgen.core.values import Status
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Session, Shared
 from edgen.preferences.judge import JudgeTasks
 from edgen.providers import Backend
-from edgen.store.ledger import Ledger
+from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.run_folder import RunFolder
 
 
@@ -104,3 +106,16 @@ async def run_judge(
 
 def judge_ledger(tasks: JudgeTasks, folder: Path) -> Path:
     return folder / f"{tasks.judge.id}.db"
+
+
+def unanswered(units: Iterable[tuple[int, str]], ledger: Path) -> Iterator[tuple[int, str]]:
+    """Those of the units, which come by scenario, that have no answer in the ledger; what failed is tried again."""
+    if not ledger.exists():
+        yield from units
+        return
+    with LedgerReader(ledger) as view:
+        for index, those in groupby(units, key=lambda unit: unit[0]):
+            known = view.outcomes(index)
+            for unit in those:
+                if known.get(unit[1], (Status.FAILED,))[0] == Status.FAILED:
+                    yield unit

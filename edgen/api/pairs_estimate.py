@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from edgen.api.judging import unanswered
 from edgen.api.pairs import PairMaking, PairOptions
 from edgen.api.rollouts import RolloutMaking, rollout_ledger
 from edgen.api.supervision.control import Control
-from edgen.core.values import Status
 from edgen.preferences.comparisons import name_comparison
 from edgen.preferences.rollouts import Rollouts, planned_comparisons, read_rollout
-from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -120,16 +118,3 @@ def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
             yield from ((index, task) for task in planned_comparisons(making.choice, index, names))
         else:
             yield from ((index, name_comparison(*pair)) for pair in making.choice.judged(index, names))
-
-
-def unanswered(units: Iterable[tuple[int, str]], ledger: Path) -> Iterator[tuple[int, str]]:
-    """Those of the units, which come by scenario, that have no answer in the ledger; what failed is tried again."""
-    if not ledger.exists():
-        yield from units
-        return
-    with LedgerReader(ledger) as view:
-        for index, those in groupby(units, key=lambda unit: unit[0]):
-            known = view.outcomes(index)
-            for unit in those:
-                if known.get(unit[1], (Status.FAILED,))[0] == Status.FAILED:
-                    yield unit

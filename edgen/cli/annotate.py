@@ -15,53 +15,69 @@ from edgen.core.errors import UsageError
 from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
-    from edgen.api.annotating import AnnotatedRun
+    from edgen.api.annotate_estimate import AnnotateEstimate, AnnotatorNeeds
+    from edgen.api.annotating import AnnotatedRun, AnnotateOptions
+    from edgen.api.estimating import Interval
+    from edgen.api.supervision.control import Control
+
+
+LabelsOption = Annotated[
+    str | None,
+    Option("--labels", metavar="NAME|FILE", help="The label set: a shipped one's name, or a file."),
+]
+ByOption = Annotated[
+    list[str] | None,
+    Option(
+        "--by",
+        metavar="[NAME=][JOB:]ROLE",
+        help="A backend that labels: a role of the run's job, or of another job file; several with --by A --by B.  "
+        "[default: annotator, else default]",
+    ),
+]
+AnnotatorsOption = Annotated[
+    int,
+    Option(
+        "--annotators",
+        metavar="N",
+        min=1,
+        help="How many annotators each backend is, each with a seed of its own.",
+    ),
+]
+UnitOption = Annotated[Literal["turn", "conversation"], Option("--unit", help="What carries labels.")]
+TogetherOption = Annotated[
+    bool, Option("--together", help="All turns of a conversation in one request: cheaper.")
+]
+SampleOption = Annotated[
+    int | None,
+    Option("--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."),
+]
+LayerOption = Annotated[
+    str | None,
+    Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
+]
+PromptOption = Annotated[
+    str | None,
+    Option("--prompt", metavar="FILE", help="The annotators' template.  [default: label_turns]"),
+]
+DryRunOption = Annotated[
+    bool,
+    Option("--dry-run", help="Say how many requests, tokens and dollars it would take. Nothing is written."),
+]
 
 
 def command(
     run: o.RunArgument,
-    labels: Annotated[
-        str | None,
-        Option("--labels", metavar="NAME|FILE", help="The label set: a shipped one's name, or a file."),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            "--by",
-            metavar="[NAME=][JOB:]ROLE",
-            help="A backend that labels: a role of the run's job, or of another job file; several with --by A --by B.  "
-            "[default: annotator, else default]",
-        ),
-    ] = None,
-    annotators: Annotated[
-        int,
-        Option(
-            "--annotators",
-            metavar="N",
-            min=1,
-            help="How many annotators each backend is, each with a seed of its own.",
-        ),
-    ] = 1,
-    unit: Annotated[Literal["turn", "conversation"], Option("--unit", help="What carries labels.")] = "turn",
-    together: Annotated[
-        bool, Option("--together", help="All turns of a conversation in one request: cheaper.")
-    ] = False,
-    sample: Annotated[
-        int | None,
-        Option(
-            "--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."
-        ),
-    ] = None,
-    layer: Annotated[
-        str | None,
-        Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
-    ] = None,
-    prompt: Annotated[
-        str | None,
-        Option("--prompt", metavar="FILE", help="The annotators' template.  [default: label_turns]"),
-    ] = None,
+    labels: LabelsOption = None,
+    by: ByOption = None,
+    annotators: AnnotatorsOption = 1,
+    unit: UnitOption = "turn",
+    together: TogetherOption = False,
+    sample: SampleOption = None,
+    layer: LayerOption = None,
+    prompt: PromptOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
+    dry_run: DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,
@@ -75,13 +91,13 @@ def command(
 
     Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
     """
+    from edgen.api.annotating import AnnotateOptions
+    from edgen.cli.control import make_control
+
     if labels is None:
         raise UsageError(
             "say with which labels: --labels teacher_moves, or a file of your own, --labels ./my_labels.yaml."
         )
-    from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
-    from edgen.cli.control import make_control
-
     control = make_control(
         trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
     )
@@ -97,9 +113,50 @@ def command(
         overrides=o.read_overrides(set_),
         via=via,
     )
+    (_print_needs if dry_run else _print_labels)(run, options, control, json=json)
+
+
+def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
+    from edgen.api.annotating import annotate_run, require_labels
+
     made = annotate_run(Path(run), options, control)
     print_value(_as_json(made), _render(made), json=json)
     require_labels(made)
+
+
+def _print_needs(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
+    from edgen.api.annotate_estimate import estimate_annotators
+
+    needs = estimate_annotators(Path(run), options, control)
+    print_value(needs, _render_needs(needs), json=json)
+
+
+def _render_needs(needs: AnnotateEstimate) -> Iterator[str]:
+    yield f"run        {needs.run}"
+    how = "a conversation in one request" if needs.together else f"a request a {needs.unit}"
+    yield f"layer      {needs.layer}: {needs.labels}, {how}"
+    for one in needs.annotators:
+        yield f"annotator  {one.annotator} ({one.model}): {one.requests:,} requests to make, {one.there:,} are there"
+        yield from _render_uses(one)
+    if len(needs.annotators) > 1:
+        yield f"in all     {needs.requests:,} requests"
+        yield from _render_uses(needs)
+    for number, sentence in enumerate(needs.basis):
+        yield f"{'' if number else 'rests on':<10} {sentence}"
+    yield "nothing was asked, and nothing was written"
+
+
+def _render_uses(one: AnnotatorNeeds | AnnotateEstimate) -> Iterator[str]:
+    yield f"  calls    {_span(one.calls)}, {one.calls.at_most:,} at most"
+    yield f"  tokens   {_span(one.tokens.prompt)} of prompts, {_span(one.tokens.completion)} of answers"
+    if (cost := one.cost_usd) is None:
+        yield "  cost     unknown: no price (`price:` of the backend gives it one)"
+    else:
+        yield f"  cost     ${cost.expected:,.4f} (${cost.low:,.4f} to ${cost.high:,.4f})"
+
+
+def _span(one: Interval) -> str:
+    return f"{one.expected:,} ({one.low:,} to {one.high:,})"
 
 
 def _as_json(made: AnnotatedRun) -> dict[str, Any]:

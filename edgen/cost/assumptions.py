@@ -132,7 +132,7 @@ def thinking_models(job: Job) -> list[str]:
     return [model for model in models if _THINKS.match(model)]
 
 
-def _tokens(job: Job, role: str, tokens: float, level: int) -> float:
+def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     """The tokens of an answer by a role: no more than it has room for; at the high level with what it thinks."""
     backend = job.backends[backend_name(job, role)]
     if level == 2 and _THINKS.match(backend.model):
@@ -151,10 +151,10 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
     used = []
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
-        answer = _tokens(job, call.role, call.tokens[level], level)
+        answer = answer_tokens(job, call.role, call.tokens[level], level)
         used.append(rates.used(call.role, asks, asks * prompt, asks * answer))
         if call.heard:
-            said += _tokens(job, call.role, call.tokens[level], 0) + _MARKERS
+            said += answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
     shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
     own = [one for one, call in zip(used, calls, strict=True) if call.own]
     starts = protocol.leaves(job, len(shared), level) if later and job.branch is not None else [0]
@@ -178,7 +178,7 @@ def _labelling(job: Job, prompts: Prompts, rates: Rates, level: int) -> Used:
         units = 1.0 if layer.asking.unit == "conversation" else _TURNS[level] * _share_of_roles(job, layer)
         calls += layer.annotators * (1.0 if layer.asking.together else units)
         turns += layer.annotators * units
-    answers = _tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
+    answers = answer_tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
     return rates.used(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
 
 
@@ -190,7 +190,7 @@ def _said(job: Job, level: int) -> float:
     """The tokens of a conversation, as who labels it is shown it."""
     calls: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, level)
     spoken = [call for call in calls if call.heard] or calls
-    return sum(_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
+    return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
 def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:

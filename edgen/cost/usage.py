@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from edgen.config import BackendConfig, Job, backend_name, roles_asked
@@ -80,10 +80,12 @@ class Range(NamedTuple):
 
 
 class Rates:
-    """What the roles of a job pay per token, by the way in which they are asked."""
+    """What the roles of a job pay per token, by the way in which they are asked. `asked`: the backend of each role, None for
+    those that the job's conversations ask."""
 
-    def __init__(self, job: Job, via: Way) -> None:
-        prices = {role: backend.price for role, backend in backends_asked(job).items()}
+    def __init__(self, job: Job, via: Way, asked: Mapping[str, BackendConfig] | None = None) -> None:
+        asked = backends_asked(job) if asked is None else asked
+        prices = {role: backend.price for role, backend in asked.items()}
         self.priced = all(price is not None for price in prices.values())
         self._prices, self._batch = prices, via == "batch"
         # A cap in dollars binds nothing.

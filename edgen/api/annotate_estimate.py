@@ -1,0 +1,196 @@
+"""What labels on a run will take, by annotator, before anything is asked; nothing is sent and nothing is written.
+
+Prompts are those of the run's own texts: a seeded sample of the requests that are still to be made is rendered and counted.
+Answers are taken to be the asked JSON object with labels of the set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.annotation.annotator import ROLE, AnnotatorTasks
+from edgen.api.annotating import AnnotateOptions, Annotating, find_labels
+from edgen.api.estimating import Interval, TokenIntervals
+from edgen.api.judging import judge_ledger, unanswered
+from edgen.api.supervision.control import Control
+from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
+from edgen.cost.tokens import Counter, counter
+from edgen.cost.usage import Range, Rates, Used
+from edgen.planning.allowed_files import Reach
+from edgen.protocols.labelled_units import Asking, UnitKind
+from edgen.providers import Backend
+from edgen.store.ledger import run_status
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+# An answer as times the bare object with mean labels: short labels; with spaces, a fence or a remark.
+_LONGER = (0.8, 1.0, 2.0)
+_LABELS = (1.0, 1.25, 2.0)  # labels of a unit where it can carry several: low, expected, high
+_SURE = 1.96  # standard errors of a mean that was drawn
+
+
+class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
+    """An annotator that has answered `there` requests of the layer; what the other `requests` take. `cost_usd` is None where no
+    price is known. Of the calls `at_most`: each asked as often as the job allows."""
+
+    annotator: str
+    model: str
+    there: int
+    requests: int
+    calls: Interval
+    tokens: TokenIntervals
+    cost_usd: Interval | None
+
+
+class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layer will take: of each annotator, and in all, where they are taken to err alike. `basis`: what it rests on,
+    in sentences."""
+
+    run: str
+    layer: str
+    labels: str
+    unit: UnitKind
+    together: bool
+    annotators: tuple[AnnotatorNeeds, ...]
+    requests: int
+    calls: Interval
+    tokens: TokenIntervals
+    cost_usd: Interval | None
+    basis: tuple[str, ...]
+
+
+class _Needs(NamedTuple):
+    told: AnnotatorNeeds
+    uses: Range
+    most: int  # calls
+    basis: tuple[str, ...]
+
+
+def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -> AnnotateEstimate:
+    """What `annotate_run` would take. Raises what it raises before its first call."""
+    labels = find_labels(options)
+    rundir = RunFolder(run)
+    rundir.require()
+    with rundir.lock_for_reading(), RunReader(run) as reader:
+        making = Annotating(reader, options, labels, control)
+        each = asyncio.run(_needs_of_all(making))
+        uses = each[0].uses
+        for one in each[1:]:
+            uses = uses.plus(one.uses)
+        priced = all(one.told.cost_usd is not None for one in each)
+        return AnnotateEstimate(
+            run=str(run),
+            layer=making.layer.name,
+            labels=labels.name,
+            unit=options.unit,
+            together=options.together,
+            annotators=tuple(one.told for one in each),
+            requests=sum(one.told.requests for one in each),
+            **_told(uses, sum(one.most for one in each), priced=priced),
+            basis=tuple(dict.fromkeys(said for one in each for said in one.basis)),
+        )
+
+
+async def _needs_of_all(making: Annotating) -> list[_Needs]:
+    annotators, prompt = making.prepare()
+    async with contextlib.AsyncExitStack() as stack:
+        at_work = await making.equip(annotators, prompt, stack, None)
+        return [_needs(making, tasks, backends[ROLE]) for tasks, backends in at_work]
+
+
+def _needs(making: Annotating, tasks: AnnotatorTasks, backend: Backend) -> _Needs:
+    job, ledger = tasks.job, judge_ledger(tasks, making.layer.annotators)
+    stands = ledger.exists() and run_status(ledger).plan.fingerprint == tasks.fingerprint(
+        {ROLE: backend.identity}
+    )
+    old = ledger if stands else ledger.with_name("none")
+    requests = sum(1 for _ in unanswered(tasks.units(), old)) if stands else tasks.planned
+    count, hints = _counter_of(making, tasks)
+    rng = random.Random(f"{job.seed}/annotate")  # noqa: S311 - reproducible, not secret
+    chosen = {*rng.sample(range(requests), min(requests, RENDERED))}
+    drawn = (unit for number, unit in enumerate(unanswered(tasks.units(), old)) if number in chosen)
+    seen = [*_rendered(drawn, tasks, making.asking, count)]
+    uses = _uses(tasks, making, seen, requests, count.error)
+    said = [f"prompts: those of {len(seen):,} requests rendered and counted ({count.how})"]
+    said.append("answers: the bare object with labels, up to twice as long; what a model thinks is more")
+    if ledger.exists() and not stands:
+        said.append(
+            "this run, or how it is asked about, was another one; answers that still fit are used again"
+        )
+    told = AnnotatorNeeds(
+        annotator=tasks.id,
+        model=backend.model,
+        there=tasks.planned - requests,
+        requests=requests,
+        **_told(uses, requests * job.asks, priced=job.backends[ROLE].price is not None),
+    )
+    return _Needs(told, uses, requests * job.asks, (*said, *hints))
+
+
+def _counter_of(making: Annotating, tasks: AnnotatorTasks) -> tuple[Counter, tuple[str, ...]]:
+    """What counts an annotator's tokens, and what would count them better."""
+    backend, path = tasks.job.backends[ROLE], None
+    if (named := getattr(backend, "tokenizer", None)) is not None:
+        reach = Reach.of(making.reader.rundir.job, making.options.overrides, outside=False)
+        path = reach.file("tokenizer", named, f"backends.{ROLE}.tokenizer")
+    count, hint = counter(backend, path)
+    return count, () if hint is None else (hint,)
+
+
+def _rendered(
+    units: Iterator[tuple[int, str]], tasks: AnnotatorTasks, asking: Asking, count: Counter
+) -> Iterator[tuple[int, float]]:
+    """(prompt tokens, tokens of the answer with one label a unit) of requests."""
+    names = asking.labels.names
+    for index, task in units:
+        protocol = tasks.task(index, task).protocol
+        request = next(protocol)
+        protocol.close()
+        numbers = range(1, 1 + len(tasks.labelled(index, task)[1]))
+        answers = (msgspec.json.encode({str(number): name for number in numbers}).decode() for name in names)
+        yield (
+            count.prompt(request.messages, request.schema),
+            statistics.fmean(count.count(answer) for answer in answers),
+        )
+
+
+def _uses(
+    tasks: AnnotatorTasks, making: Annotating, seen: Sequence[tuple[int, float]], requests: int, error: float
+) -> Range:
+    """What the requests use, given what a sample of them does."""
+    job, several = tasks.job, making.asking.labels.several
+    rates = Rates(job, making.options.via, {ROLE: job.backends[ROLE]})
+    if not seen:
+        return Range(Used(), Used(), Used())
+    prompt, answer = (statistics.fmean(one) for one in zip(*seen, strict=True))
+    spread = statistics.stdev(one for one, _ in seen) if len(seen) > 1 else 0.0
+    drawn = _SURE * spread / math.sqrt(len(seen)) if len(seen) < requests else 0.0
+    levels = []
+    for level, asks in enumerate(ASKS):
+        calls = requests * min(asks, float(job.asks))
+        size = answer * _LONGER[level] * (_LABELS[level] if several else 1.0)
+        shown = prompt * (1 + (level - 1) * error) + (level - 1) * drawn
+        levels.append(rates.used(ROLE, calls, calls * shown, calls * answer_tokens(job, ROLE, size, level)))
+    return Range(*levels).with_cache()
+
+
+def _told(uses: Range, most: int, *, priced: bool) -> dict[str, Any]:
+    """Calls, tokens and cost as intervals."""
+
+    def interval(key: str, digits: int | None = None) -> Interval:
+        return Interval(*(round(getattr(level, key), digits) for level in uses))
+
+    return {
+        "calls": msgspec.structs.replace(interval("calls"), at_most=most),
+        "tokens": TokenIntervals(interval("prompt"), interval("completion")),
+        "cost_usd": interval("usd", 6) if priced else None,
+    }
