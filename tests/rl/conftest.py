@@ -21,7 +21,8 @@ import pytest
 TRAINERS = importlib.util.find_spec("trl") is not None
 collect_ignore_glob = [] if TRAINERS else ["test_*.py"]
 # What does not fit into that environment has one of its own, and its tests are collected where it is: the module that
-# each needs. Some are clones on the path: readers of CIMA's release and of MSDialog's sets, CRWIZ's server, DSTC7's scorer.
+# each needs. Some are clones on the path: readers of CIMA's release, of MSDialog's sets and of DSTC7's, CRWIZ's server, DSTC7's
+# scorer.
 APART = {
     name: name
     for name in ("axolotl", "bert_score", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
@@ -32,6 +33,8 @@ APART |= {
     "neuralresponseranking": "matchzoo",
     "crwiz": "app",
     "noesis": "metrics",
+    "noesis_dataset": "noesis",
+    "parlai": "parlai",
 }
 collect_ignore_glob += [
     f"apart/test_{name}.py" for name, module in APART.items() if importlib.util.find_spec(module) is None
