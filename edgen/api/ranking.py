@@ -26,8 +26,8 @@ from edgen.execution.session import Session
 from edgen.planning.answer_schemas import check_schema
 from edgen.protocols.ranking import TEMPLATE
 from edgen.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
+from edgen.retrieval.entries import Entries
 from edgen.store.ledger import Ledger
-from edgen.validation.reading import cut, read_data
 
 MODEL = "model"
 WAYS = (*BASELINES, MODEL)
@@ -107,20 +107,27 @@ def rank_examples(
         raise UsageError(
             f"--by {by} asks no model: --backend, --prompt, --none, --set and --via go with --by model."
         )
-    source = str(examples)
-    entries = cut(read_data(examples), source)
-    if not entries:
-        raise DataError(source, "it holds no examples.")
+    entries = Entries(examples)
+    source = entries.source
     if by == MODEL:
-        asked = _ask(entries, source, output, seed, options or ModelOptions(), control)
-        return Baseline(by=by, seed=seed, examples=len(entries), written=str(output), asked=asked)
-    frequencies = Frequencies()
+        kept = list(entries)
+        _require_examples(len(kept), source)
+        asked = _ask(kept, source, output, seed, options or ModelOptions(), control)
+        return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
+    frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):
         frequencies.see(example)
+        count += 1
+    _require_examples(count, source)
     write_lines(
         output, _as_list(rank(example, frequencies, by, seed) for example in read_examples(entries, source))
     )
-    return Baseline(by=by, seed=seed, examples=len(entries), written=str(output))
+    return Baseline(by=by, seed=seed, examples=count, written=str(output))
+
+
+def _require_examples(count: int, source: str) -> None:
+    if not count:
+        raise DataError(source, "it holds no examples.")
 
 
 def _ask(

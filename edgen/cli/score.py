@@ -29,7 +29,10 @@ def command(
     ] = 100,
     examples: Annotated[
         Path | None,
-        Option(metavar="FILE", help="The examples, to check that what is ranked is among their candidates."),
+        Option(
+            metavar="FILE",
+            help="The examples, or the pool that they share (TSV), to check that what is ranked is among the candidates.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

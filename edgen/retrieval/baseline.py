@@ -62,7 +62,7 @@ class Frequencies:
             self.holding.update(words.keys())
 
 
-def read_examples(entries: Sequence[msgspec.Raw], source: str) -> Iterator[Example]:
+def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Example]:
     """The examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
     for number, raw in enumerate(entries):
         entry = plain(raw)

@@ -1,43 +1,73 @@
-"""The candidates that each example of a set offers, looked up in its file as they are needed."""
+"""The candidates that each example of a set offers, or a pool that all share.
+
+In memory are eight bytes for each candidate of each example, or the ids of the pool.
+"""
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
-import msgspec
-
-from edgen.core.errors import DataError
+from edgen.core.errors import DataError, Problem
+from edgen.retrieval.entries import Entries
 from edgen.retrieval.findings import Finding, finding, listed
 from edgen.retrieval.submission import Ranking, as_id, plain
 from edgen.retrieval.truth import NONE
-from edgen.validation.reading import read_records
+from edgen.validation.reading import lines_of, read_data
 
 
 class Pools:
-    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`). In memory is the file as it is."""
+    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of the candidates of all examples, lines
+    `candidate-id TAB utterance`."""
 
     def __init__(self, path: Path) -> None:
-        """Raises DataError where the file holds no example."""
-        self._entries: dict[str, msgspec.Raw] = {}
-        for raw in read_records(path):
+        """Raises DataError where the file holds no example, and for a line of a pool that has no id."""
+        self._offered: dict[str, array[int]] = {}
+        entries = Entries(path)
+        self._shared = None if entries.are_json else _read_pool(path)
+        if self._shared is not None:
+            return
+        for raw in entries:
             entry = plain(raw)
             example = as_id(entry.get("example-id")) if isinstance(entry, dict) else None
             if example is not None:
-                self._entries[example] = raw
-        if not self._entries:
+                self._offered[example] = array("q", map(hash, _ids(entry.get("options-for-next"))))
+        if not self._offered:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
     def check(self, ranking: Ranking) -> Finding | None:
         """What the ranking holds that its example does not offer. `NONE` may always stand there."""
-        raw = self._entries.get(ranking.example)
-        if raw is None:
+        ranked = [one for one in ranking.candidates if one not in (None, NONE)]
+        if self._shared is not None:
+            others = [one for one in ranked if one not in self._shared]
+        elif ranking.example in self._offered:
+            offered = {*self._offered[ranking.example]}
+            others = [one for one in ranked if hash(one) not in offered]
+        else:
             return finding("other_candidate", ranking.example, "the file of examples does not have this one")
-        offered = self._offered(raw)
-        others = [one for one in ranking.candidates if one is not None and one not in offered]
-        return finding("other_candidate", ranking.example, listed(others)) if others else None
+        return (
+            finding("other_candidate", ranking.example, listed([str(one) for one in others]))
+            if others
+            else None
+        )
 
-    def _offered(self, raw: msgspec.Raw) -> set[str]:
-        options = plain(raw).get("options-for-next")
-        those = options if isinstance(options, list) else []
-        ids = (as_id(one.get("candidate-id")) for one in those if isinstance(one, dict))
-        return {NONE, *(one.upper() for one in ids if one is not None)}
+
+def _ids(options: object) -> list[str]:
+    those = options if isinstance(options, list) else []
+    ids = (as_id(one.get("candidate-id")) for one in those if isinstance(one, dict))
+    return [one.upper() for one in ids if one is not None]
+
+
+def _read_pool(path: Path) -> frozenset[str]:
+    """The ids of a pool."""
+    lines = [line for line in lines_of(read_data(path), str(path)) if line.strip()]
+    problems = [
+        Problem(f"line {number}", "expected 'candidate-id TAB utterance'")
+        for number, line in enumerate(lines, 1)
+        if not line.partition("\t")[0].strip() or "\t" not in line
+    ]
+    if problems:
+        raise DataError.of(str(path), problems)
+    if not lines:
+        raise DataError(str(path), "it holds no examples, and no candidates.")
+    return frozenset(line.partition("\t")[0].strip().upper() for line in lines)

@@ -8,14 +8,15 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import DataError
+from edgen.retrieval.entries import Entries
 from edgen.retrieval.findings import Finding, finding, quoted
 from edgen.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
 from edgen.retrieval.pools import Pools
-from edgen.retrieval.submission import holds_json, plain, read_ranking
+from edgen.retrieval.submission import plain, read_ranking
 from edgen.retrieval.truth import Truth, read_truth
 from edgen.stats.label_figures import LabelCounts, LabelFigures
 from edgen.stats.ranking_figures import RankingFigures, ranking_figures
-from edgen.validation.reading import cut, lines_of, read_data
+from edgen.validation.reading import lines_of, read_data
 
 
 class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -55,26 +56,28 @@ def score_files(
 
     Raises DataError for a file that cannot be used, and for predictions of which nothing can.
     """
-    data, source = read_data(predictions), str(predictions)
-    if holds_json(data):
-        entries = cut(data, source)
-        first = plain(entries[0]) if entries else None
+    entries = Entries(predictions)
+    if entries.are_json:
+        first = next((plain(raw) for raw in entries), None)
         if not (isinstance(first, dict) and "labels" in first and "candidate-ranking" not in first):
             pools = None if examples is None else Pools(examples)
-            return _score_ranking(truth, predictions, entries, candidates, pools)
-    elif next(filter(str.strip, lines_of(data, source)), "").count("\t") < 2:
+            return _score_ranking(truth, entries, candidates, pools)
+    elif _first_line(predictions).count("\t") < 2:
         raise DataError(
-            source,
+            str(predictions),
             "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns (lines "
             "'labels TAB utterance TAB User|Agent', or JSON {id, turn, labels}).",
         )
     return _score_labels(truth, predictions)
 
 
-def _score_ranking(
-    path: Path, predictions: Path, entries: list[msgspec.Raw], candidates: int, pools: Pools | None
-) -> RankingScore:
-    truth = read_truth(path)
+def _first_line(predictions: Path) -> str:
+    lines = lines_of(read_data(predictions), str(predictions))
+    return next(filter(str.strip, lines), "")
+
+
+def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools | None) -> RankingScore:
+    truth, predictions = read_truth(path), entries.path
     places, findings = _find_answers(truth, entries, candidates, pools)
     if not places:
         raise DataError(
@@ -95,7 +98,7 @@ def _score_ranking(
 
 
 def _find_answers(
-    truth: Truth, entries: list[msgspec.Raw], candidates: int, pools: Pools | None
+    truth: Truth, entries: Entries, candidates: int, pools: Pools | None
 ) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
     """The places (from 1) of each ranked example's right answers, 0 for one that is nowhere; and what is wrong."""
     places: dict[str, tuple[int, ...]] = {}

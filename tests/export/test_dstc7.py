@@ -222,6 +222,28 @@ def test_a_pool_that_stays_small_is_not_padded_but_said(tmp_path: Path) -> None:
         write(made(0, tmp_path, 12), tmp_path / "none", subtask=2)
 
 
+def test_score_takes_rankings_of_the_pool(tmp_path: Path) -> None:
+    write(made(0, tmp_path), tmp_path / "out", subtask=2, cuts="all")
+    pool, answers = pool_of(tmp_path / "out"), tmp_path / "out" / "w_responses_subtask_2.tsv"
+    rankings = [
+        {"example-id": name, "candidate-ranking": [
+            {"candidate-id": one, "confidence": 0.5}
+            for one in [*ids, *(other for other in pool if other not in ids)][:100]
+        ]}
+        for name, (ids, _) in truth(tmp_path / "out").items()
+    ]  # fmt: skip
+    best = tmp_path / "best.json"
+    best.write_text(json.dumps(rankings), encoding="utf-8")
+    offered = tmp_path / "out" / "w_candidate_pool_subtask_2.tsv"
+    score = edgen.score(answers, best, examples=offered)
+    assert isinstance(score, RankingScore)
+    assert score.sound
+    assert score.figures.recall[1].value == score.figures.map.value == 1
+    offered.write_text("X\tsomething else\n", encoding="utf-8")
+    score = edgen.score(answers, best, examples=offered)
+    assert {one.kind for one in score.findings} == {"other_candidate"}
+
+
 def test_other_runs_make_a_pool_larger(tmp_path: Path) -> None:
     for seed in (1, 2):
         edgen.generate(

@@ -1,0 +1,111 @@
+"""The entries of a file, a JSON list or JSON Lines, one after the other.
+
+A file with an object a line, as edgen writes them, is read a line at a time, however long it is. Any other is read whole, and
+may have as many bytes as a file of records; whether it can be cut into entries, and what is wrong where it cannot, is said
+there.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from edgen.validation.reading import cut, read_data
+
+_MAX_LINE = 1 << 24  # bytes
+_HEAD = 1 << 12
+
+
+class _OtherwiseError(Exception):
+    """The file has no object a line."""
+
+
+class Entries:
+    """The entries of a file, which can be gone through several times. What is no file, like a pipe, is kept in memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DataError for what cannot be read."""
+        self.path, self.source = path, str(path)
+        self._data = None if path.is_file() else read_data(path)
+
+    @property
+    def head(self) -> bytes:
+        """How the file begins, without the mark of the byte order and white space."""
+        if self._data is None:
+            try:
+                with self.path.open("rb") as file:
+                    begin = file.read(_HEAD)
+            except OSError:
+                begin = read_data(self.path)
+        else:
+            begin = self._data[:_HEAD]
+        return begin.removeprefix(codecs.BOM_UTF8).lstrip()
+
+    @property
+    def are_json(self) -> bool:
+        """Whether the file begins as a JSON list or object does."""
+        return self.head[:1] in (b"[", b"{")
+
+    def __iter__(self) -> Iterator[msgspec.Raw]:
+        """Every entry, not decoded. Raises DataError where the file cannot be cut into entries."""
+        number = 0
+        if self._data is None:
+            try:
+                with self.path.open("rb") as file:
+                    for raw in _by_lines(file):
+                        yield raw
+                        number += 1
+            except (_OtherwiseError, OSError):
+                pass
+            else:
+                return
+        data = read_data(self.path) if self._data is None else self._data
+        yield from cut(data, self.source)[number:]
+
+
+def _by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
+    """The entries of a file with one a line. Raises _OtherwiseError where it is not so."""
+    lines = filter(None, map(bytes.strip, iter(lambda: file.readline(_MAX_LINE), b"")))
+    first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
+    if not first.startswith(b"["):
+        second = next(lines, None)
+        if second is None:  # one object may be a list by ids
+            raise _OtherwiseError
+        yield from map(_entry, itertools.chain((first, second), lines))
+        return
+    more, ended = False, False  # whether an entry has to follow, and whether the list has ended
+    begun = False
+    for line in itertools.chain((first[1:].strip(),), lines):
+        if ended:
+            raise _OtherwiseError
+        if ended := line.endswith(b"]") and not _is_entry(line):
+            line = line[:-1].rstrip()
+        if line.startswith(b","):
+            line, more = line[1:].lstrip(), begun and not more
+        if line:
+            if begun and not more:
+                raise _OtherwiseError
+            more = line.endswith(b",")
+            yield _entry(line.removesuffix(b","))
+            begun = True
+    if not ended or more:
+        raise _OtherwiseError
+
+
+def _is_entry(line: bytes) -> bool:
+    return line.startswith(b"{") and line.endswith(b"}")
+
+
+def _entry(line: bytes) -> msgspec.Raw:
+    try:
+        if not line.isascii():
+            line.decode()
+        msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):
+        raise _OtherwiseError from None
+    return msgspec.Raw(line)
