@@ -32,6 +32,8 @@ def conversations_as_json(
     for one, shown in zip(conversations, found, strict=True):
         one["scenario"] = shown.scenario.as_row()
         one["arm"] = one["arm"] or None
+        if not one["labels"]:
+            del one["labels"]
         if not raw and one["status"] == "accepted":
             del one["replies"]
     return {"run": str(run), "conversations": conversations, "pairs": msgspec.to_builtins(list(pairs))}
@@ -73,11 +75,15 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
     if not above:
         yield from _render_scenario(one, width)
         yield ""
-    for turn in one.turns:
+    for place, turn in enumerate(one.turns):
         # what continues a turn stands in, so that no text passes for the next one
         yield from wrap_text(safe(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE)
+        for line in _describe_labels(one, place):
+            yield from wrap_text(safe(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1))
     if one.turns:
         yield ""
+        for line in _describe_labels(one, None):
+            yield from wrap_text(safe(line), width, first="[", rest=" ")
         yield from wrap_text(safe(" · ".join(_describe_facts(one))), width)
     shown = one.replies if raw else one.replies[-1:] if one.status in ("rejected", "failed") else ()
     for reply in shown:
@@ -94,6 +100,16 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     for name in names:
         label = _LABELS.get(name, name.replace("_", " "))
         yield from wrap_text(safe(str(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19)
+
+
+def _describe_labels(one: ConversationDetails, place: int | None) -> Iterator[str]:
+    """What each layer says of a turn, or of the conversation; also each annotator, where they differ."""
+    for layer, units in one.labels.items():
+        for unit in (unit for unit in units if unit.turn == place):
+            most = "no label has most" if unit.tie else ", ".join(unit.labels)
+            said = [f"{name} {', '.join(labels)}" for name, labels in unit.annotators.items()]
+            each = f" ({'; '.join(said)})" if len({*unit.annotators.values()}) > 1 else ""
+            yield f"{layer}: {most}{each}]"
 
 
 def _describe_facts(one: ConversationDetails) -> Iterator[str]:

@@ -11,16 +11,8 @@ from collections.abc import Iterator, Sequence
 from edgen.core.text import quantity
 from edgen.export.conversation_rows import Columns
 from edgen.export.rows import ColumnType
-from edgen.reading.answers.unit_labels import Labels
-from edgen.store.layers import LayerFacts, UnitLabels
+from edgen.store.layers import Cell, LayerFacts, cell_of, name_column
 from edgen.store.run_reader import AcceptedConversation, RunReader
-
-Cell = list[str] | list[list[str] | None] | None
-
-
-def name_column(layer: LayerFacts, annotator: str | None = None) -> str:
-    """What the majority's labels in a layer, or an annotator's, are called."""
-    return f"labels.{layer.name}" if annotator is None else f"labels.{layer.name}.by.{annotator}"
 
 
 def columns_of(layers: Sequence[LayerFacts]) -> Columns:
@@ -29,21 +21,20 @@ def columns_of(layers: Sequence[LayerFacts]) -> Columns:
     for layer, annotator in _each(layers):
         type_: ColumnType = "labels" if layer.whole else "turn_labels"
         of = "the conversation" if layer.whole else "each turn, a list of labels a turn"
-        found[name_column(layer, annotator)] = type_, f"{_who(layer, annotator)} of {of}{_EMPTY[layer.whole]}"
+        found[name_column(layer.name, annotator)] = (
+            type_,
+            f"{_who(layer, annotator)} of {of}{_EMPTY[layer.whole]}",
+        )
     return found
 
 
 def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> dict[str, Cell]:
     """The values of these columns."""
-    row: dict[str, Cell] = {}
-    for layer, annotator in _each(layers):
-        units = conversation.labels.get(layer.name, ())
-        said = {unit.turn: list(found) for unit in units if (found := _said(unit, annotator)) is not None}
-        turns = range(len(conversation.candidate.turns))
-        row[name_column(layer, annotator)] = (
-            None if not said else said[None] if layer.whole else [said.get(place) for place in turns]
-        )
-    return row
+    turns = len(conversation.candidate.turns)
+    return {
+        name_column(layer.name, annotator): cell_of(conversation.labels.get(layer.name, ()), turns, annotator)
+        for layer, annotator in _each(layers)
+    }
 
 
 def texts_of(layers: Sequence[LayerFacts]) -> Columns:
@@ -51,7 +42,7 @@ def texts_of(layers: Sequence[LayerFacts]) -> Columns:
     empty = "joined by commas; empty where nothing has most, and where it was not labelled"
     of = {True: "conversation", False: "turn"}
     return {
-        name_column(layer): ("string", f"{_who(layer, None)} of the {of[layer.whole]}, {empty}")
+        name_column(layer.name): ("string", f"{_who(layer, None)} of the {of[layer.whole]}, {empty}")
         for layer in layers
     }
 
@@ -64,7 +55,7 @@ def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
     }
     for place in range(len(conversation.candidate.turns)):
         yield {
-            name_column(layer): said.get(None if layer.whole else place, "")
+            name_column(layer.name): said.get(None if layer.whole else place, "")
             for layer, said in by_layer.items()
         }
 
@@ -87,10 +78,6 @@ def _each(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None
         yield layer, None
         if len(layer.annotators) > 1:
             yield from ((layer, annotator) for annotator in layer.annotators)
-
-
-def _said(unit: UnitLabels, annotator: str | None) -> Labels | None:
-    return unit.labels if annotator is None else unit.annotators.get(annotator)
 
 
 def _who(layer: LayerFacts, annotator: str | None) -> str:

@@ -56,6 +56,9 @@ class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):
     annotators: tuple[str, ...]
 
 
+Cell = list[str] | list[list[str] | None] | None
+"""Labels of a conversation, or of each of its turns; None for what was not labelled."""
+
 LabelsByLayer = Mapping[str, tuple[UnitLabels, ...]]
 """Of one conversation: its labelled units, in order, by layer; a layer that says nothing of it is not there."""
 
@@ -122,6 +125,20 @@ def label_turns(turns: Sequence[Turn], units: Sequence[UnitLabels]) -> tuple[Tur
         msgspec.structs.replace(turn, labels=labels.get(place, ()), alternatives=())
         for place, turn in enumerate(turns)
     )
+
+
+def name_column(layer: str, annotator: str | None = None) -> str:
+    """What the majority's labels in a layer, or an annotator's, are called."""
+    return f"labels.{layer}" if annotator is None else f"labels.{layer}.by.{annotator}"
+
+
+def cell_of(units: Sequence[UnitLabels], turns: int, annotator: str | None = None) -> Cell:
+    """What the units of a conversation of so many turns say: its labels, or those of each turn."""
+    each = ((unit, unit.labels if annotator is None else unit.annotators.get(annotator)) for unit in units)
+    said = {unit.turn: list(labels) for unit, labels in each if labels is not None}
+    if None in said:
+        return said[None]
+    return [said.get(place) for place in range(turns)] if said else None
 
 
 def text_digest(turns: Sequence[Turn], place: int | None) -> str:

@@ -14,6 +14,7 @@ import pytest
 from edgen.cli.transcript import join_blocks, wrap_text
 from tests import ROOT
 from tests.cli.command import Command
+from tests.layers import put_layer
 
 JOB = """\
 name: shown
@@ -231,3 +232,30 @@ def test_a_conversation_of_any_space_is_shown_with_every_dimension(command: Comm
     assert shown.code == 0, shown.err
     for name in ("topic", "topic.grade", "misconception", "learner", "tutor move"):
         assert f"\n  {name} " in shown.out
+
+
+def test_labels_stand_beside_what_they_are_of(tmp_path: Path, command: Command) -> None:
+    run = made(ARMED, tmp_path, command)
+    first = put_layer(run, "moves", lambda one, turn: ["Telling\x1b[2J"] if turn == 1 else None)
+    put_layer(run, "quality", lambda one, _: ["4"], whole=True, annotators=["a", "b"])
+    lines = first.with_name("labels.jsonl").read_text().splitlines()
+    units = [json.loads(line) for line in lines]
+    at = next(number for number, unit in enumerate(units) if unit["id"] == "shown.json-000003-r0")
+    units[at] |= {"labels": [], "tie": True, "annotators": {"a": ["Telling"], "b": ["Focus"]}}
+    first.write_text("".join(json.dumps(unit) + "\n" for unit in units))
+
+    ended = command("show", run, "shown.plain-000003-r0")
+    shown = ended.out.splitlines()
+    assert ended.code == 0
+    assert sum("[moves: Telling" in line for line in shown) == 1
+    assert "\x1b" not in ended.out
+    assert "[quality: 4]" in shown
+    ended = command("show", run, "shown.json-000003-r0")
+    assert "[moves: no label has most (a Telling; b Focus)]" in " ".join(ended.out.split())
+    (facts,) = json.loads(command("show", run, "shown.json-000003-r0", "--json").out)["conversations"]
+    assert facts["labels"]["moves"] == [units[at]]
+
+    first.write_bytes(b"{}\n")
+    ended = command("show", run, "3")
+    assert ended.code == 0
+    assert "Its labels cannot be told" in ended.err

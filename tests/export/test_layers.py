@@ -179,3 +179,17 @@ class TestInPlaceOfTheTurnsOwn:
         edgen.open(folder).export("hf", tmp_path / "hf", files="jsonl")
         card = (tmp_path / "hf" / "README.md").read_text()
         assert "1 unit left out of the layer intents: the text is another one now." in card
+
+
+def test_conversations_and_tables_in_python(run: Path) -> None:
+    opened = edgen.open(run)
+    said = conversations(run)
+    for one in said.values():
+        labels = expected(one)
+        found = {unit.turn: [*unit.labels] for unit in one.labels.get("intents", ())}
+        assert found == {place: said for place, said in enumerate(labels or []) if said is not None}
+    for table in (opened.to_pandas().to_dict("records"), opened.to_polars().to_dicts(), opened.to_dataset()):
+        for row in table:
+            assert row["labels.intents"] == expected(said[row["id"]])
+            number = row["scenario"]
+            assert row["labels.quality"] == ([str(number % 5)] if number else None)

@@ -25,6 +25,7 @@ from edgen.core.registry import find
 from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
+from edgen.store.layers import LabelsByLayer, cell_of, name_column
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -33,7 +34,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is on;
     `probability` that the student understood, None where none was told; `ended_by` who spoke the end marker;
     `provenance` says how it was made; `arm` is empty where the run has no arms; `outcome` is what it came to and `events` are
-    what happened besides turns, where its protocol tells.
+    what happened besides turns, where its protocol tells. `labels["moves"]` are the units of it that the layer `moves` has, each
+    with what every annotator says.
 
     >>> one = Conversation(
     ...     id="lessons-000000-r0",
@@ -64,9 +66,11 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Any]
     outcome: dict[str, Any] | None = None
     events: tuple[Event, ...] = ()
+    labels: LabelsByLayer = {}
 
     def as_row(self) -> dict[str, Any]:
-        """As a table has it: the scenario's index, a column for every dimension and for every field of its entries."""
+        """As a table has it: the scenario's index, a column for every dimension and for every field of its entries; and one for
+        what most annotators say in each layer, `labels.<layer>`: a list, or where turns are labelled a list for each turn."""
         scenario = self.scenario.as_row()
         return {
             "id": self.id,
@@ -80,6 +84,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
             "ended_by": self.ended_by,
             "model": self.provenance.get("model"),
             "simulated": self.provenance.get("simulated"),
+            **{name_column(layer): cell_of(units, len(self.turns)) for layer, units in self.labels.items()},
         }
 
     def __repr__(self) -> str:
@@ -153,6 +158,7 @@ class Run(Tabular):
                     provenance=accepted.provenance,
                     outcome=accepted.record.get("outcome"),
                     events=tuple(accepted.record.get("events", ())),
+                    labels=accepted.labels,
                 )
 
     def __iter__(self) -> Iterator[Conversation]:

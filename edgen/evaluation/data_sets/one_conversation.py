@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
 from edgen.core.values import Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
+from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -34,7 +35,7 @@ class StoredReply(msgspec.Struct, frozen=True):
 
 class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     """One planned conversation. `status` is accepted, rejected, failed or pending; `turns` and what follows are there
-    where it was accepted. `replies` are the latest raw answers to each of its calls."""
+    where it was accepted. `replies` are the latest raw answers to each of its calls, `labels` what each layer says of it."""
 
     id: str
     arm: str
@@ -49,6 +50,7 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
     provenance: dict[str, Any] | None = None
     replies: tuple[StoredReply, ...] = ()
+    labels: LabelsByLayer = {}
 
 
 def find_conversations(
@@ -66,8 +68,9 @@ def find_conversations(
             for replicate in range(reader.views[""].plan.replicates)
             if name in (None, reader.name) and only in (None, replicate)
         ]
-    pairs, notes = _pairs(rundir, {one.id for one in found}, scenario)
-    return found, pairs, notes
+    found, notes = _with_labels(rundir, found)
+    pairs, more = _pairs(rundir, {one.id for one in found}, scenario)
+    return found, pairs, notes + more
 
 
 def _parse_name(
@@ -125,6 +128,22 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
         simulated=record.provenance.simulated,
         provenance=msgspec.to_builtins(record.provenance),
     )
+
+
+def _with_labels(
+    rundir: RunFolder, found: Sequence[ConversationDetails]
+) -> tuple[list[ConversationDetails], list[str]]:
+    """These conversations, of one scenario, with their labels; and why those cannot be told where they cannot."""
+    labelled = []
+    try:
+        for arm in dict.fromkeys(one.arm for one in found):
+            with LayerJoin(rundir.arm(arm)) as layers:
+                for one in (one for one in found if one.arm == arm):
+                    labels = layers.of(one.scenario.index, one.id, one.turns) if one.turns else {}
+                    labelled.append(msgspec.structs.replace(one, labels=labels))
+    except InputError as problem:
+        return list(found), [f"Its labels cannot be told: {problem}"]
+    return labelled, []
 
 
 def _pairs(rundir: RunFolder, ids: set[str], scenario: int) -> tuple[list[Pair], list[str]]:
