@@ -52,10 +52,19 @@ class RowFiles:
         self.folder = staging.folder
         self.sizes: dict[tuple[str, SplitName], int] = {}
         self._open = contextlib.ExitStack()
+        self._beside: set[str] = set()
 
     def add(self, row: Row) -> None:
         """Write a row."""
         raise NotImplementedError
+
+    def write_beside(self, row: Row) -> None:
+        """Write the files that a row names, unless one before it has named them."""
+        for name, text in row.beside.items():
+            if name not in self._beside:
+                self._beside.add(name)
+                (self.folder / name).parent.mkdir(exist_ok=True)
+                (self.folder / name).write_text(text, encoding="utf-8")
 
     def finish(self) -> Patterns:
         """End the files; returns their patterns."""
@@ -84,7 +93,6 @@ class SplitFiles(RowFiles):
         super().__init__(staging)
         self._write: dict[tuple[str, SplitName], WriteRow] = {}
         self._patterns: Patterns = {}
-        self._beside: set[str] = set()
 
     def begin(self, path: Path) -> WriteRow:
         """Open a file; returns what writes a row to it."""
@@ -99,11 +107,7 @@ class SplitFiles(RowFiles):
             self._patterns[key] = str(path.relative_to(self.folder))
             self._write[key] = self.begin(path)
         self._write[key](row.value)
-        for name, text in row.beside.items():
-            if name not in self._beside:
-                self._beside.add(name)
-                (self.folder / name).parent.mkdir(exist_ok=True)
-                (self.folder / name).write_text(text, encoding="utf-8")
+        self.write_beside(row)
 
     def finish(self) -> Patterns:
         self._open.close()

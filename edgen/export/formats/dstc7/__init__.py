@@ -22,13 +22,23 @@ FORMAT = Format(
                 "example-id": "the conversation's id and the number of the turn to choose, from 1",
                 "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
                 "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where it is not among the "
-                "candidates; in sub-task 2 also all of the pool that say the same; not in the test file",
+                "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; not in the test file",
                 "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
                 "2, whose examples share the pool",
                 "scenario": "the sub-task",
+                "profile": "in sub-task 5, where the space tells of courses: `Aggregated`, `Courses` (`Prior`, `Suggested`), `Term`, "
+                "`Standing`; in the test file what the agent may know",
             }
         ),
         DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
+        DataTable(
+            {
+                "data-split": "train or dev",
+                "dialog-id": "the conversation",
+                "messages": "its turns: `speaker`, `utterance`, `paraphrases`",
+            },
+            "dialogs",
+        ),
     ),
     use="""\
 import glob, json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,10 @@ from edgen.export.format import Item, LeftOut, Row, RunReader
 from edgen.export.formats.dstc7.collect import Example, Known, Side, collect
 from edgen.export.formats.dstc7.options import Dstc7Options
 from edgen.export.formats.dstc7.pool import SharedPool
-from edgen.export.msdialog import actor_of, one_line
+from edgen.export.formats.dstc7.profile import has_profile, knowledge_of, profile_of
+from edgen.export.formats.dstc7.reworded import Rewordings
+from edgen.export.formats.dstc7.speakers import speaker_of
+from edgen.export.msdialog import one_line
 from edgen.retrieval.negatives import WrongAnswers
 from edgen.retrieval.truth import NONE
 from edgen.retrieval.written import WrittenTexts
@@ -25,13 +29,42 @@ Candidate = dict[str, str]  # `candidate-id` and `utterance`
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """A row for each example, and for each text of a pool that all share."""
     options = chat.own if isinstance(chat.own, Dstc7Options) else Dstc7Options()
+    beside = knowledge_of(run) if options.subtask == 5 else {}
     known = collect(run, chat, options)
+    if options.subtask == 3:
+        yield from _with_paraphrases(known, Rewordings(known))
+        return
+    if beside:
+        yield from _with_profiles(known, beside)
+        return
     yield from _with_shared_pool(known) if options.subtask == 2 else _with_own_pools(known)
 
 
-def _with_own_pools(known: Known) -> Iterator[Item]:
-    """Rows of examples with candidates of their own: `example` as it is in the file, its `side`, and how many of its
-    candidates came from elsewhere than was asked for (`topped_up`) or from the train side to another (`borrowed`)."""
+def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
+    """Rows of examples with several right answers, of which `reworded` are paraphrases; and of the conversations that they are cut
+    from. Raises ShortError where no answer has any."""
+    found = 0
+    for row in _with_own_pools(known, reworded):
+        found += isinstance(row, Row) and row.value["reworded"] > 0
+        yield row
+    if not found:
+        raise reworded.none()
+    yield from reworded.dialogs()
+
+
+def _with_profiles(known: Known, beside: dict[str, str]) -> Iterator[Item]:
+    """Rows of examples with their profiles, where the space tells of any, and with the knowledge file beside them."""
+    told = has_profile(known.run.space)
+    for row in _with_own_pools(known, profiles=told):
+        yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) else row
+
+
+def _with_own_pools(
+    known: Known, reworded: Rewordings | None = None, *, profiles: bool = False
+) -> Iterator[Item]:
+    """Rows of examples with candidates of their own: `example` as it is in the file, its `side`, how many of its candidates came
+    from elsewhere than was asked for (`topped_up`) or from the train side to another (`borrowed`), and how many right ones
+    are paraphrases (`reworded`)."""
     options, drawing, ids = known.options, Drawing(known), Ids()
     for one in known.examples():
         if isinstance(one, LeftOut):
@@ -39,15 +72,20 @@ def _with_own_pools(known: Known) -> Iterator[Item]:
             continue
         seed = f"{known.run.job.seed}/pool/{one.name}"
         none = options.subtask == 4 and hash64(f"{seed}/none") < options.none * 2.0**64
-        wrong = drawing.wrong(one, options.candidates - (not none), seed)
+        said = one.conversation.candidate
+        others = reworded.of(said.id, one.cut.place, said.turns[one.cut.place]) if reworded else []
+        answers = [one.cut.reply, *others][: options.candidates - 1]
+        wrong = drawing.wrong(one, options.candidates - (0 if none else len(answers)), seed, others)
         if not wrong.enough:
             yield LeftOut("small_pool")
             continue
-        texts = [*wrong.texts, *([] if none else [one.cut.reply])]
+        texts = [*wrong.texts, *([] if none else answers)]
         random.Random(hash64(f"{seed}/order")).shuffle(texts)  # noqa: S311 - a draw that can be made again
-        right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates([one.cut.reply])
+        right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates(answers)
         example = example_of(one, known, right, ids.candidates(texts))
-        told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed}
+        if profiles:
+            example["profile"] = profile_of(one, known.run.space)
+        told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed, "reworded": len(answers) - 1}
         yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
 
 
@@ -73,7 +111,10 @@ def example_of(
     return {
         "data-split": one.side,
         "example-id": one.name,
-        "messages-so-far": _messages(one, known.chat, known.options),
+        "messages-so-far": [
+            {"speaker": speaker_of(turn, known.chat, known.options), "utterance": one_line(turn.text)}
+            for turn in one.conversation.candidate.turns[: one.cut.place]
+        ],
         "options-for-correct-answers": right,
         **({} if candidates is None else {"options-for-next": candidates}),
         "scenario": known.options.subtask,
@@ -91,12 +132,12 @@ class Drawing:
         if known.options.negatives == "written":
             self._written = WrittenTexts(known.run.rundir.written("wrong"))
 
-    def wrong(self, one: Example, count: int, seed: str) -> WrongAnswers:
+    def wrong(self, one: Example, count: int, seed: str, others: Sequence[str] = ()) -> WrongAnswers:
         """So many wrong candidates for an example: as was asked for as far as there are such, then any of its side, then
-        any of the train side."""
+        any of the train side. `others` are right as well as all that follows the context in the run."""
         candidates = self.known.candidates
         right = [candidates.texts[number] for number in self.known.answers.of(one.cut.key)]
-        wrong = WrongAnswers(candidates, right, count, seed)
+        wrong = WrongAnswers(candidates, [*right, *others], count, seed)
         self._as_asked(one, wrong)
         asked = count if self.known.options.negatives == "random" else len(wrong.texts)
         wrong.draw(candidates.among(one.side))
@@ -142,13 +183,3 @@ class Ids(dict[str, str]):
 def candidate_id(text: str) -> str:
     """Sixty bits of a digest, in the letters and digits of base 32."""
     return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=8).digest())[:12].decode()
-
-
-def _messages(one: Example, chat: Chat, options: Dstc7Options) -> list[dict[str, str]]:
-    def speaker(turn: Any) -> str:
-        if options.speakers == "roles":
-            return str(turn.role).lower()
-        return "participant_2" if actor_of(turn, chat) == "Agent" else "participant_1"
-
-    before = one.conversation.candidate.turns[: one.cut.place]
-    return [{"speaker": speaker(turn), "utterance": one_line(turn.text)} for turn in before]

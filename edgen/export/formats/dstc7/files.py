@@ -13,11 +13,13 @@ from edgen.export.files import Patterns, RowFiles, Staging
 from edgen.export.format import Row
 from edgen.export.formats.dstc7.options import Dstc7Options
 from edgen.export.formats.dstc7.pool import SOURCES
+from edgen.export.formats.dstc7.reworded import DIALOGS, writers_of
 
 
 class ExampleFiles(RowFiles):
     """`<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`, which holds no right answers; they are in
-    `<prefix>_responses_subtask_<n>.tsv`; `<prefix>_candidate_pool_subtask_2.tsv` is what all examples of sub-task 2 share."""
+    `<prefix>_responses_subtask_<n>.tsv`; `<prefix>_candidate_pool_subtask_2.tsv` is what all examples of sub-task 2 share,
+    `<prefix>_dialogs_subtask_3.json` the conversations that those of sub-task 3 are cut from, with all paraphrases."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -34,17 +36,26 @@ class ExampleFiles(RowFiles):
         if row.table == "pool":
             self._add_to_pool(row.value["candidate"], row.value["source"])
             return
+        if row.table == DIALOGS:
+            self._append(DIALOGS, row.value["dialog"])
+            return
+        self.write_beside(row)
         side, example = row.value["side"], row.value["example"]
         self.counts[side] += 1
-        for what in ("topped_up", "borrowed"):
+        for what in ("topped_up", "borrowed", "reworded"):
             self.counts[what] += row.value.get(what, 0) > 0
+        self.counts["profiles"] += "profile" in example
         if side == "test":
             self._hide(example)
+        self._append(side, example)
+
+    def _append(self, which: str, value: dict[str, Any]) -> None:
+        """Write a member of one of the lists."""
         before = b",\n"
-        if side not in self._lists:
-            self._lists[side] = self.open(self.folder / self.name(side, "json"))
+        if which not in self._lists:
+            self._lists[which] = self.open(self.folder / self.name(which, "json"))
             before = b"[\n"
-        self._lists[side].write(before + self._encode(example))
+        self._lists[which].write(before + self._encode(value))
 
     def name(self, what: str, suffix: str) -> str:
         """The name of a file."""
@@ -92,6 +103,19 @@ class ExampleFiles(RowFiles):
             )
         if self._pool is not None:
             yield from self._told_of_pool()
+        if self.options.subtask == 3:
+            yield from self._told_of_paraphrases(total)
+        if self.options.subtask == 5 and not self.counts["profiles"]:
+            yield "The run's space tells of no courses, no term and no standing, so examples have no profile."
+
+    def _told_of_paraphrases(self, total: int) -> Iterator[str]:
+        run = self.staging.run
+        yield f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they say the same."
+        if alone := total - self.counts["reworded"]:
+            yield (
+                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it, or it says "
+                f"something else by now; `edgen candidates {run.rundir.path} --write paraphrases` writes what is missing."
+            )
 
     def _told_of_pool(self) -> Iterator[str]:
         parts = [f"{self.counts[source]:,} {what}" for source, what in SOURCES.items() if self.counts[source]]

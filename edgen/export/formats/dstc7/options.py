@@ -17,7 +17,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 _NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 # The sub-tasks in which a choice counts.
 _COUNTS: dict[str, tuple[int, ...]] = {
-    "none": (4,), "pool": (2,), "pool_from": (2,), "candidates": (1, 4), "negatives": (1, 4), "topic": (1, 4),
+    "none": (4,), "pool": (2,), "pool_from": (2,), **dict.fromkeys(("candidates", "negatives", "topic"), (1, 3, 4, 5)),
 }  # fmt: skip
 
 
@@ -25,9 +25,10 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
     """The choices."""
 
     subtask: Annotated[
-        Literal[1, 2, 4],
+        Literal[1, 2, 3, 4, 5],
         Meta(
-            description="1: choose the next utterance; 2: among one large pool; 4: it may be none of the candidates."
+            description="1: choose the next utterance; 2: among one large pool; 3: it and its paraphrases; 4: it may be none of "
+            "the candidates; 5: with a knowledge file and profiles."
         ),
     ] = 1
     cuts: Annotated[
@@ -91,5 +92,5 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
             )
 
     def left_out(self) -> tuple[str, ...]:
-        """The pool, where each example has its own candidates."""
-        return () if self.subtask == 2 else ("pool",)
+        """The tables of other sub-tasks."""
+        return tuple(name for name, subtask in (("pool", 2), ("dialogs", 3)) if subtask != self.subtask)
