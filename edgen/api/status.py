@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import RunError
+from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, Counts, LedgerSummary, TokenCounts, out_at, summary_at
 from edgen.store.ledger.rounds import ended_rounds
 from edgen.store.run_folder import RunFolder
@@ -157,7 +158,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
     without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
     judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how
-    those of its layers stand; `writers`: how those of its candidates stand.
+    those of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand.
     """
 
     run: str
@@ -180,6 +181,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
     rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
     annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
+    layers: tuple[str, ...] | UnsetType = UNSET
     writers: tuple[WriterStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
@@ -216,6 +218,7 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
         judges=judges or UNSET,
         rollouts=rollouts or UNSET,
         annotators=annotators or UNSET,
+        layers=tuple(layer_names(rundir)) or UNSET,
         writers=writers or UNSET,
     )
 

@@ -100,6 +100,8 @@ def render_status(status: Status) -> Iterator[str]:
     for own in status.annotators or ():
         told = f"{own.labelled} of {own.planned} labelled, {own.pending} pending"
         yield f"layer      {own.layer}, {own.annotator}: {told}"
+    for name in sorted({*(status.layers or ())} - {own.layer for own in status.annotators or ()}):
+        yield f"layer      {name}"
     for writer in status.writers or ():
         told = f"{writer.written} of {writer.planned} turns written for, {writer.pending} pending"
         yield f"candidates {writer.writes}, {writer.writer}: {told}"

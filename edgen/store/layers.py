@@ -9,6 +9,7 @@ labels of one scenario.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
+_NAME = re.compile(r"[^\W_][\w .@+-]{0,99}")  # of a layer and of an annotator, as columns and cards have them
 _MAX_LINE = 1 << 24  # bytes
 _MAX_SCENARIO = 1 << 28  # bytes of lines about one scenario
 _MAX_LAYERS = _MAX_ANNOTATORS = 200
@@ -71,10 +73,11 @@ def layer_file(run: RunFolder, name: str) -> Path:
 
 
 def layer_files(run: RunFolder) -> dict[str, Path]:
-    """The labels of every layer of a run, by name. Raises RunError for more layers than are read."""
+    """The labels of every layer of a run, by name; a folder that is called as no layer can be is none. Raises RunError for more layers than are read."""
     whole = _run_of(run)
     found = {} if whole is None else layer_files(whole)
-    found |= {path.parent.name: path for path in run.layers.glob(f"*/{_FILE}")}
+    own = ((path.parent.name, path) for path in run.layers.glob(f"*/{_FILE}"))
+    found |= {name: path for name, path in own if _NAME.fullmatch(name)}
     if len(found) > _MAX_LAYERS:
         raise RunError(f"{run.layers}: there are {len(found):,} layers, and {_MAX_LAYERS} are the most.")
     return dict(sorted(found.items()))
@@ -95,11 +98,20 @@ def _describe(name: str, path: Path) -> LayerFacts:
     kinds: Counter[bool] = Counter()
     for unit in read_layer(path):
         kinds[unit.turn is None] += 1
-        annotators.update(unit.annotators)
-        if len(annotators) > _MAX_ANNOTATORS or len(kinds) > 1:
-            more = f"it has more than {_MAX_ANNOTATORS} annotators"
-            mixed = "some of its lines are of turns, and others of whole conversations"
-            raise DataError(str(path), f"{mixed if len(kinds) > 1 else more}. {_AGAIN}")
+        if new := unit.annotators.keys() - annotators:
+            annotators |= new
+            if len(annotators) > _MAX_ANNOTATORS or not all(map(_NAME.fullmatch, new)):
+                names = (
+                    "begin with a letter or a digit, have letters, digits, '_', '-', '.', '@', '+' and blanks"
+                )
+                raise DataError(
+                    str(path),
+                    f"it has more than {_MAX_ANNOTATORS} annotators, or names of theirs that do not {names}. {_AGAIN}",
+                )
+        if len(kinds) > 1:
+            raise DataError(
+                str(path), f"some of its lines are of turns, others of whole conversations. {_AGAIN}"
+            )
     return LayerFacts(
         name=name, whole=kinds[True] > 0, units=kinds.total(), annotators=tuple(sorted(annotators))
     )

@@ -13,7 +13,7 @@ import pytest
 import edgen
 from edgen.core.errors import DataError, RunError
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.store.layers import LabelsByLayer, layer_names
+from edgen.store.layers import LabelsByLayer, describe_layers, layer_names
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.layers import put_layer
@@ -150,6 +150,23 @@ def test_a_damaged_layer_is_a_sentence(
         of_samples(run)
     assert told in str(problem.value)
     assert str(file) in str(problem.value)
+
+
+def test_names_and_kinds_that_no_column_can_have(run: Path) -> None:
+    put_layer(run, "odd\nname", lambda *_: ["x"])
+    put_layer(run, "my moves", lambda *_: ["x"])
+    assert layer_names(RunFolder(run)) == ["my moves"]
+    file = put_layer(run, "who", lambda *_: ["x"], annotators=["a`|\n"])
+    with pytest.raises(DataError, match="names of theirs that do not begin with"):
+        describe_layers(RunFolder(run))
+    put_layer(run, "who", lambda *_: ["x"])
+    whole = put_layer(run, "whole", lambda *_: ["x"], whole=True)
+    assert [(one.name, one.whole, one.annotators) for one in describe_layers(RunFolder(run))] == [
+        ("my moves", False, ("a",)), ("who", False, ("a",)), ("whole", True, ("a",)),
+    ]  # fmt: skip
+    whole.write_bytes(whole.read_bytes() + file.read_bytes())
+    with pytest.raises(DataError, match="some of its lines are of turns"):
+        describe_layers(RunFolder(run))
 
 
 def test_too_many_layers_and_what_is_no_file(run: Path, tmp_path: Path) -> None:
