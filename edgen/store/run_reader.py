@@ -11,7 +11,6 @@ import functools
 import hashlib
 import heapq
 import itertools
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +20,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import Job, load_job, resolved_values, with_speakers
-from edgen.core.digest import sha256
-from edgen.core.errors import RunError, TemplateError
+from edgen.core.errors import RunError
 from edgen.core.pair import (
     Candidate,
     Pair,
@@ -38,6 +36,7 @@ from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_common_side, choose_test_side
+from edgen.store.described import describe_selection, noted_of
 from edgen.store.layers import (
     LabelsByLayer,
     LayerFacts,
@@ -47,7 +46,7 @@ from edgen.store.layers import (
     label_turns,
     require_turns_labelled,
 )
-from edgen.store.ledger import LedgerReader, Selection
+from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 
 _encode = msgspec.json.Encoder().encode
@@ -331,7 +330,7 @@ class RunReader:
 
     def noted_job(self) -> dict[str, Any]:
         """The job as plain values, with what was noted of it when it was resolved, as `describe` has it."""
-        return {**resolved_values(self.job), "resolved": _noted(self.rundir, self.job)}
+        return {**resolved_values(self.job), "resolved": noted_of(self.rundir, self.job)}
 
     def describe(self) -> dict[str, Any]:
         """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
@@ -341,7 +340,7 @@ class RunReader:
         return {
             "job": self.noted_job(),
             "arms": {
-                arm: _noted(own := self.rundir.arm(arm), load_job(own.job)) for arm in self.views if arm
+                arm: noted_of(own := self.rundir.arm(arm), load_job(own.job)) for arm in self.views if arm
             },
             **self._selected(),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
@@ -356,7 +355,7 @@ class RunReader:
     def _selected(self) -> dict[str, Any]:
         """Of which run it was selected, and how, where it was."""
         selections = {arm: view.selection for arm, view in self.views.items()}
-        told = {arm or "selection": _describe_selection(one) for arm, one in selections.items() if one}
+        told = {arm or "selection": describe_selection(one) for arm, one in selections.items() if one}
         return told if "selection" in told else {"selection": told} if told else {}
 
     def _record(self, index: int, name: str) -> bytes:
@@ -378,57 +377,6 @@ class RunReader:
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
             "what was judged and still holds is not asked for again."
         )
-
-
-def _describe_selection(one: Selection) -> dict[str, Any]:
-    """A selection as a card has it."""
-    return {
-        "of": one.run,
-        "records_sha256": one.sha256,
-        "kept": f"{one.kept} of {one.accepted}",
-        "options": shlex.join(one.options),
-        **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
-        **({} if one.split is None else {"split": one.split.words}),
-        **({} if one.before is None else {"before": _describe_selection(one.before)}),
-    }
-
-
-def _noted(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
-    """What a run noted in its copy of the job, and the sha256 of each of its templates; None if it noted nothing."""
-    if job.resolved is None:
-        return None
-    files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
-    texts = {
-        use: file.read_bytes()
-        for use, file in files.items()
-        if file.parent == rundir.inputs and file.is_file()  # a stranger's run may name any file
-    }
-    noted: dict[str, Any] = msgspec.to_builtins(job.resolved)
-    for use, name in noted["prompts"].items():
-        if origin := _origin(texts.get(use)):
-            noted["prompts"][use] = f"{Path(name).stem} (edited from {origin})"
-    digests = {use: _digest(files[use], text) for use, text in texts.items()}
-    return {**noted, "templates": digests}
-
-
-def _digest(file: Path, text: bytes) -> str:
-    """The digest of a run's own copy of a template; of its text alone where the schema beside it cannot be read."""
-    from edgen.prompting.answer_schema import read_answer_schema, template_digest
-
-    try:
-        return template_digest(text, read_answer_schema(file))
-    except TemplateError:
-        return sha256(text)
-
-
-def _origin(template: bytes | None) -> str | None:
-    """The shipped template that a template's text was made from and is not any more; None where it was not."""
-    from edgen.prompting.front_matter import edited_from
-
-    try:
-        return None if template is None else edited_from(template.decode("utf-8-sig"))
-    except (UnicodeDecodeError, TemplateError):
-        return None
 
 
 def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
