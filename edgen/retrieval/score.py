@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from edgen.core.errors import DataError
 from edgen.retrieval.entries import Entries
-from edgen.retrieval.findings import Finding, finding, quoted
+from edgen.retrieval.findings import Finding, finding, listed, quoted
 from edgen.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
 from edgen.retrieval.pools import Pools
 from edgen.retrieval.submission import plain, read_ranking
@@ -80,9 +80,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
     truth, predictions = read_truth(path), entries.path
     places, findings = _find_answers(truth, entries, candidates, pools)
     if not places:
-        raise DataError(
-            str(predictions), f"none of its entries ranks an example of {path}. {_first(findings)}"
-        )
+        raise DataError(str(predictions), _why_none(truth, path, findings))
     missing = [one for one in truth.answers if one not in places]
     findings += [finding("missing_example", one, "there is no ranking of it") for one in missing]
     nowhere = {example: (0,) * len(answers) for example, answers in truth.answers.items()}
@@ -95,6 +93,19 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
         ranked=len(places),
         figures=ranking_figures([*(nowhere | places).values()]),
     )
+
+
+def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
+    """Why a file ranks none of the truth's examples."""
+    if not findings:
+        return "it holds no rankings."
+    others = [one.where for one in findings if one.kind == "other_example"]
+    if len(others) == len(findings):
+        return (
+            f"it ranks none of the examples of {path}: its ids are {listed(others)}, and the truth's {listed([*truth.answers])}. "
+            "Is one of the files of another set?"
+        )
+    return f"none of its entries ranks an example of {path}. {_first(findings)}"
 
 
 def _find_answers(
@@ -160,5 +171,5 @@ def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled])
     return findings
 
 
-def _first(findings: list[Finding]) -> str:
+def _first(findings: Sequence[Finding]) -> str:
     return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""

@@ -179,11 +179,12 @@ def test_a_later_ranking_of_an_example_counts_and_an_answer_twice_counts_once(tm
         ),
         ("\tX\tw\n", "[]", "the example has no id"),
         ("\n", "[]", "it is empty"),
-        ("a\tX\tw\n", "[]", "none of its entries ranks an example of"),
+        ("a\tX\tw\n", "[]", "it holds no rankings"),
+        ("a\tX\tw\n", "[7]", "The first that is wrong: entry 1: expected an object"),
         (
             "a\tX\tw\n",
             '[{"example-id": "b", "candidate-ranking": []}]',
-            "The first that is wrong: b: entry 1.",
+            "its ids are b, and the truth's a. Is one of the files of another set?",
         ),
         ("a\tX\tw\n", '[{"example-id": "a", ', "it is not valid JSON"),
         ("a\tX\tw\n", "a,X\n", "it is neither a ranking"),
@@ -214,3 +215,38 @@ def test_the_command_says_all_and_ends_as_it_should(
     assert "error: rankings of too few candidates: 2\n  a: 2 candidates where 100 are expected" in out
     assert call(truth, tmp_path / "nowhere") == 2
     assert "there is no such file" in capsys.readouterr().err
+
+
+@each(
+    "entries, code, told",
+    [
+        ({"a": "XYZ", "b": "XYZ"}, 0, ""),
+        ({"a": "XYZ"}, 3, "b: there is no ranking of it"),
+        ({"a": "XYZ", "b": "XYX"}, 3, "candidates ranked more than once; the first place counts: 1\n  b: X"),
+        ({"a": "XYZ", "b": "XY"}, 3, "b: 2 candidates where 3 are expected"),
+        ({"a": "XYZ", "b": "XYZW"}, 3, "b: 4 candidates where 3 are expected"),
+        ({"a": "XYZ", "b": "XYZ", "c": "XYZ"}, 3, "examples that the truth does not have; they are left out: 1\n  c: entry 3"),
+        ({"c": "XYZ", "d": "XYZ"}, 2, "its ids are c, d, and the truth's a, b"),
+        ({}, 2, "it holds no rankings"),
+    ],
+)  # fmt: skip
+def test_every_bad_submission_ends_with_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], entries: dict[str, str], code: int, told: str
+) -> None:
+    truth = truth_file(tmp_path / "t", {"a": ["X"], "b": ["Y"]})
+    assert call(truth, submission_file(tmp_path / "s", entries), "--candidates", 3) == code
+    out = capsys.readouterr()
+    assert told in out.out + " ".join(out.err.split())
+
+
+@each("confidence", ['"high"', "null", "NaN", "-Infinity", "true", "[0.5]"])
+def test_confidences_that_are_none_are_told_by_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], confidence: str
+) -> None:
+    truth = truth_file(tmp_path / "t", {"a": ["X"]})
+    text = json.dumps(submission({"a": ["X", "Y"]})).replace("0.999", confidence)
+    (tmp_path / "s").write_text(text)
+    assert call(truth, tmp_path / "s", "--candidates", 2) == 3
+    out = capsys.readouterr().out
+    assert "error: confidences that are no numbers: 1\n  a: at place 2" in out
+    assert "R@1        1.0000" in out  # it is scored all the same
