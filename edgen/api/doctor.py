@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.api.supervision.trust import Trust
-from edgen.config import BackendConfig, Job, backend_name
+from edgen.config import ANNOTATOR, BackendConfig, Job, backend_name
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
@@ -107,8 +107,8 @@ def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
     """The templates with schemas that a backend is asked with, in any arm; one of each schema."""
     found: dict[bytes, Prompt] = {}
     for plan in plans:
-        asked = {use: plan.templates[use].asked for use in plan.prompts}
-        # What shapes no conversation is for the judge.
+        asked = {use: plan.templates[use].asked for use in plan.prompts} | {ANNOTATOR: ANNOTATOR}
+        # What else shapes no conversation is for the judge.
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
             backend = plan.job.backends.get(backend_name(plan.job, asked.get(use, "judge")))
             if prompt.schema is not None and backend == config:

@@ -127,13 +127,10 @@ def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[St
 
     Returns how the new run stands and what was put together. Raises what `execution.merge` raises.
     """
-    from edgen.annotation.layer import write_job_layers
     from edgen.execution.merge import merge
 
     with control.stages() as tell, explain_os_errors(output):
         merged = merge(runs, output, tell)
-        if merged.complete:
-            write_job_layers(RunFolder(output))
     for sentence in merged.notes:
         control.note(sentence)
     return status_of(RunFolder(output)), merged

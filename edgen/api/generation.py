@@ -28,7 +28,7 @@ from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
 from edgen.execution.session import Session
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import job_for_run, plans_of
+from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.providers import Backend
 from edgen.selection.select import refuse_selected
@@ -202,7 +202,9 @@ class _Generation:
             prints[arm] = plan.fingerprint(identities)
         if not has_job_layers(self._folder):
             return False
-        return is_finished(self._whole, self._plans, prints, self._folder, self._options.part)
+        return is_finished(
+            held_values(self._whole, self._reach), self._plans, prints, self._folder, self._options.part
+        )
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
         """An arm with its backends. Who only writes request files needs no key."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -177,38 +178,44 @@ def _written_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
 
 
 def is_finished(
-    whole: Job, plans: Mapping[str, Plan], prints: Mapping[str, str], rundir: RunFolder, part: range | None
+    whole: Mapping[str, Any],
+    plans: Mapping[str, Plan],
+    prints: Mapping[str, str],
+    rundir: RunFolder,
+    part: range | None,
 ) -> bool:
     """Whether all that is asked for was made in the folder, under this very form of the job, and its files stand.
 
-    `plans` and their fingerprints are by arm; `part` is the piece that is asked for, None for all. What cannot be read,
+    `whole` is the job as `planning.load.held_values` has it, `plans` and their fingerprints are by arm; `part` is the piece that is asked for, None for all. What cannot be read,
     or is being worked on, is not finished.
     """
     runs = {arm: rundir.arm(arm) for arm in plans}
     if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
         return False
     try:
-        if whole.arms and not _same_job(rundir, whole, {}):
+        if whole["arms"] and not _same_job(rundir, whole, {}):
             return False
-        if not all(_same_job(runs[arm], plan.job, plan.extra_prompts) for arm, plan in plans.items()):
+        if not all(
+            _same_job(runs[arm], resolved_values(plan.job), plan.extra_prompts) for arm, plan in plans.items()
+        ):
             return False
         if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
             return False
         kept = {arm: summary_at(own.ledger) for arm, own in runs.items()}
         if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
-        side = read_test_side(runs.values(), whole.split.test)
+        side = read_test_side(runs.values(), whole["split"]["test"])
         return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
     except (EdgenError, OSError):  # the work itself says what is wrong
         return False
 
 
-def _same_job(run: RunFolder, job: Job, extra: Mapping[str, Prompt]) -> bool:
+def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
     """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there; the
     templates in `extra`, which are in no fingerprint, to the letter."""
     there = load_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
-    ours, theirs = resolved_values(job), resolved_values(there)
+    ours, theirs = copy.deepcopy(dict(job)), resolved_values(there)
     for plain in (ours, theirs):
         for values in (plain, *plain["arms"].values()):
             for key in ("space", "prompt", "prompts"):
@@ -222,7 +229,7 @@ def _same_job(run: RunFolder, job: Job, extra: Mapping[str, Prompt]) -> bool:
     texts = {use: (read_text(path, TemplateError), read_answer_schema(path)) for use, path in kept.items()}
     return (
         ours == theirs
-        and ("oracle" in there.prompts) == ("oracle" in job.prompts)
+        and ("oracle" in there.prompts) == ("oracle" in job["prompts"])
         and texts == {use: (prompt.text, prompt.schema) for use, prompt in extra.items()}
         and all((run.path / name).is_file() for name in named if name)
     )

@@ -165,6 +165,7 @@ class Compiler:
         name = ".".join(path)
         if found is None:
             known = [*self._vocabulary.known()]
+            known = [one for one in known if one.startswith(f"{path[0]}.")] or known
             raise self.refuse(node, f"there is no {name} here{nearest(name, known)}")
         self.paths[path] = found
         return found.kind, found.get

@@ -108,11 +108,13 @@ class Facts:
 
 
 class ConversationNames:
-    """The names that hold for conversations about a space. `layers`: those that there are, with what is known of each."""
+    """The names that hold for conversations about a space. `layers`: those that there are, with what is known of each;
+    `label_sets`: the names of those that there would be, if anybody named them."""
 
-    def __init__(self, space: Space, layers: Layers | None = None) -> None:
+    def __init__(self, space: Space, layers: Layers | None = None, label_sets: Iterable[str] = ()) -> None:
         self._space = space
         self._layers = layers or {}
+        self._label_sets = label_sets
         self._roles = {role.name.lower(): role.name for role in space.roles}
 
     def find(self, path: tuple[str, ...]) -> Named | None:
@@ -152,7 +154,7 @@ class ConversationNames:
         for name in self._space.names:
             yield from (name, f"scenario.{name}") if name not in _TAKEN else (f"scenario.{name}",)
             yield from (f"scenario.{name}.{field}" for field in self._space[name].fields)
-        yield from (f"{LABELS}.{layer}" for layer in self._layers)
+        yield from (f"{LABELS}.{layer}" for layer in dict.fromkeys((*self._layers, *self._label_sets)))
         yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
         for name in registry.names("measure"):
             with contextlib.suppress(registry.PluginError):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from edgen.config import Job
 from edgen.core.errors import JobError, Problem, UsageError
+from edgen.core.resources import shipped
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Role, Turn
 from edgen.expressions.conversation import (
     NEAR_DUPLICATE,
@@ -148,7 +149,7 @@ def read_gates(
     problems: list[Problem] = []
     found: list[Gate] = []
     known = {one.name: LabelledWith(one.asking.labels, one.asking.unit == "conversation") for one in layers}
-    names = ConversationNames(space, known)
+    names = ConversationNames(space, known, shipped("label_sets"))
     for name, text in gates.items():
         try:
             gate = Gate(name, Expression(text, names))

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, arm_jobs, load_job, protocol_of, resolved_values, with_speakers
+from edgen.config import Job, arm_jobs, backend_name, load_job, protocol_of, resolved_values, with_speakers
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import check_schemas
+from edgen.planning.answer_schemas import check_schema, check_schemas
 from edgen.planning.labels import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
@@ -115,6 +115,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         extra["oracle"] = load_template(templates["oracle"], reach, space)
     for use, template in annotator_templates(job).items():
         templates[use], extra[use] = template, load_template(template, reach, space)
+        check_schema(extra[use], job.backends[backend_name(job, use)], f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
@@ -168,10 +169,22 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
     return prompt
 
 
+def held_values(job: Job, reach: Reach) -> dict[str, Any]:
+    """A job as plain values, with all that it and its arms name by file in place of the names, but for templates and
+    spaces."""
+    plain = resolved_values(with_files(job, reach))
+    for arm, arm_job in arm_jobs(job, job.name).items() if job.arms else ():
+        held = msgspec.json.decode(msgspec.json.encode(resolved_values(with_files(arm_job, reach))))
+        for key, changes in plain["arms"][arm].items():
+            if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
+                changes |= {name: held[key][name] for name in changes}
+    return plain
+
+
 def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
     """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
     inputs: (the job's values, the texts of its inputs by file name)."""
-    plain = resolved_values(with_files(job, reach))
+    plain = held_values(job, reach)
     texts = space_files(space_of(job, reach))
 
     def keep(name: Any) -> Any:
@@ -184,10 +197,6 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
 
     plain["space"] = "inputs/space.yaml"
     for arm, arm_job in arm_jobs(job, job.name).items():
-        held = resolved_values(with_files(arm_job, reach))
-        for key, changes in plain["arms"][arm].items():
-            if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
-                changes |= {name: held[key][name] for name in changes}
         if arm_job.space != job.space:
             texts |= space_files(space_of(arm_job, reach), file := f"space.{arm}.yaml")
             plain["arms"][arm]["space"] = f"inputs/{file}"

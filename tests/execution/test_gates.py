@@ -24,6 +24,7 @@ from edgen.expressions.conversation import Facts
 from edgen.planning.gates import read_gates
 from edgen.simulator.text import respond
 from edgen.space import load_space
+from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 from tests.execution import service as served
 from tests.execution.batch.test_batch_kill import backend, simulator
@@ -220,6 +221,31 @@ class TestLabels:
         beside = {"labels": {"quality": {}}, "gates": {}, "conversations": 3}
         assert self.make(tmp_path / "beside", asked, **beside, levels="x").status.accepted == 3
         assert (tmp_path / "beside" / "layers" / "quality" / "labels.jsonl").read_bytes() == b""
+
+    def test_arms_share_a_layer_and_nothing_is_left_to_do(self, tmp_path: Path) -> None:
+        arms = {
+            "plain": {},
+            "good": {"gates": {"any": "labels.quality > 0"}},
+            "moves": {"labels": {"teacher_moves": {}}},
+        }
+        job = JOB | {"conversations": 2, "arms": arms, "labels": {"quality": {}}}
+        for _ in range(2):
+            edgen.generate(job, output=tmp_path / "run", progress=False)
+        units = (tmp_path / "run" / "layers" / "quality" / "labels.jsonl").read_text().splitlines()
+        names = [json.loads(line)["id"] for line in units]
+        assert names == [f"t.{arm}-{scenario:06}-r0" for scenario in range(2) for arm in arms]
+        moves = (tmp_path / "run" / "layers" / "teacher_moves" / "labels.jsonl").read_text()
+        assert {json.loads(line)["id"][:8] for line in moves.splitlines()} == {"t.moves-"}
+        with LedgerReader(tmp_path / "run" / "arms" / "moves" / "run.db") as view:
+            assert len(view.sessions()) == 1
+
+    def test_what_pieces_have_is_the_layer_of_the_whole(self, tmp_path: Path) -> None:
+        job = JOB | {"conversations": 6, "gates": {"good": "labels.quality > 0"}}
+        for number, part in enumerate((range(4), range(2, 6))):
+            edgen.generate(job, output=tmp_path / f"{number}", scenarios=part, progress=False)
+        edgen.generate(job, output=tmp_path / "whole", progress=False)
+        merge([tmp_path / "0", tmp_path / "1"], tmp_path / "merged")
+        assert labels(tmp_path / "merged") == labels(tmp_path / "whole") != b""
 
     def test_gates_in_order_see_labels(self, tmp_path: Path) -> None:
         """Every conversation of the same size is the same, and stands where it is labelled so."""
