@@ -435,6 +435,31 @@ class TestGates:
             told["calls"]["expected"], rel=0.2
         )
 
+    @pytest.mark.parametrize("pilot", ["none", "without", "same"])
+    def test_requests_for_labels_are_counted(self, command: Command, tmp_path: Path, pilot: str) -> None:
+        """Four of five levels pass, as is assumed where nothing tells; the annotator has a price of its own."""
+        annotator = PRICED | {"price": {"prompt": 10.0, "completion": 0.0}}
+        kind: dict[str, Any] = {
+            "gates": {"good": "labels.quality >= 2"}, "labels": {"quality": {"annotators": 2}}, "asks": 2, "top_up": True,
+            "backends": {"default": PRICED, "annotator": annotator},
+        }  # fmt: skip
+        if pilot != "none":
+            given = kind if pilot == "same" else {"asks": 2}
+            made(
+                command,
+                job(tmp_path, "pilot", seed=9, conversations=40, **given),
+                tmp_path / "runs" / "pilot",
+            )
+        path = job(tmp_path, "big", conversations=60, **kind)
+        told = estimated(command, path, "--runs", tmp_path / "runs")
+        used = made(command, path, tmp_path / "big")
+        assert all(held(told, used).values()), (used, intervals(told))
+        assert told["basis"]["answers"] == ("assumed" if pilot == "none" else "runs")
+        assert used["calls"] == pytest.approx(told["calls"]["expected"], rel=0.25)
+        assert used["usd"] == pytest.approx(told["cost_usd"]["expected"], rel=0.5)
+        said = [sentence for sentence in told["basis"]["said"] if sentence.startswith("gates: ")]
+        assert len(said) == (pilot != "same")
+
     def test_a_share_can_be_said(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, "big", conversations=100, gates=self.GATES, top_up=True, asks=1)
         found = [
