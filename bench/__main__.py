@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [credit] [retrieval] [--large]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [credit] [retrieval] [annotate] [--large]   (all of them without a name)"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.annotate import annotate
 from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
 from bench.credit import credit
@@ -274,6 +275,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "layouts": layouts,
     "credit": credit,
     "retrieval": retrieval,
+    "annotate": annotate,
 }
 
 
