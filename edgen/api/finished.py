@@ -80,7 +80,7 @@ def export_run(
         raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
     format_.check(options)
     check_target(output)
-    with RunFolder(run).lock_for_reading(), RunReader(run, options.layer) as reader:
+    with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
         exported = export(reader, format_, output, options)
     for remark in exported.remarks:
         control.note(remark)

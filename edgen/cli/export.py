@@ -130,10 +130,10 @@ AgentOption = Annotated[
 
 
 LayerOption = Annotated[
-    str | None,
+    list[str] | None,
     Option(
         metavar="NAME",
-        help="Formats of what turns are labelled with only: the labels of this layer (`edgen annotate`) in place of the turns' own.",
+        help="Formats of what turns are labelled with only: the labels of this layer (`edgen annotate`) in place of the turns' own. May be given several times.",
     ),
 ]
 
@@ -227,7 +227,7 @@ def command(
         actions=actions,
         alternatives=alternatives,
         agent=agent,
-        layer=layer,
+        layer=layer or None,
         own=ctx.meta.get(_OWN, {}),
     )
     if to is not None:

@@ -11,6 +11,7 @@ The keys of the front matter: https://huggingface.co/docs/hub/datasets-cards
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -336,9 +337,9 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
-    labelled = [] if options.layer is None else [f"edgen annotate AGAIN --layer {options.layer} ..."]
+    labelled = [f"edgen annotate AGAIN --layer {shlex.quote(name)} ..." for name in options.layers]
     chosen_here = "".join(f" {flag} {value}" for flag, value in given_flags(options.own))
-    chosen_here += "" if options.layer is None else f" --layer {options.layer}"
+    chosen_here += "".join(f" --layer {shlex.quote(name)}" for name in options.layers)
     export = f"edgen export AGAIN --to {format_.name}{chosen_here} -o DIR"
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
     yield from ("```", generate, *select, *pairs, *labelled, export, "```", "")

@@ -62,12 +62,12 @@ def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
 
 def layer_notes(run: RunReader) -> Iterator[str]:
     """What a card says of the layer that turns have their labels of, and of what is left out of layers."""
-    if run.layer is not None:
-        (layer,) = (one for one in run.layers if one.name == run.layer)
+    chosen = [layer for layer in run.layers if layer.name in run.labels_of] if run.labels_of else []
+    if chosen:
+        told = "; ".join(f"of the layer `{layer.name}`: {_who(layer, None)}" for layer in chosen)
         yield (
-            f"The labels are those of the layer `{layer.name}`: {_who(layer, None)}. They stand in place of the turns' own; "
-            "turns that are not in the layer, or of which nothing has most, have none. Responses that did not go on are in no "
-            "layer, and are left out."
+            f"The labels are those {told}. They stand in place of the turns' own; turns that are in no such layer, or of which "
+            "nothing has most, have none. Responses that did not go on are in no layer, and are left out."
         )
     for what, count in sorted(run.stale_labels.items()):
         yield f"{quantity(count, 'unit')} left out of the layer {what}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -31,7 +31,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     fewer turns follow, in either conversation. `tokenizer` is the folder of the tokenizer that rows are tokenised by, and
     `max_tokens` the length that they are padded to. `actions`: prompts tell what the response is to do, by its labels or
     by what it was asked for. `alternatives`: responses that did not go on have rows, too.
-    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose. `layer` is the layer whose
+    `agent` is the role that answers users, where turns do not tell; the first of the space where nobody chose. `layer` is the layer, or those, whose
     labels turns have in place of their own. `own`
     are choices that the format alone has, by name, as they were given: its `Options` says what they may be.
     """
@@ -51,8 +51,14 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     actions: Told | None = None
     alternatives: bool | None = None
     agent: str | None = None
-    layer: str | None = None
+    layer: str | Sequence[str] | None = None
     own: Mapping[str, Any] = {}
+
+    @property
+    def layers(self) -> tuple[Any, ...]:
+        """The layers whose labels turns have."""
+        given = self.layer
+        return () if given is None else (given,) if not isinstance(given, list | tuple) else tuple(given)
 
     def check(self) -> None:
         """Raise UsageError for what is no choice, and for what a card cannot state."""
@@ -78,10 +84,12 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"max_tokens: expected how many tokens, 1 or more, not {most!r}.")
         if most is not None and self.tokenizer is None:
             raise UsageError("--max-tokens counts with --tokenizer alone; name the tokenizer's folder, too.")
-        for name in ("train", "agent", "layer", "license", "language"):
+        for name in ("train", "agent", "license", "language"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 raise UsageError(f"{name}: expected a text, not {given!r}.")
+        if not all(isinstance(name, str) for name in self.layers):
+            raise UsageError(f"layer: expected the name of a layer, or several names, not {self.layer!r}.")
         choices = {
             "opening": get_args(Opening),
             "end_marker": get_args(EndMarker),

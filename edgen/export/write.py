@@ -137,7 +137,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
     # Where nothing of a layer is told, nothing is said of what is left out of it.
-    told_of_layers = [*layer_notes(run)] if format_.layer_columns is not None or run.layer is not None else []
+    told_of_layers = [*layer_notes(run)] if format_.layer_columns is not None or run.labels_of else []
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
     return Contents(
         tables=tables,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -129,12 +129,14 @@ def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFact
         )
 
 
-def label_turns(turns: Sequence[Turn], units: Sequence[UnitLabels]) -> tuple[Turn, ...]:
-    """The turns with the majority's labels in place of their own. What else could have been said there has no labels in a
-    layer, and is not there."""
-    labels = {unit.turn: unit.labels for unit in units}
+def label_turns(turns: Sequence[Turn], layers: Sequence[Sequence[UnitLabels]]) -> tuple[Turn, ...]:
+    """The turns with the majority's labels in these layers in place of their own. What else could have been said there has no
+    labels in a layer, and is not there."""
+    labels: defaultdict[int | None, dict[str, None]] = defaultdict(dict)
+    for unit in (unit for units in layers for unit in units):
+        labels[unit.turn].update(dict.fromkeys(unit.labels))
     return tuple(
-        msgspec.structs.replace(turn, labels=labels.get(place, ()), alternatives=())
+        msgspec.structs.replace(turn, labels=tuple(labels.get(place, ())), alternatives=())
         for place, turn in enumerate(turns)
     )
 

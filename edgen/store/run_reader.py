@@ -76,24 +76,24 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class RunReader:
-    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile. `layer`: in `conversations`
-    turns have the labels of that layer in place of their own. `stale_labels` counts what was left out of layers when
+    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile. `labels_of`: in `conversations`
+    turns have the labels of these layers in place of their own. `stale_labels` counts what was left out of layers when
     these were read to their end.
 
     Raises RunError if there is no run there, or if what it holds was made under different jobs, UsageError for a layer
     that is not of turns.
     """
 
-    def __init__(self, path: Path, layer: str | None = None) -> None:
+    def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
         self.rundir = RunFolder(path)
         self.rundir.require()
         self.job: Job = load_job(self.rundir.job)
         self.name = self.job.name
         self._arms = self.rundir.numbered_arms() or [""]
-        self.layer = layer
+        self.labels_of = tuple(dict.fromkeys(labels_of))
         self.stale_labels: Counter[str] = Counter()
-        if layer is not None:
-            require_turns_labelled(self.rundir, layer, self.layers)
+        for name in self.labels_of:
+            require_turns_labelled(self.rundir, name, self.layers)
         self.space = space = load_space(self.rundir.inputs / "space.yaml")
         self.job = with_speakers(self.job, [role.name for role in space.roles])
         self.family = family_of(space, self.job.family)
@@ -269,8 +269,8 @@ class RunReader:
                     data = self._record(index, name)
                     recorded = self.read(data)
                     labels = layers.of(index, recorded.id, recorded.turns)
-                    if self.layer is not None:
-                        recorded = _labelled(recorded, labels.get(self.layer, ()))
+                    if self.labels_of:
+                        recorded = _labelled(recorded, [labels.get(name, ()) for name in self.labels_of])
                     yield AcceptedConversation(
                         _candidate(recorded, read_candidate_name(name)[0]),
                         scenario,
@@ -400,9 +400,9 @@ def texts_digest(a: Candidate, b: Candidate) -> str:
     return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 
 
-def _labelled(recorded: Recorded, units: Sequence[UnitLabels]) -> Recorded:
-    """A record whose turns have a layer's labels."""
-    turns = label_turns(recorded.turns, units)
+def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
+    """A record whose turns have the labels of these layers."""
+    turns = label_turns(recorded.turns, layers)
     return msgspec.structs.replace(
         recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)
     )

@@ -65,7 +65,7 @@ class MemoryRun:
     space: Space = field(default_factory=lambda: SPACE)
     family: Family = EDUCATION
     layers: tuple[LayerFacts, ...] = ()
-    layer: str | None = None
+    labels_of: tuple[str, ...] = ()
     stale_labels: Counter[str] = field(default_factory=Counter)
 
     @property

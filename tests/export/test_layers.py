@@ -14,6 +14,7 @@ import edgen
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.pair import Candidate
 from edgen.export.msdialog import CODES
+from tests import ROOT
 from tests.cli.command import Command
 from tests.layers import put_layer
 
@@ -146,6 +147,31 @@ class TestInPlaceOfTheTurnsOwn:
         assert row["actions"]
         assert row["prompt"][-1]["content"].endswith(row["actions"])
 
+    def test_two_layers_of_two_roles_make_a_set_as_cima_is(self, tmp_path: Path) -> None:
+        tutoring = edgen.generate(
+            ROOT / "jobs" / "tutoring.yaml", output=tmp_path / "run", conversations=3, progress=False
+        )
+        put_layer(
+            tutoring.folder,
+            "tutor",
+            lambda one, turn: ["Hint", "Other"] if one.turns[turn or 0].role == "Tutor" else None,
+        )
+        put_layer(
+            tutoring.folder,
+            "student",
+            lambda one, turn: ["Guess"] if one.turns[turn or 0].role == "Student" else None,
+        )
+        tutoring.export("cima", tmp_path / "cima", layer=["tutor", "student"])
+        entries = [
+            entry
+            for file in (tmp_path / "cima").glob("*.json")
+            for entry in json.loads(file.read_text())["prepDataset"].values()
+        ]
+        assert entries
+        for entry in entries:
+            assert entry["tutorActions"] == [[False, True, False, False, True]]
+            assert entry["studentActions"] == ["True", "False", "False", "False"]
+
     def test_mistakes(self, command: Command, plain: Path, run: Path, tmp_path: Path) -> None:
         def refused(folder: Path, *words: str) -> str:
             ended = command("export", folder, "--to", *words, "-o", tmp_path / "out")
@@ -167,7 +193,7 @@ class TestInPlaceOfTheTurnsOwn:
         assert "leave --layer out" in refused(run, "trl-dpo", "--layer", "intents")
         with pytest.raises(ShortError, match="no turn has a label"):
             edgen.open(plain).export("dialogue-acts", tmp_path / "out")
-        with pytest.raises(UsageError, match="layer: expected a text"):
+        with pytest.raises(UsageError, match="layer: expected the name of a layer"):
             edgen.open(run).export("dialogue-acts", tmp_path / "out", layer=3)
 
     def test_what_is_left_out_of_a_layer_is_told(self, run: Path, tmp_path: Path) -> None:
