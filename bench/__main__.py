@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -244,16 +245,45 @@ def merge(folder: Path) -> None:
 
 
 def retrieval(folder: Path) -> None:
-    """ED's full size as a response-selection set: nine wrong replies by BM25 for each context."""
+    """ED's full size as response-selection sets: ten candidates by BM25, a hundred for one or all cuts, one pool."""
     run_folder = str(folder / "retrieval")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
-    target = ("--to", "msdialog-responserank", "-o", str(folder / "set"), "--json")
-    ours = edgen("export", run_folder, *target)
-    contexts = sum(json.loads(ours.output)["rows"].values()) // 10
+    for words in (
+        "dstc7",
+        "dstc7 --cuts all",
+        "dstc7 --negatives bm25",
+        "dstc7 --subtask 2",
+        "msdialog-responserank",
+    ):
+        target = folder / "set"
+        ours = edgen("export", run_folder, "--to", *words.split(), "-o", str(target), "--json")
+        rows = sum(json.loads(ours.output)["rows"].values())
+        size = sum(path.stat().st_size for path in target.iterdir()) >> 20
+        print(
+            f"  {words}: {rows:,} rows, {size:,} MB: {ours.wall:.1f} s (under 300), CPU {ours.cpu:.1f} s, peak "
+            f"{ours.peak_mb:.0f} MB (under 1,000)",
+            flush=True,
+        )
+        if words.startswith("dstc7 --cuts all"):
+            _score_by_chance(folder, target / "quickstart_train_subtask_1.json")
+        shutil.rmtree(target)
+
+
+def _score_by_chance(folder: Path, examples: Path) -> None:
+    """Rank all examples of a file by chance and score that, checked against the file."""
+    ranking, truth = folder / "chance.json", folder / "truth.tsv"
+    ours = edgen("baseline", str(examples), "-o", str(ranking), "--by", "chance", "--json")
     print(
-        f"  {ED_SIZE:,} conversations, {contexts:,} contexts: {ours.wall:.1f} s (under 300), CPU {ours.cpu:.1f} s, "
-        f"peak {ours.peak_mb:.0f} MB (under 1,000)"
+        f"  baseline of {json.loads(ours.output)['examples']:,}: {ours.wall:.1f} s, peak {ours.peak_mb:.0f} MB"
     )
+    with examples.open(encoding="utf-8") as lines, truth.open("w", encoding="utf-8") as out:
+        for line in lines:
+            if line.startswith("{"):
+                one = json.loads(line.rstrip().removesuffix(","))
+                out.write(f"{one['example-id']}\t{one['options-for-correct-answers'][0]['candidate-id']}\t\n")
+    ours = edgen("score", str(truth), str(ranking), "--examples", str(examples), "--json")
+    print(f"  score --examples: {ours.wall:.1f} s, peak {ours.peak_mb:.0f} MB", flush=True)
+    ranking.unlink()
 
 
 BENCHMARKS: dict[str, Callable[[Path], None]] = {

@@ -101,6 +101,9 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
     rows = [json.loads(line) for line in (tmp_path / "script" / "train.jsonl").read_text().splitlines()]
     assert rows[0]["script"].startswith("TEACHER. ")
     assert "one explanation and one answer" in (tmp_path / "script" / "README.md").read_text()
+    environment.edgen("export", run, "--to", "script", "--names", "plain", "-o", str(tmp_path / "plain"))
+    assert '"script":"Teacher. ' in (tmp_path / "plain" / "train.jsonl").read_text()
+    assert "--to script --names plain -o DIR" in (tmp_path / "plain" / "README.md").read_text()
     assert "12" in environment.edgen("estimate", str(JOB))
 
     rehearsed = ("--set", "backends={default: {type: simulator}}")

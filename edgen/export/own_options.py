@@ -91,8 +91,10 @@ def flag_of(field: str) -> str:
 
 
 def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
+    several = isinstance(_plain(described)[0], inspect.VarTupleType)
+    values = _texts([given] if several and isinstance(given, str | os.PathLike) else given)
     try:
-        return msgspec.convert(_texts(given), kind, strict=False)
+        return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError:
         pass
     raise UsageError(f"{flag_of(name)} {given}: expected {_expected(_plain(described)[0])}.")

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from edgen.export.format import Chat, Format, Item, Row, RunReader
+from msgspec import Meta
+
+from edgen.export.format import Chat, Format, FormatOptions, Item, Row, RunReader
+
+
+class ScriptOptions(FormatOptions, frozen=True, kw_only=True):
+    """What may be chosen: `edgen export RUN --to script --names plain`."""
+
+    names: Annotated[Literal["capitals", "plain"], Meta(description="How the names of who speaks are written.")] = "capitals"  # fmt: skip
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """A row a conversation."""
+    capitals = not isinstance(chat.own, ScriptOptions) or chat.own.names == "capitals"
     for conversation in run.conversations():
         one = conversation.candidate
-        lines = [f"{turn.role.upper()}. {turn.text}" for turn in one.turns]
+        lines = [f"{turn.role.upper() if capitals else turn.role}. {turn.text}" for turn in one.turns]
         yield Row(conversation.split, {"id": one.id, "script": "\n".join(lines)})
 
 
@@ -22,4 +32,5 @@ FORMAT = Format(
     tables={"id": "the conversation", "script": "who speaks, in capitals, and what is said"},
     use='import datasets\ndatasets.load_dataset("THIS_FOLDER")',
     chat=False,
+    Options=ScriptOptions,
 )

@@ -118,7 +118,11 @@ def _require(known: Known) -> None:
     raise ShortError(
         f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {chat.agent}) on the train side, "
         f"and there are {there:,}; {wanted - there:,} more are needed. Generate more conversations"
-        + (f", or take --candidates {there}." if there > 1 else ", or name who answers with --agent.")
+        + (
+            f", or take --candidates {there} or fewer."
+            if there > 1
+            else ", or name who answers with --agent."
+        )
     )
 
 
