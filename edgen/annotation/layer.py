@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.files import read_regular, update_text, write_lines
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
-from edgen.protocols.labelled_units import Asking, UnitKind, layers_said, majority, said_digest
+from edgen.protocols.labelled_units import Asking, Layer, UnitKind, layers_said, majority, said_digest
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
@@ -163,14 +163,27 @@ def _units(
 
 
 def write_job_layers(run: RunFolder) -> None:
-    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises RunError
-    and UsageError where a layer of that name is of something else."""
+    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises RunError."""
     for own, layers in _job_layers(run):
         with RunReader(own.path) as reader:
             for name, asking in layers.items():
                 layer = LayerFolder(own, name)
-                layer.require_same(asking)
+                layer.note(asking)
                 write_labels(reader, layer, asking)
+
+
+def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
+    """Raise UsageError where a layer that a job is to give the conversations of a run would take the place of another one: of
+    one that somebody else labelled, with other labels. What the job itself labelled before is made anew."""
+    for one in layers:
+        layer = LayerFolder(run, one.name)
+        if layer.ledgers():
+            layer.require_same(one.asking)
+        elif layer.labels.exists() and layer.asked() is None:
+            raise UsageError(
+                f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take their place. Call the "
+                f"job's layer otherwise, as in `labels: {{my_{one.name}: {{set: {one.asking.labels.name}}}}}`."
+            )
 
 
 def has_job_layers(run: RunFolder) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.annotation.layer import has_job_layers, write_job_layers
+from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
 from edgen.api.status import Status, status_of
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
@@ -140,6 +140,7 @@ class _Generation:
             )
         for arm, plan in self._plans.items():
             refuse_selected(folder.arm(arm))
+            require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes:
                 self._control.note(sentence)
             _in_order(plan)  # what is missing to decide gates is said before anything is asked

@@ -247,6 +247,26 @@ class TestLabels:
         merge([tmp_path / "0", tmp_path / "1"], tmp_path / "merged")
         assert labels(tmp_path / "merged") == labels(tmp_path / "whole") != b""
 
+    def test_no_layer_of_somebody_else_is_overwritten(self, tmp_path: Path) -> None:
+        run, asked = tmp_path / "run", Counter[tuple[int, int, int]]()
+        edgen.generate(JOB | {"conversations": 2}, output=run, progress=False)
+        labels_of_its_own = edgen.annotate(run, "quality", unit="conversation", progress=False)
+        before = labels_of_its_own.file.read_bytes()
+        changes: dict[str, Any] = {"conversations": 2, "top_up": False, "levels": "4"}
+        with pytest.raises(UsageError, match="this layer is of other labels, or of other units"):
+            self.make(
+                run,
+                asked,
+                gates={"good": "'4' in labels.quality"},
+                labels={"quality": {"unit": "turn"}},
+                **changes,
+            )
+        assert (labels_of_its_own.file.read_bytes(), asked.total()) == (before, 0)
+        (run / "layers" / "mine").mkdir()
+        (run / "layers" / "mine" / "labels.jsonl").write_bytes(before)
+        with pytest.raises(UsageError, match="these labels are none of the job's"):
+            self.make(run, asked, labels={"mine": {"set": "quality"}}, **changes)
+
     def test_gates_in_order_see_labels(self, tmp_path: Path) -> None:
         """Every conversation of the same size is the same, and stands where it is labelled so."""
         asked: Counter[tuple[int, int, int]] = Counter()
