@@ -356,6 +356,8 @@ def _public(facts: Mapping[str, Any]) -> dict[str, Any]:
         return dict(facts)
     keys = [*_OF_JOB]
     keys.insert(keys.index("design") + 1, job.get("protocol", ""))  # the protocol's own settings
+    if "split" in facts.get("selection", ()):  # that counts in place of the job's
+        keys.remove("split")
     shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
     backends = job.get("backends", {})
     shown["backends"] = {

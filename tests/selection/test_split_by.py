@@ -96,7 +96,10 @@ class TestByValue:
         assert counted["overview"]["splits"] == {"train": len(by_file) - tested, "test": tested, "none": 0}
         assert command("export", new, "--to", "msdialog-complete", "-o", tmp_path / "out").code == 0
         assert len(json.loads((tmp_path / "out" / "test.json").read_text())) == tested
-        assert "test 0.3 by outcome.category" in (tmp_path / "out" / "README.md").read_text()
+        card = (tmp_path / "out" / "README.md").read_text()
+        assert "- selection.split: `test 0.3 by outcome.category`" in card
+        assert "job.split" not in card
+        assert "--split-by outcome.category --test 0.3 -o AGAIN" in card
 
     def test_a_dimension_gives_the_sides_that_a_job_gives(self, run: Path, tmp_path: Path) -> None:
         made = edgen.generate(JOB | {"split": {"by": "exercise", "test": 0.3}}, output=tmp_path / "made")
