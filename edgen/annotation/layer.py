@@ -98,7 +98,8 @@ class LayerFolder:
         if (before := self.facts_of(name)) is None:
             return
         plain = msgspec.json.decode(_encode(facts))  # lists for tuples, as in the file
-        if changed := [key for key in plain if before.get(key) != plain[key] and key != SAMPLE]:
+        told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
+        if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
                 f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: not the same), and what "
                 "it said is kept. Give this one a name of its own, as in --by NAME=ROLE, or take another layer: --layer NAME."

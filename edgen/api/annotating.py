@@ -128,7 +128,6 @@ class Annotating:
 
     def make(self) -> AnnotatedRun:
         annotators, prompt = self.prepare()
-        self.layer.note(self.asking)
         ledgers: list[Path] = []
         ended, units, figures = None, None, None
         try:
@@ -209,6 +208,7 @@ class Annotating:
                 title = Title(called, tasks.id, outcomes=("labelled", "without labels"))
                 at_work.append(JudgeAtWork(tasks, backends, title, scheduler))
             ledgers += [judge_ledger(one.tasks, folder) for one in at_work]
+            self.layer.note(self.asking)  # not before: a key that is missing leaves nothing behind
             await run_judges(at_work, folder, self.control)
 
     async def equip(

@@ -1,0 +1,103 @@
+"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what is there stays."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import edgen
+from edgen.store.run_folder import RunFolder
+from tests.cli.command import Command
+
+JOB = {
+    "name": "t", "seed": 3, "conversations": 4, "space": "education_dialogue", "prompt": "education_dialogue",
+    "backends": {"default": {"type": "simulator"}},
+}  # fmt: skip
+SET = """\
+name: own
+roles: [Teacher]
+labels:
+- {name: Warm, definition: praises}
+- {name: Cold, definition: blames}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return edgen.generate(JOB, output=tmp_path_factory.mktemp("made") / "run", progress=False).folder
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def contents(run: Path) -> dict[Path, bytes]:
+    """The files of the run's layers, but those that SQLite writes when a ledger is looked at."""
+    return {
+        path: path.read_bytes()
+        for path in (run / "layers").rglob("*")
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+def test_a_run_that_is_worked_on(command: Command, run: Path) -> None:
+    with RunFolder(run).lock_for_writing():
+        for more in ((), ("--dry-run",)):
+            ended = command("annotate", run, "--labels", "teacher_moves", *more)
+            assert ended.code == 6, ended.err
+            assert "works on this run" in " ".join(ended.err.split())
+    assert not (run / "layers").exists()
+
+
+def test_a_label_set_or_an_annotator_that_was_changed_under_its_name(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    own, template = tmp_path / "own.yaml", tmp_path / "mine.j2"
+    own.write_text(SET)
+    said = ("annotate", run, "--labels", str(own))
+    assert command(*said).code == 0
+    before = contents(run)
+    shipped = Path(__file__).parents[2] / "prompts" / "label_turns.j2"
+    template.write_text(shipped.read_text() + "\nAnswer now.\n")
+
+    def refused(*more: str) -> str:
+        texts = []
+        for dry in ((), ("--dry-run",)):
+            ended = command(*said, *more, *dry)
+            assert ended.code == 2, ended.err
+            texts.append(" ".join(ended.err.split()))
+        assert texts[0] == texts[1], "asked for an estimate it says the same"
+        assert contents(run) == before
+        return texts[0]
+
+    planted = 'backends.default={"type": "simulator", "confusion": {"*": {"*": 0.2}}}'
+    assert "(backend: not the same)" in refused("--set", planted)
+    assert "(template: not the same)" in refused("--prompt", str(template))
+    assert "(together: not the same)" in refused("--together")
+    assert "of other labels, or of other units" in refused("--unit", "conversation")
+    own.write_text(SET.replace("praises", "praises or thanks"))
+    assert "of other labels, or of other units" in refused()
+    assert command(*said, "--layer", "second").code == 0
+    own.write_text(SET)
+    assert command(*said, "--by", "other=default", "--set", planted).code == 0
+
+
+def test_what_could_not_be_begun_leaves_nothing(
+    command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    keyed = 'backends.k={"type": "openai", "model": "m", "api_key_env": "NO_SUCH_KEY"}'
+    by = ("--by", "default", "--by", "k", "--set", keyed)
+    ended = command("annotate", run, "--labels", "teacher_moves", *by)
+    assert ended.code == 5, ended.err
+    assert "NO_SUCH_KEY" in ended.err
+    assert not (run / "layers").exists(), "nobody is asked before all can be"
+    assert command("annotate", run, "--labels", "teacher_moves", *by, "--dry-run").code == 0
