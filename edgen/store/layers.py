@@ -27,7 +27,9 @@ from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
-_NAME = re.compile(r"[^\W_][\w .@+-]{0,99}")  # of a layer and of an annotator, as columns and cards have them
+_NAME = re.compile(
+    r"[^\W_][\w .:@+-]{0,99}"
+)  # of a layer and of an annotator, as columns and cards have them
 _MAX_LINE = 1 << 24  # bytes
 _MAX_SCENARIO = 1 << 28  # bytes of lines about one scenario
 _MAX_LAYERS = _MAX_ANNOTATORS = 200
@@ -101,9 +103,7 @@ def _describe(name: str, path: Path) -> LayerFacts:
         if new := unit.annotators.keys() - annotators:
             annotators |= new
             if len(annotators) > _MAX_ANNOTATORS or not all(map(_NAME.fullmatch, new)):
-                names = (
-                    "begin with a letter or a digit, have letters, digits, '_', '-', '.', '@', '+' and blanks"
-                )
+                names = "begin with a letter or a digit, have letters, digits, '_', '-', '.', ':', '@', '+' and blanks"
                 raise DataError(
                     str(path),
                     f"it has more than {_MAX_ANNOTATORS} annotators, or names of theirs that do not {names}. {_AGAIN}",

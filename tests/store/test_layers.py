@@ -159,10 +159,10 @@ def test_names_and_kinds_that_no_column_can_have(run: Path) -> None:
     file = put_layer(run, "who", lambda *_: ["x"], annotators=["a`|\n"])
     with pytest.raises(DataError, match="names of theirs that do not begin with"):
         describe_layers(RunFolder(run))
-    put_layer(run, "who", lambda *_: ["x"])
+    put_layer(run, "who", lambda *_: ["x"], annotators=["job:annotator-2"])
     whole = put_layer(run, "whole", lambda *_: ["x"], whole=True)
     assert [(one.name, one.whole, one.annotators) for one in describe_layers(RunFolder(run))] == [
-        ("my moves", False, ("a",)), ("who", False, ("a",)), ("whole", True, ("a",)),
+        ("my moves", False, ("a",)), ("who", False, ("job:annotator-2",)), ("whole", True, ("a",)),
     ]  # fmt: skip
     whole.write_bytes(whole.read_bytes() + file.read_bytes())
     with pytest.raises(DataError, match="some of its lines are of turns"):
