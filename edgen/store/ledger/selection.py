@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from edgen.store.ledger.opening import decode_fact
 
@@ -26,7 +28,7 @@ class SplitRule(msgspec.Struct, frozen=True):
     `in_order`: it is the latest values, and groups are numbered, the latest first; else groups are hashes of values."""
 
     by: str
-    test: float
+    test: Annotated[float, Meta(ge=0, lt=1)]
     in_order: bool = False
 
     @property
