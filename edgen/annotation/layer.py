@@ -2,6 +2,7 @@
 
     layers/<layer>/layer.json                       the label set, and what is labelled
     layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
+    layers/<layer>/annotators/<person>.jsonl        what a person said (see `edgen.annotation.people`)
     layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
 
 What a job had its conversations labelled with while they were made stands in the run's own ledger, and is part of the layer.
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgen.annotation.annotator import Labelled, is_name
+from edgen.annotation.people import Told, read_person
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.config import arm_jobs, load_job
 from edgen.config.label_set import LabelSet
@@ -67,6 +69,10 @@ class LayerFolder:
     def ledgers(self) -> dict[str, Path]:
         """The ledger of each annotator that was begun, by name."""
         return {path.stem: path for path in self._run.annotator_ledgers() if path.parent == self.annotators}
+
+    def people(self) -> dict[str, Path]:
+        """The file of each person whose labels were taken, by name."""
+        return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
     def asked(self) -> Noted | None:
         """What is labelled, and with which labels; None where nothing was begun. Raises RunError."""
@@ -127,28 +133,35 @@ def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
 
 
 def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:
-    """Write the layer's labels.jsonl from all its annotators' ledgers; returns how many units have labels."""
+    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; returns how many units have labels."""
     return write_lines(layer.labels, map(_encode, units_of(reader, layer, asking)))
 
 
 def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[UnitLabels]:
-    """Every unit with labels, in order. Memory: that of one scenario."""
+    """Every unit with labels, in order. Memory: that of one scenario, and of what people said."""
+    people = {name: read_person(path) for name, path in layer.people().items()}
     with contextlib.ExitStack() as stack:
         views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.ledgers().items()}
         for index, names in reader.scenarios():
             said = {**_labels_in_run(reader, index, names, layer.name)}
             said |= {name: _labels_in(view, index) for name, view in views.items()}
-            if any(said.values()):
+            if any(said.values()) or people:
                 for name in names:
-                    yield from _units(reader.candidate(index, name), said, asking)
+                    yield from _units(reader.candidate(index, name), said, people, asking)
 
 
 def _units(
-    candidate: Candidate, said: Mapping[str, Mapping[tuple[str, int | None, str], Labels]], asking: Asking
+    candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: Asking
 ) -> Iterator[UnitLabels]:
+    """The units of a conversation; of it models speak by its name in the scenario, people by its id."""
     for place in asking.units(candidate.turns):
-        key = (candidate.name, place, said_digest(candidate.turns, place))
-        annotators = {name: found[key] for name, found in said.items() if key in found}
+        at = (place, said_digest(candidate.turns, place))
+        annotators = {
+            name: found[candidate.name, *at] for name, found in said.items() if (candidate.name, *at) in found
+        }
+        annotators |= {
+            name: found[candidate.id, *at] for name, found in people.items() if (candidate.id, *at) in found
+        }
         if annotators:
             labels, tie = majority([*annotators.values()], asking.labels)
             yield UnitLabels(
@@ -212,11 +225,9 @@ def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]
             yield (run.arm(group[0]) if apart else run), layers
 
 
-def _labels_in_run(
-    reader: RunReader, index: int, names: Sequence[str], layer: str
-) -> dict[str, dict[tuple[str, int | None, str], Labels]]:
+def _labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: str) -> dict[str, Told]:
     """What annotators said of a scenario's conversations while these were made, as `_labels_in` has it, by annotator."""
-    found: dict[str, dict[tuple[str, int | None, str], Labels]] = {}
+    found: dict[str, Told] = {}
     for name in names:
         if (data := reader.beside(index, name).get(layer)) is not None:
             for annotator, units in layers_said({layer: data})[layer].items():
@@ -225,7 +236,7 @@ def _labels_in_run(
     return found
 
 
-def _labels_in(view: LedgerReader, index: int) -> dict[tuple[str, int | None, str], Labels]:
+def _labels_in(view: LedgerReader, index: int) -> Told:
     """An annotator's labels in a scenario, by conversation, turn and digest."""
     found = {}
     for task, (status, _, data) in view.outcomes(index).items():

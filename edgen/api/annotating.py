@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgen.annotation.annotator import ROLE, AnnotatorTasks, annotator_of, is_name
-from edgen.annotation.layer import LayerFolder, write_labels
+from edgen.annotation.given import Given, read_given
+from edgen.annotation.layer import LayerFolder, Noted, write_labels
+from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.api.judging import JudgeAtWork, find_backend, judge_ledger, load_judged_job, run_judges
+from edgen.api.layer_view import Gold, look_at
 from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
@@ -23,8 +26,8 @@ from edgen.api.supervision.trust import Trust
 from edgen.config import BackendConfig, Job, check
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
-from edgen.core.extras import require_extra
 from edgen.core.figures import describe_counts
+from edgen.core.text import quantity
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
@@ -33,11 +36,12 @@ from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
-from edgen.store.layers import LayerJoin
+from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
+    from edgen.evaluation.gold import GoldFigures
     from edgen.evaluation.layer_figures import LayerFigures
     from edgen.stats.annotators import AnnotatorAgreement
 
@@ -50,11 +54,12 @@ Named = Mapping[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotateOptions:
-    """`labels`: the name or the file of a label set; `layer`: what the layer is called, None as the set; `by`:
-    `[NAME=][JOB:]ROLE` of the backends that label; `annotators`: how many each of them is; `sample`: conversations of each
-    arm, None for all; `prompt`: the template; `overrides` are as `--set` takes them."""
+    """`labels`: the name or the file of a label set, None for those of a layer that is there; `layer`: what the layer is called,
+    None as the set; `by`: `[NAME=][JOB:]ROLE` of the backends that label; `annotators`: how many each of them is; `sample`:
+    conversations of each arm, None for all; `prompt`: the template; `people`: files of labels that people give; `gold`: a
+    layer, or a file of labels that are right; `overrides` are as `--set` takes them."""
 
-    labels: str
+    labels: str | None = None
     layer: str | None = None
     by: tuple[str, ...] = ()
     annotators: int = 1
@@ -62,14 +67,22 @@ class AnnotateOptions:
     together: bool = False
     sample: int | None = None
     prompt: str | None = None
+    people: tuple[Path, ...] = ()
+    gold: str | None = None
     overrides: tuple[str, ...] = ()
     via: Via = "online"
+
+    @property
+    def asks(self) -> bool:
+        """Whether models are asked: with people's labels, only those that are named."""
+        return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """How the annotators that were asked stand. `units` have labels in `file`, of which the `figures` tell as the measure
-    `labels` does: both None where it was not written, since `ended` stopped them. `figures` need the extra `analysis`."""
+    """How the annotators that were asked stand, and whose labels were taken from `people`. `units` have labels in `file`, of which the `figures` tell as the measure
+    `labels` does: both None where it was not written, since `ended` stopped them. `gold`: the layer against gold.
+    Figures need the extra `analysis`."""
 
     run: Path
     layer: str
@@ -80,6 +93,8 @@ class AnnotatedRun:
     units: int | None = None
     figures: LayerFigures | None = None
     ended: EdgenError | None = None
+    people: tuple[Person, ...] = ()
+    gold: GoldFigures | None = None
 
     @property
     def agreement(self) -> AnnotatorAgreement | None:
@@ -88,19 +103,36 @@ class AnnotatedRun:
 
 
 def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> AnnotatedRun:
-    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl.
+    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl. Where nobody is to label,
+    the layer is only looked at.
 
-    Raises UsageError, LabelSetError, RunError and LockedError.
+    Raises UsageError, LabelSetError, DataError, RunError and LockedError.
     """
-    labels = find_labels(options)
     rundir = RunFolder(run)
     rundir.require()
+    labels, options = resolve(rundir, options)
+    if not (options.asks or options.people):
+        with explain_os_errors(run), rundir.lock_for_reading(), RunReader(run) as reader:
+            return Annotating(reader, options, labels, control).look()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
         if dead is not None:
             control.note(f"{dead} ended without saying so; its run is gone on with.")
         control.begin(reader.name, "labels")
         control.check_deadline()
         return Annotating(reader, options, labels, control).make()
+
+
+def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, AnnotateOptions]:
+    """The label set, and the options as a layer that is there has them. Raises what `find_labels` does."""
+    if options.labels is not None or options.layer is None:
+        return find_labels(options), options
+    noted: Noted | None = LayerFolder(run, options.layer).asked()
+    if noted is None:
+        raise UsageError(
+            f"{run.path}: there is no layer {options.layer} to look at. To make it, say with which labels: --labels "
+            "teacher_moves, or a file of your own."
+        )
+    return noted.labels, replace(options, unit=noted.unit)
 
 
 def find_labels(options: AnnotateOptions) -> LabelSet:
@@ -110,6 +142,11 @@ def find_labels(options: AnnotateOptions) -> LabelSet:
     if options.together and options.unit == "conversation":
         raise UsageError(
             "--together goes with --unit turn: it labels all turns of a conversation in one request."
+        )
+    if options.labels is None:
+        raise UsageError(
+            "say with which labels: --labels teacher_moves, or a file of your own, --labels ./my_labels.yaml. A layer that is "
+            "there is looked at with --layer NAME."
         )
     return find_label_set(options.labels)
 
@@ -127,21 +164,61 @@ class Annotating:
         self.job = load_judged_job(reader.rundir, options.overrides, _SETTABLE, what)
 
     def make(self) -> AnnotatedRun:
-        annotators, prompt = self.prepare()
+        """Take what people give, ask the models, and write the layer. What is wrong with a file is told before anything is
+        asked or written."""
+        given = self._given()
+        gold = self._gold()
+        annotators, prompt = self.prepare() if self.options.asks else self._prepare_people()
+        require_names(self.layer.name, {*self.layer.ledgers(), *annotators}, given)
+        if given:
+            self.layer.note(self.asking)
+        people = take_labels(self.layer.annotators, given)
         ledgers: list[Path] = []
-        ended, units, figures = None, None, None
         try:
-            asyncio.run(self._ask(annotators, prompt, ledgers))
+            if prompt is not None:
+                asyncio.run(self._ask(annotators, prompt, ledgers))
         except EdgenError as error:
-            ended = error
             if not any(ledger.exists() for ledger in ledgers):  # what is wrong is told by itself
                 raise
-        else:
-            units = write_labels(self.reader, self.layer, self.asking)
-            figures = self._figures()
+            return self._made(ledgers, people, error)
+        write_labels(self.reader, self.layer, self.asking)
+        return replace(self.look(gold), annotators=_statuses(ledgers), people=people)
+
+    def look(self, gold: Gold | None = None) -> AnnotatedRun:
+        """What the layer says as it is."""
+        if not self.layer.labels.exists():
+            raise UsageError(
+                f"{self.layer.path}: this layer has no labels yet, so there is nothing to look at."
+            )
+        gold = gold or self._gold()
+        figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
+        units = sum(1 for _ in read_layer(self.layer.labels))
+        return replace(self._made([], ()), units=units, figures=figures, gold=against)
+
+    def _made(
+        self, ledgers: list[Path], people: tuple[Person, ...], ended: EdgenError | None = None
+    ) -> AnnotatedRun:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
-        done = tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
-        return AnnotatedRun(*about, self.layer.labels, done, units, figures, ended)
+        return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
+
+    def _given(self) -> list[Given]:
+        """What people give, file by file. Raises DataError."""
+        given: list[Given] = []
+        for path in self.options.people:
+            read = read_given(path, self.reader, self.asking)
+            given += read.given
+            if read.without:
+                self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels passed over.")
+        return given
+
+    def _gold(self) -> Gold | None:
+        named = self.options.gold
+        return None if named is None else Gold(named, self.reader, self.layer, self.asking)
+
+    def _prepare_people(self) -> tuple[Named, None]:
+        self._require_units()
+        self.layer.require_same(self.asking)
+        return {}, None
 
     def prepare(self) -> tuple[Named, Prompt]:
         """Who is asked, and with which template. Raises what is wrong before anything is asked or written."""
@@ -186,6 +263,11 @@ class Annotating:
             function = next((one for key, one in functions if self.job.backends.get(key) == config), None)
             for number in range(1, self.options.annotators + 1):
                 called = own if number == 1 else f"{own}-{number}"
+                if called in self.layer.people():
+                    raise UsageError(
+                        f"--by {named}: '{called}' is a person in the layer {self.layer.name}; name it otherwise, as in --by "
+                        "strict=judge."
+                    )
                 if not is_name(called) or called in seen:
                     raise UsageError(
                         f"--by {named}: there can be no annotator '{called}', or there is one already; name it, as in "
@@ -256,22 +338,9 @@ class Annotating:
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator
 
-    def _figures(self) -> LayerFigures | None:
-        """What the layer says, of all arms together."""
-        try:
-            require_extra("analysis", "Figures about the labels")
-        except UsageError as missing:
-            self.control.note(str(missing))
-            return None
-        from edgen.evaluation.layer_figures import LayerCount
-        from edgen.stats.clusters import Clusters
 
-        count, clusters, name = LayerCount(self.asking.labels), Clusters(), self.layer.name
-        with LayerJoin(self.reader.rundir, [name]) as layers:
-            for candidate in self.reader.candidates():
-                if units := layers.of(candidate.scenario, candidate.id, candidate.turns).get(name):
-                    count.see(clusters.of(candidate.scenario), len(candidate.turns), units)
-        return count.result()
+def _statuses(ledgers: list[Path]) -> tuple[AnnotatorStatus, ...]:
+    return tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
 
 
 def require_labels(made: AnnotatedRun) -> None:
@@ -284,6 +353,6 @@ def require_labels(made: AnnotatedRun) -> None:
                 f"{failed} of {one.planned} requests to {one.annotator} got no answer ({describe_counts(one.failed)}). "
                 "They are asked again when the same command is run again."
             )
-    if not made.units:
+    if not made.units and made.annotators:
         rejected = describe_counts(made.annotators[0].rejected)
         raise ShortError(f"Nothing could be labelled: {rejected}. Another template or backend may help.")

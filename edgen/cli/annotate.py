@@ -10,8 +10,7 @@ import msgspec
 from typer import Option
 
 from edgen.cli import options as o
-from edgen.cli.output import format_cost, print_value
-from edgen.core.errors import UsageError
+from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
 from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
@@ -55,6 +54,25 @@ LayerOption = Annotated[
     str | None,
     Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
 ]
+PeopleOption = Annotated[
+    list[Path] | None,
+    Option(
+        "--people",
+        metavar="FILE",
+        help="Labels that people give, CSV or JSON Lines with id, turn, labels (and annotator); kept with the layer. Without "
+        "--by, no model is asked.",
+    ),
+]
+GoldOption = Annotated[
+    str | None,
+    Option(
+        "--gold", metavar="FILE|LAYER", help="What is right: a file of labels, or another layer of the run."
+    ),
+]
+SheetOption = Annotated[
+    Path | None,
+    Option("--sheet", metavar="FILE", help="Write an empty sheet for people to label in (CSV, or .jsonl)."),
+]
 PromptOption = Annotated[
     str | None,
     Option("--prompt", metavar="FILE", help="The annotators' template.  [default: label_turns]"),
@@ -74,6 +92,9 @@ def command(
     together: TogetherOption = False,
     sample: SampleOption = None,
     layer: LayerOption = None,
+    people: PeopleOption = None,
+    gold: GoldOption = None,
+    sheet: SheetOption = None,
     prompt: PromptOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
@@ -87,17 +108,14 @@ def command(
 ) -> None:
     """Label a run's turns, or whole conversations: layers/NAME/labels.jsonl has what each annotator says, and most of them.
 
-    Each annotator keeps its answers in a ledger of its own; nothing is asked twice, and none takes another's place.
+    Each annotator keeps its answers in a ledger of its own; nothing is asked twice, and none takes another's place. With --layer
+    alone, nobody is asked, and what the layer says is told again.
 
     Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
     """
     from edgen.api.annotating import AnnotateOptions
     from edgen.cli.control import make_control
 
-    if labels is None:
-        raise UsageError(
-            "say with which labels: --labels teacher_moves, or a file of your own, --labels ./my_labels.yaml."
-        )
     control = make_control(
         trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
     )
@@ -110,10 +128,15 @@ def command(
         together=together,
         sample=sample,
         prompt=prompt,
+        people=tuple(people or ()),
+        gold=gold,
         overrides=o.read_overrides(set_),
         via=via,
     )
-    (_print_needs if dry_run else _print_labels)(run, options, control, json=json)
+    if sheet is not None:
+        _print_sheet(run, options, sheet, json=json)
+    else:
+        (_print_needs if dry_run else _print_labels)(run, options, control, json=json)
 
 
 def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
@@ -122,6 +145,18 @@ def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json
     made = annotate_run(Path(run), options, control)
     print_value(_as_json(made), _render(made), json=json)
     require_labels(made)
+
+
+def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool) -> None:
+    from edgen.api.layer_sheet import make_sheet
+
+    sheet = make_sheet(Path(run), options, path)
+    lines = (
+        f"sheet      {sheet.units:,} {sheet.unit}s of {count_noun(sheet.conversations, 'conversation')}: {sheet.file}",
+        *wrap_behind("labels     ", ", ".join(sheet.labels)),
+        f"           {'one or several' if sheet.several else 'one'} in each row; then edgen annotate … --people {sheet.file}",
+    )
+    print_value(sheet, lines, json=json)
 
 
 def _print_needs(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
@@ -168,6 +203,8 @@ def _as_json(made: AnnotatedRun) -> dict[str, Any]:
         "annotators": msgspec.to_builtins(made.annotators),
         "units": made.units,
         "figures": msgspec.to_builtins(made.figures),
+        "people": msgspec.to_builtins(made.people),
+        "gold": msgspec.to_builtins(made.gold),
         "file": str(made.file),
     }
 
@@ -180,6 +217,9 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
         yield f"  rejected {describe_counts(one.rejected)}"
         yield f"  failed   {describe_counts(one.failed)}"
         yield f"  calls    {one.calls.made} made, {one.calls.replayed} replayed, cost {format_cost(one.cost_usd)}"
+    for person in made.people:
+        said = f"{person.new:,} new, {person.changed:,} changed, {person.labelled:,} in all"
+        yield f"person     {person.annotator}: {said}"
     if made.units is not None:
         yield f"labels     {made.units:,} {made.unit}s: {made.file}"
     if made.figures is not None:
@@ -187,3 +227,8 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
 
         yield ""
         yield from layer_lines(made.layer, made.figures)
+    if made.gold is not None:
+        from edgen.evaluation.gold import gold_lines
+
+        yield ""
+        yield from gold_lines(made.gold)

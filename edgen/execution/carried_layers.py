@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import RunError
-from edgen.core.files import read_regular, replacing
+from edgen.core.files import open_regular, read_regular, replacing, write_lines
 from edgen.store.layers import LayerJoin, UnitLabels, layer_file, layer_files
 from edgen.store.ledger import Drop
 from edgen.store.run_folder import RunFolder
@@ -58,6 +58,7 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
         if noted.parent.name not in without and not made.exists():
             made.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(noted, made)
+    _carry_people(runs, to, without)
     names = [name for name in _names(runs, to) if name not in without]
     if not names:
         return
@@ -78,6 +79,23 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
                             **msgspec.to_builtins(unit),
                         }
                     )
+
+
+def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[str]) -> None:
+    """What people said, which only grows, and of which the last line about a unit counts: that of the first run."""
+    found: dict[Path, dict[bytes, None]] = {}
+    for run in reversed(runs):
+        for path in sorted(run.layers.glob("*/annotators/*.jsonl")):
+            if layer_of(run, path) not in without:
+                lines = found.setdefault(path.relative_to(run.layers), {})
+                with open_regular(path) as file:
+                    for line in (one.rstrip(b"\n") for one in file):
+                        lines.pop(line, None)
+                        lines[line] = None
+    for name, lines in found.items():
+        made = to.layers / name
+        made.parent.mkdir(parents=True, exist_ok=True)
+        write_lines(made, lines)
 
 
 def _carried(

@@ -38,33 +38,32 @@ class ClusterSums:
 
     def __init__(self) -> None:
         self._columns: dict[Hashable, int] = {}
-        self._table = np.zeros((16, 16))
-        self._rows = 0
+        self._rows: list[list[float]] = []  # each as long as it has to be
 
     def add(self, cluster: int, column: Hashable, value: float = 1.0) -> None:
         """Add to a column of a cluster."""
         at = self._columns.setdefault(column, len(self._columns))
-        rows, columns = self._table.shape
-        if cluster >= rows or at >= columns:
-            grown = np.zeros((max(rows, 2 * cluster), max(columns, 2 * at)))
-            grown[:rows, :columns] = self._table
-            self._table = grown
-        self._rows = max(self._rows, cluster + 1)
-        self._table[cluster, at] += value
+        while cluster >= len(self._rows):
+            self._rows.append([])
+        row = self._rows[cluster]
+        if at >= len(row):
+            row.extend([0.0] * (len(self._columns) - len(row)))
+        row[at] += value
 
     def column(self, column: Hashable) -> Floats:
         """A column's sums (clusters); 0 where nothing was added."""
         at = self._columns.get(column)
-        found: Floats = np.zeros(self._rows) if at is None else self._table[: self._rows, at]
-        return found
+        return np.array([0.0 if at is None or at >= len(row) else row[at] for row in self._rows])
 
     def draw(self) -> Drawn:
         """What all clusters add up to, and what as many drawn from them do, again and again (seeded)."""
-        table = self._table[: self._rows, : len(self._columns)]
+        table = np.zeros((len(self._rows), len(self._columns)))
+        for row, found in zip(table, self._rows, strict=True):
+            row[: len(found)] = found
         sums = table.sum(axis=0, keepdims=True)
-        if self._rows > 1:
+        if len(table) > 1:
             sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
-        return Drawn(sums, self._columns, self._rows)
+        return Drawn(sums, self._columns, len(table))
 
 
 class Drawn:

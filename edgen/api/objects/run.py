@@ -318,7 +318,7 @@ def select(
 
 def annotate(
     run: Run | str | Path,
-    labels: str | Path,
+    labels: str | Path | None = None,
     *,
     layer: str | None = None,
     by: str | Iterable[str] = (),
@@ -327,6 +327,8 @@ def annotate(
     together: bool = False,
     sample: int | None = None,
     prompt: str | Path | None = None,
+    people: str | Path | Iterable[str | Path] = (),
+    gold: str | Path | None = None,
     via: Literal["online", "batch"] = "online",
     progress: bool | None = None,
     on_event: Listener | None = None,
@@ -334,7 +336,9 @@ def annotate(
     **overrides: Any,
 ) -> Layer:
     """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped one's name, or a
-    file) by the run's backends `by`, each being so many `annotators`. See `edgen annotate` for the others.
+    file) by the run's backends `by`, each being so many `annotators`, and by `people`: files of labels that they give. Without
+    `labels` and `by`, nobody is asked, and the layer of that name is looked at. `made` on what is returned has the `figures` of the
+    layer and those against `gold`, a file or another layer. See `edgen annotate` for the others.
 
     Raises ShortError where something got no label for want of an answer, and what stopped the annotators.
     """
@@ -342,7 +346,7 @@ def annotate(
 
     changes, functions = read_overrides(overrides)
     options = AnnotateOptions(
-        labels=str(labels),
+        labels=None if labels is None else str(labels),
         layer=layer,
         by=(by,) if isinstance(by, str) else tuple(by),
         annotators=annotators,
@@ -350,6 +354,8 @@ def annotate(
         together=together,
         sample=sample,
         prompt=None if prompt is None else str(prompt),
+        people=tuple(map(Path, (people,) if isinstance(people, str | Path) else people)),
+        gold=None if gold is None else str(gold),
         overrides=changes,
         via=via,
     )

@@ -1,26 +1,21 @@
 """Flat turns as CSV (RFC 4180, UTF-8): a row a turn, what holds for the whole conversation repeated in each.
 
-A spreadsheet runs a cell that begins with =, +, - or @, and some look behind white space and quotation marks for it,
-take a tab or a carriage return at the beginning away, or take full-width signs for the ordinary ones:
-https://owasp.org/www-community/attacks/CSV_Injection. What a model or a stranger's file says may be such a cell, so
-an apostrophe is put before it unless the user wants the texts to the letter.
+What a spreadsheet would run as a formula (`edgen.core.cells`) gets an apostrophe before it, unless the user wants the texts to
+the letter.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from edgen.core.cells import disarm
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import Chat, Format, Item, Row, RunReader, Tried
 from edgen.export.layer_columns import texts_in, texts_of
-
-_FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
-APOSTROPHE = "'"
 
 _COLUMNS = (
     *("id", "split", "scenario", "replicate", "arm", "*"),
@@ -81,11 +76,6 @@ class CsvFiles(SplitFiles):
                 "Cells that a spreadsheet would take for formulas begin with an apostrophe that nobody said: "
                 f"{self.disarmed:,} of them. All others are kept to the letter; --no-csv-safe keeps these too."
             )
-
-
-def disarm(text: str) -> str:
-    """The text, with an apostrophe before it where a spreadsheet could take it for a formula."""
-    return APOSTROPHE + text if _FORMULA.match(text) else text
 
 
 FORMAT = Format(

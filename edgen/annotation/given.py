@@ -1,0 +1,224 @@
+"""Labels that people give, in a file: people as annotators, and what is taken for right.
+
+JSON Lines, or CSV with these columns (commas, semicolons or tabs between them, UTF-8):
+
+    {"id": "algebra-000003-r0", "turn": 2, "labels": ["Probing"], "annotator": "kim"}
+
+`turn` counts from 0, as in labels.jsonl; where whole conversations are labelled it is null or left out. `labels` is a list, or a
+text with commas. A unit without labels is passed over: nobody has looked at it yet. `text_sha256`, where it is there, has to be
+that of the text. A file is read whole, or refused with every problem and its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.annotation.annotator import is_name
+from edgen.core.errors import DataError, Problem
+from edgen.core.pair import Candidate
+from edgen.core.yaml_values import nearest, read_text, shortened
+from edgen.protocols.labelled_units import Asking, said_digest
+from edgen.reading.answers.unit_labels import Choice, Labels, choose_labels
+from edgen.store.layers import text_digest
+from edgen.store.run_reader import RunReader
+
+MAX_BYTES = 1 << 28
+_NEEDED = ("id", "labels")
+_KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
+# What sheets and layers have besides, and what somebody may want to remark.
+_PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
+_MOST_PROBLEMS = 50  # shown; the others are counted
+_DELIMITERS = ",;\t"
+
+Key = tuple[str, int | None]  # conversation, turn
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """One person's labels of a unit: `turn` is None for the whole conversation, `said` the digest of what was said up to it."""
+
+    id: str
+    turn: int | None
+    labels: Labels
+    annotator: str
+    said: str
+
+
+class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file holds, in its order. `without` counts the units in it that have no labels."""
+
+    given: tuple[Given, ...]
+    without: int
+
+
+def read_given(path: Path, reader: RunReader, asking: Asking, *, gold: bool = False) -> GivenFile:
+    """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name does; `gold`: nobody
+    asks who. A unit may stand once in it for each annotator, in gold once.
+
+    Raises DataError with every problem and its line, counted from 1.
+    """
+    source = str(path)
+    read = _Reading(reader, asking, None if gold else path.stem)
+    text = read_text(path, DataError, max_bytes=MAX_BYTES)
+    lines = _objects(text) if text.lstrip()[:1] in ("{", "") else _table(text, source)
+    for number, value in lines:
+        read.line(number, value)
+    if read.problems:
+        problems = [Problem(f"line {number}", message) for number, message in read.problems[:_MOST_PROBLEMS]]
+        if more := len(read.problems) - len(problems):
+            problems.append(Problem("further lines", f"{more:,} more problems"))
+        count = len(read.problems)
+        raise DataError(
+            source, f"{count:,} problem{'s' if count > 1 else ''} in this file of labels:", problems
+        )
+    if not read.given:
+        passed = f"; {read.without:,} units in it have none yet" if read.without else ""
+        raise DataError(source, f"it holds no labels{passed}. Expected lines with id, turn and labels.")
+    return GivenFile(given=tuple(read.given), without=read.without)
+
+
+def _objects(text: str) -> Iterator[tuple[int, Any]]:
+    """Every line with its number; of one that is no JSON, the clause that says so."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line)
+            except (ValueError, RecursionError):
+                yield number, f"this is not valid JSON: {shortened(line.strip())}"
+
+
+def _table(text: str, source: str) -> Iterator[tuple[int, Any]]:
+    """Every row as an object; a cell that holds nothing says nothing."""
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    number = 1
+    try:
+        heading = [title.strip() for title in next(rows)]
+        if missing := [key for key in _NEEDED if key not in heading]:
+            raise DataError(
+                source,
+                f"its first line names no column {', '.join(missing)}. Expected the columns id, turn and labels, and "
+                "annotator where there are several people; or a JSON object a line.",
+            )
+        while True:
+            number = rows.line_num + 1
+            row = next(rows)
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(heading):
+                yield number, f"there are {len(row)} cells, and the heading has {len(heading)}"
+                continue
+            yield number, _as_object(dict(zip(heading, row, strict=True)))
+    except StopIteration:
+        return
+    except csv.Error as problem:
+        yield number, f"this is not valid CSV: {problem}"
+
+
+def _as_object(row: Mapping[str, str]) -> dict[str, Any]:
+    value: dict[str, Any] = {key: cell.strip() or None for key, cell in row.items() if key}
+    turn = value.get("turn")
+    if isinstance(turn, str) and turn.isascii() and turn.isdigit() and len(turn) < 10:
+        value["turn"] = int(turn)
+    return value
+
+
+class _NoLabelsError(ValueError):
+    """A line that holds no labels. Its arguments say what is wrong."""
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, reader: RunReader, asking: Asking, usual: str | None) -> None:
+        self._reader = reader
+        self._asking = asking
+        self._choice = Choice(asking.labels.names, asking.labels.several)
+        self._usual = usual
+        self._last: Candidate | None = None
+        self._seen: dict[tuple[str, Key], int] = {}
+        self.given: list[Given] = []
+        self.without = 0
+        self.problems: list[tuple[int, str]] = []
+
+    def line(self, number: int, value: Any) -> None:
+        try:
+            found = self._read(value)
+        except _NoLabelsError as wrong:
+            self.problems += [(number, message) for message in wrong.args]
+            return
+        key = (found.annotator, (found.id, found.turn))
+        if (first := self._seen.setdefault(key, number)) != number:
+            self.problems.append((number, f"this unit stands in line {first} already"))
+        elif found.labels:
+            self.given.append(found)
+        else:
+            self.without += 1
+
+    def _read(self, value: Any) -> Given:
+        if isinstance(value, str):
+            raise _NoLabelsError(value)
+        if not isinstance(value, dict):
+            raise _NoLabelsError(f"expected an object with the keys {', '.join(_NEEDED)} and turn")
+        known = (*_KNOWN, *_PASSED_OVER)
+        wrong = [f"the key {key} is missing" for key in _NEEDED if key not in value]
+        wrong += [
+            f"unknown key {shortened(repr(key))}{nearest(key, known)}" for key in value if key not in known
+        ]
+        annotator = value.get("annotator") if self._usual is not None else "gold"
+        annotator = self._usual if annotator is None else annotator
+        if not isinstance(annotator, str) or not is_name(annotator):
+            wrong.append(
+                f"annotator: {shortened(repr(annotator))} can be no annotator's name; it has letters, digits, '_', '-' and "
+                "'.', and begins with a letter or a digit"
+            )
+        if wrong:
+            raise _NoLabelsError(*wrong)
+        conversation = self._conversation(value["id"])
+        turn = self._turn(value.get("turn"), conversation)
+        if value.get("text_sha256") not in (None, text_digest(conversation.turns, turn)):
+            raise _NoLabelsError(
+                "the run has another text here now than the one that was labelled (text_sha256)"
+            )
+        said = said_digest(conversation.turns, turn)
+        labels = self._labels(value["labels"])
+        return Given(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
+
+    def _conversation(self, identifier: Any) -> Candidate:
+        if self._last is None or self._last.id != identifier:
+            if not isinstance(identifier, str) or self._reader.scenario_of(identifier) is None:
+                shown = shortened(repr(identifier))
+                raise _NoLabelsError(f"id: this run has no accepted conversation with the id {shown}")
+            self._last = self._reader.named(identifier)
+        return self._last
+
+    def _turn(self, turn: Any, conversation: Candidate) -> int | None:
+        if self._asking.unit == "conversation":
+            if turn is not None:
+                raise _NoLabelsError("turn: whole conversations are labelled here; leave it out")
+            return None
+        if not isinstance(turn, int) or isinstance(turn, bool):
+            raise _NoLabelsError(f"turn: expected its number, from 0 on, got {shortened(repr(turn))}")
+        turns = conversation.turns
+        if not 0 <= turn < len(turns):
+            raise _NoLabelsError(
+                f"turn: there is no turn {turn}; this conversation has 0 to {len(turns) - 1}"
+            )
+        if not self._asking.labels.asks_for(role := turns[turn].role):
+            roles = ", ".join(self._asking.labels.roles)
+            raise _NoLabelsError(f"turn: {turn} is {role}'s, and the labels are for turns of {roles}")
+        return turn
+
+    def _labels(self, named: Any) -> Labels:
+        if named is None or named == [] or (isinstance(named, str) and not named.strip()):
+            return ()
+        found = choose_labels(named, self._choice)
+        if isinstance(found, str):
+            raise _NoLabelsError(f"labels: {found}")
+        return found

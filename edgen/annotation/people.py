@@ -1,0 +1,97 @@
+"""People as annotators of a layer: what each of them said is kept in a file of its own, which only grows.
+
+    layers/<layer>/annotators/<person>.jsonl    {"id", "turn", "labels", "said"}
+
+`said` is the digest of what was said up to the unit: where the run was made anew, labels of what is not said any more count
+for nothing. Whoever labels a unit again changes their mind: the later line counts, and the earlier one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.annotation.given import Given
+from edgen.core.errors import RunError, UsageError
+from edgen.core.files import open_regular, write_lines
+from edgen.reading.answers.unit_labels import Labels
+
+Told = dict[tuple[str, int | None, str], Labels]
+"""Labels by conversation, turn and digest."""
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A person whose labels were taken: of how many units there were `new` ones, and how many say something else than before
+    (`changed`); `labelled` units in all."""
+
+    annotator: str
+    new: int
+    changed: int
+    labelled: int
+
+
+class _Line(msgspec.Struct, frozen=True):
+    id: str
+    turn: int | None
+    labels: Labels
+    said: str
+
+
+_line = msgspec.json.Decoder(_Line).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_person(path: Path) -> Told:
+    """What a person said last of each unit. Raises RunError for a file that is none of these."""
+    return {(line.id, line.turn, line.said): line.labels for line in _lines(path)}
+
+
+def require_names(layer: str, models: Iterable[str], given: Iterable[Given]) -> None:
+    """Raise UsageError where a person is called as one of the models of the layer."""
+    models = {*models}
+    for name in dict.fromkeys(one.annotator for one in given):
+        if name in models:
+            raise UsageError(
+                f"--people: '{name}' is a model in the layer {layer}, and what it says is kept. Call the person otherwise, by "
+                "`annotator` in each line, or by the file's name."
+            )
+
+
+def take_labels(folder: Path, given: Iterable[Given]) -> tuple[Person, ...]:
+    """Keep what people gave in the folder of a layer's annotators, behind what each of them said before."""
+    by_person: dict[str, list[Given]] = {}
+    for one in given:
+        by_person.setdefault(one.annotator, []).append(one)
+    return tuple(_take(folder / f"{name}.jsonl", said) for name, said in sorted(by_person.items()))
+
+
+def _take(path: Path, given: Iterable[Given]) -> Person:
+    before = [*_lines(path)] if path.exists() else []
+    known: Told = {(line.id, line.turn, line.said): line.labels for line in before}
+    added, new, changed = [], 0, 0
+    for one in given:
+        key = (one.id, one.turn, one.said)
+        if (earlier := known.get(key)) == one.labels:
+            continue
+        new += earlier is None
+        changed += earlier is not None
+        known[key] = one.labels
+        added.append(_Line(one.id, one.turn, one.labels, one.said))
+    if added:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_lines(path, map(_encode, [*before, *added]))
+    return Person(annotator=path.stem, new=new, changed=changed, labelled=len(known))
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    try:
+        with open_regular(path) as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    yield _line(line)
+                except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
+                    raise RunError(f"{path}, line {number}: these are no labels ({problem}).") from None
+    except OSError as problem:
+        raise RunError(f"{path}: it cannot be read ({problem.strerror}).") from None

@@ -1,0 +1,59 @@
+"""A sheet for people to label a run in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from edgen.annotation.sheet import write_sheet
+from edgen.annotation.unit_tasks import choose_conversations
+from edgen.api.annotating import AnnotateOptions, resolve
+from edgen.api.supervision.control import explain_os_errors
+from edgen.core.errors import UsageError
+from edgen.protocols.labelled_units import Asking
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A sheet that was written: how many units of how many conversations, and the labels that they can carry."""
+
+    file: str
+    unit: str
+    units: int
+    conversations: int
+    labels: tuple[str, ...]
+    several: bool
+
+
+def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
+    """Write an empty sheet of a run's units, or of a sample's, to a file that is not there yet: JSON Lines where its name ends
+    so, else CSV. The sample is that of models.
+
+    Raises UsageError, LabelSetError and RunError.
+    """
+    if options.by or options.people or options.gold is not None:
+        raise UsageError("--sheet goes without --by, --people and --gold: it asks nobody.")
+    rundir = RunFolder(run)
+    rundir.require()
+    labels, options = resolve(rundir, options)
+    asking = Asking(labels=labels, unit=options.unit)
+    with explain_os_errors(run), rundir.lock_for_reading(), RunReader(run) as reader:
+        sample = options.sample
+        chosen = None if sample is None else choose_conversations(reader, reader.job.seed, sample)
+        conversations = [
+            reader.candidate(index, name)
+            for index, names in reader.scenarios()
+            for name in names
+            if chosen is None or (index, name) in chosen
+        ]
+        if not any(asking.units(one.turns) for one in conversations):
+            raise UsageError(
+                f"{run}: no unit of this run can carry the labels {labels.name}, so there is no sheet to fill in."
+            )
+        units = write_sheet(conversations, asking, path)
+    return Sheet(
+        file=str(path), unit=options.unit, units=units, conversations=len(conversations), labels=labels.names,
+        several=labels.several,
+    )  # fmt: skip

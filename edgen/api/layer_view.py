@@ -1,0 +1,95 @@
+"""What there is to tell of a layer once it is written: its figures, and what it is worth against gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgen.annotation.given import read_given
+from edgen.annotation.layer import LayerFolder, Noted, read_noted
+from edgen.api.supervision.control import Control
+from edgen.core.errors import DataError, UsageError
+from edgen.core.extras import require_extra
+from edgen.protocols.labelled_units import Asking
+from edgen.reading.answers.unit_labels import Labels
+from edgen.store.layers import LabelsByLayer, LayerJoin, layer_files
+from edgen.store.run_reader import RunReader
+
+if TYPE_CHECKING:
+    from edgen.evaluation.gold import GoldFigures
+    from edgen.evaluation.layer_figures import LayerFigures
+
+
+class Gold:
+    """What is taken for right of a layer's units: another layer of the run, or a file of labels, which is read at once.
+
+    Raises UsageError and DataError for what cannot be used.
+    """
+
+    def __init__(self, named: str, reader: RunReader, layer: LayerFolder, asking: Asking) -> None:
+        require_extra("analysis", "Figures against gold")
+        self.name = named
+        self.layer: str | None = None
+        self._given: dict[str, dict[int | None, Labels]] = {}
+        layers = layer_files(reader.rundir)
+        if named == layer.name:
+            raise UsageError(f"--gold {named}: this is the layer itself; name another one, or a file.")
+        if named in layers:
+            self.layer = named
+            _require_alike(named, read_noted(layers[named].with_name("layer.json"), Noted), asking)
+            return
+        if not Path(named).exists():
+            there = ", ".join(sorted({*layers} - {layer.name})) or "none"
+            raise DataError(
+                named, f"there is no such file, and no such layer of this run (other layers: {there})."
+            )
+        for one in read_given(Path(named), reader, asking, gold=True).given:
+            self._given.setdefault(one.id, {})[one.turn] = one.labels
+
+    def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:
+        """The gold labels of a conversation, by turn; `labels` is what the layers say of it. A tie has none."""
+        if self.layer is None:
+            return self._given.get(identifier, {})
+        return {unit.turn: unit.labels for unit in labels.get(self.layer, ()) if unit.labels}
+
+
+def look_at(
+    reader: RunReader, layer: LayerFolder, asking: Asking, gold: Gold | None, control: Control
+) -> tuple[LayerFigures | None, GoldFigures | None]:
+    """What a layer says, of all arms together, and against gold. Without the extra `analysis` the person is told so."""
+    try:
+        require_extra("analysis", "Figures about the labels")
+    except UsageError as missing:
+        control.note(str(missing))
+        return None, None
+    from edgen.evaluation.gold import GoldCount
+    from edgen.evaluation.layer_figures import LayerCount
+    from edgen.stats.clusters import Clusters
+
+    count, clusters = LayerCount(asking.labels), Clusters()
+    against = None if gold is None else GoldCount(gold.name)
+    names = [layer.name, *([gold.layer] if gold is not None and gold.layer is not None else [])]
+    with LayerJoin(reader.rundir, names) as layers:
+        for one in reader.candidates():
+            labels = layers.of(one.scenario, one.id, one.turns)
+            units, cluster = labels.get(layer.name, ()), clusters.of(one.scenario)
+            if units:
+                count.see(cluster, len(one.turns), units)
+            if against is not None and gold is not None:
+                against.see(cluster, units, gold.of(one.id, labels))
+    return count.result(), None if against is None else against.result()
+
+
+def _require_alike(named: str, noted: Noted | None, asking: Asking) -> None:
+    if noted is None:
+        return
+    if noted.unit != asking.unit:
+        raise UsageError(
+            f"--gold {named}: this layer labels {noted.unit}s, and the other one {asking.unit}s."
+        )
+    if unknown := [one for one in noted.labels.names if one not in asking.labels.names]:
+        raise UsageError(
+            f"--gold {named}: this layer has labels that the other one has not: {', '.join(unknown[:10])} (there: "
+            f"{', '.join(asking.labels.names[:20])})."
+        )

@@ -1,0 +1,88 @@
+"""A layer against what is taken for right: each annotator, and what most of them say. Memory: counts, by cluster of scenarios."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from edgen.core.text import quantity
+from edgen.evaluation.terminal import row, rows, share_with_interval, shorten_line
+from edgen.reading.answers.unit_labels import Labels
+from edgen.stats.label_figures import LabelCounts, LabelFigures
+from edgen.store.layers import UnitLabels
+
+
+class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """`gold`: the file or the layer; `units` have labels by both, of which `ties` have none by most annotators: there the majority
+    says nothing, and is wrong; `unlabelled` units are in gold alone. `majority` and each of `annotators` against gold: precision,
+    recall, F1, Jaccard, by label, micro and macro, and bias by label: how much more often than gold it gives the label."""
+
+    gold: str
+    units: int
+    ties: int
+    unlabelled: int
+    majority: LabelFigures
+    annotators: dict[str, LabelFigures]
+
+
+class GoldCount:
+    """Counts a layer against gold, which is called `gold`."""
+
+    def __init__(self, gold: str) -> None:
+        self._gold = gold
+        self._units = self._ties = self._unlabelled = 0
+        self._most = LabelCounts()
+        self._annotators: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
+
+    def see(self, cluster: int, units: Sequence[UnitLabels], gold: Mapping[int | None, Labels]) -> None:
+        """The units of a conversation, and its gold labels by turn; `cluster` is that of its scenario."""
+        found = [unit for unit in units if unit.turn in gold]
+        self._unlabelled += len(gold) - len(found)
+        self._units += len(found)
+        for unit in found:
+            true = gold[unit.turn]
+            self._ties += unit.tie
+            self._most.add(cluster, true, unit.labels)
+            for name, labels in unit.annotators.items():
+                self._annotators[name].add(cluster, true, labels)
+
+    def result(self) -> GoldFigures:
+        return GoldFigures(
+            gold=self._gold,
+            units=self._units,
+            ties=self._ties,
+            unlabelled=self._unlabelled,
+            majority=self._most.figures(),
+            annotators={name: counts.figures() for name, counts in sorted(self._annotators.items())},
+        )
+
+
+def gold_lines(found: GoldFigures) -> Iterator[str]:
+    """For a terminal: everybody over all labels, and the biases that are not chance."""
+    missing = f", {found.unlabelled:,} more have no labels in the layer" if found.unlabelled else ""
+    ties = f", {quantity(found.ties, 'tie')}" if found.ties else ""
+    yield from rows("against gold", f"{quantity(found.units, 'unit')} of {found.gold}{ties}{missing}")
+    if not found.units:
+        return
+    everybody = found.annotators if len(found.annotators) < 2 else {"": found.majority, **found.annotators}
+    for name, figures in everybody.items():
+        yield row(
+            f"  {shorten_line(name or 'most of them', 24)}",
+            f"exact {share_with_interval(figures.exact)} of {figures.units:,}",
+        )
+        for title, scores in (("micro", figures.micro), ("macro", figures.macro)):
+            told = (("P", scores.precision), ("R", scores.recall), ("J", scores.jaccard))
+            values = [f"{short} {'-' if one is None else f'{one.value:.2f}'}" for short, one in told]
+            yield row(f"    {title}", f"F1 {share_with_interval(scores.f1)} {' '.join(values)}")
+        biased = [
+            f"{shorten_line(label, 20)} {one.bias.value:+.1%} [{one.bias.low:+.1%}, {one.bias.high:+.1%}]"
+            for label, one in figures.labels.items()
+            if one.bias is not None
+            and one.bias.low is not None
+            and one.bias.high is not None
+            and (one.bias.low > 0 or one.bias.high < 0)
+        ]
+        for place, words in enumerate(biased):
+            yield row("" if place else "    more or less often", words)
