@@ -74,8 +74,9 @@ class WrongAnswers:
         """Take a text if it may be; whether there are enough now."""
         if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
             return False
-        if any(may_be_alike(looks, other) and are_alike(text, answer) for answer, other in self._right):
-            return False
+        for answer, other in self._right:
+            if may_be_alike(looks, other) and are_alike(text, answer):
+                return False
         self._taken.add(looks.form)
         self.texts.append(text)
         return self.enough

@@ -21,6 +21,7 @@ from edgen.retrieval.negatives import are_alike
 from edgen.retrieval.score import RankingScore
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import AcceptedConversation
+from tests.cli.command import Command
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
 
@@ -356,6 +357,23 @@ def test_what_cannot_be_chosen_is_said(own: dict[str, Any], said: str, tmp_path:
 def test_own_options_count_for_their_format_alone() -> None:
     with pytest.raises(UsageError, match="hf has no option --subtask; leave it out"):
         FORMATS["hf"].check(ExportOptions(own={"subtask": 1}))
+
+
+def test_the_command_says_what_cannot_be_and_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(capsys)
+    for words, said in (
+        (("--to", "dstc7", "--subtask", "9"), "--subtask 9: expected one of 1, 2"),
+        (
+            ("--to", "hf", "--pool-from", "x", "--pool-from", "y"),
+            "hf has no option --pool-from; leave it out.",
+        ),
+        (("--subtask", "1"), "--to is missing"),
+    ):
+        ended = command("export", tmp_path / "run", "-o", tmp_path / "out", *words)
+        assert (ended.code, ended.out) == (2, "")
+        assert said in ended.err
 
 
 def test_a_run_that_is_too_small_for_a_pool_says_how_many_more(tmp_path: Path) -> None:
