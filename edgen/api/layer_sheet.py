@@ -42,18 +42,14 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
     with explain_os_errors(run), rundir.lock_for_reading(), RunReader(run) as reader:
         sample = options.sample
         chosen = None if sample is None else choose_conversations(reader, reader.job.seed, sample)
-        conversations = [
+        conversations = (
             reader.candidate(index, name)
             for index, names in reader.scenarios()
             for name in names
             if chosen is None or (index, name) in chosen
-        ]
-        if not any(asking.units(one.turns) for one in conversations):
-            raise UsageError(
-                f"{run}: no unit of this run can carry the labels {labels.name}, so there is no sheet to fill in."
-            )
-        units = write_sheet(conversations, asking, path)
+        )
+        units, called = write_sheet(conversations, asking, path)
     return Sheet(
-        file=str(path), unit=options.unit, units=units, conversations=len(conversations), labels=labels.names,
+        file=str(path), unit=options.unit, units=units, conversations=called, labels=labels.names,
         several=labels.several,
     )  # fmt: skip

@@ -271,3 +271,8 @@ class TestPeople:
         assert command(*whole, tmp_path / "q.jsonl").code == 0
         lines = [json.loads(one) for one in (tmp_path / "q.jsonl").read_text().splitlines()]
         assert [(one["turn"], one["labels"]) for one in lines] == [(None, [])] * 8
+        own = tmp_path / "own.yaml"
+        own.write_text("name: own\nroles: [Wizard]\nlabels:\n- {name: A, definition: a}\n- {name: B, definition: b}\n")  # fmt: skip
+        none = command("annotate", run, "--labels", own, "--sheet", tmp_path / "none.csv")
+        assert (none.code, "no unit of this run can carry" in none.err) == (2, True)
+        assert not (tmp_path / "none.csv").exists()
