@@ -9,27 +9,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from edgen.annotation.annotator import ROLE, AnnotatorTasks, annotator_of, is_name
 from edgen.annotation.given import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.unit_tasks import SAMPLE
-from edgen.api.judging import JudgeAtWork, find_backend, judge_ledger, load_judged_job, run_judges
+from edgen.api.judging import (
+    JudgeAtWork,
+    find_backend,
+    job_with,
+    judge_ledger,
+    load_judged_job,
+    run_judges,
+)
 from edgen.api.layer_view import Gold, look_at
 from edgen.api.status import AnnotatorStatus, annotator_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.trust import Trust
-from edgen.config import BackendConfig, Job, check
+from edgen.config import BackendConfig
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.figures import describe_counts
 from edgen.core.text import quantity
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
@@ -298,7 +302,10 @@ class Annotating:
     ) -> list[tuple[AnnotatorTasks, dict[str, Backend]]]:
         """What each annotator is asked, and the backend that answers. `trust`: None where nothing will be sent. Raises
         UsageError where the layer's annotator of that name is another one."""
-        jobs = {name: self._job_of(config, prompt) for name, (config, _) in annotators.items()}
+        path = self.reader.rundir.job
+        jobs = {
+            name: job_with(self.job, ROLE, config, prompt, path) for name, (config, _) in annotators.items()
+        }
         backends = await self._open(annotators, stack, trust)
         asked = [self._annotator(name, backends[name], prompt) for name in annotators]
         found: list[tuple[AnnotatorTasks, dict[str, Backend]]] = []
@@ -307,13 +314,6 @@ class Annotating:
             tasks = AnnotatorTasks(self.reader, jobs[one.id], one, self.asking, like)
             found.append((tasks, {ROLE: backends[one.id]}))
         return found
-
-    def _job_of(self, config: BackendConfig, prompt: Prompt) -> Job:
-        """The run's job with one annotator's backend. Raises JobError."""
-        check_schema(prompt, config, f"$.backends.{ROLE}")
-        job: Job = msgspec.structs.replace(self.job, backends={**self.job.backends, ROLE: config})
-        check(job, str(self.reader.rundir.job))
-        return job
 
     async def _open(
         self, annotators: Named, stack: contextlib.AsyncExitStack, trust: Trust | None

@@ -14,20 +14,18 @@ import msgspec
 from edgen.annotation.layer import read_noted
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.annotation.writer import ROLE, Totals, Wanted, WriterTasks, write_candidates, writer_of
-from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge, unanswered
+from edgen.api.judging import find_backend, job_with, judge_ledger, load_judged_job, run_judge, unanswered
 from edgen.api.pairs_estimate import Amount
 from edgen.api.status import WriterStatus, writer_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.snapshot import Title
-from edgen.config import BackendConfig, Job, check
+from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.figures import describe_counts
 from edgen.core.yaml_values import nearest
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
-from edgen.prompting import Prompt
 from edgen.protocols.writing import Kind, writing_template
 from edgen.providers import Backend
 from edgen.store.run_folder import RunFolder
@@ -178,7 +176,7 @@ class _Writing:
         prompt = load_template(
             writing_template(options.write, options.prompt, ROLE), unlimited(), reader.space
         )
-        job = self._job_with(config, prompt)
+        job = job_with(self.job, ROLE, config, prompt, reader.rundir.job)
         functions = self.control.functions.items()
         own: dict[str, Any] = {}
         for name, function in functions:
@@ -199,13 +197,6 @@ class _Writing:
                     "role with --agent, or fewer turns with --after."
                 )
             yield tasks, backends, job
-
-    def _job_with(self, config: BackendConfig, prompt: Prompt) -> Job:
-        """The job with the backend that writes as `writer`."""
-        check_schema(prompt, config, f"$.backends.{ROLE}")
-        job: Job = msgspec.structs.replace(self.job, backends={**self.job.backends, ROLE: config})
-        check(job, str(self.reader.rundir.job))
-        return job
 
 
 def require_candidates(made: WrittenCandidates) -> None:

@@ -8,17 +8,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from edgen.api.supervision.control import Control
 from edgen.api.supervision.monitor import Monitor
 from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.supervise import Supervised, supervise_together, used_elsewhere
-from edgen.config import BackendConfig, Job, load_job
+from edgen.config import BackendConfig, Job, check, load_job
 from edgen.core.errors import UsageError
 from edgen.core.values import Status
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Session, Shared
+from edgen.planning.answer_schemas import check_schema
 from edgen.preferences.judge import JudgeTasks
+from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -90,6 +94,14 @@ async def run_judges(judges: Sequence[JudgeAtWork], folder: Path, control: Contr
 
 def _work_of(tasks: JudgeTasks, session: Session) -> Callable[[Monitor], Awaitable[object]]:
     return lambda _monitor: tasks.work_through(session)
+
+
+def job_with(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
+    """The run's job, read from `source`, with a backend as `role` that is asked with this template. Raises JobError."""
+    check_schema(prompt, config, f"$.backends.{role}")
+    held: Job = msgspec.structs.replace(job, backends={**job.backends, role: config})
+    check(held, str(source))
+    return held
 
 
 async def run_judge(

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import Job, load_job, resolved_values, with_speakers
+from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
 from edgen.core.pair import (
     Candidate,
@@ -173,8 +174,10 @@ class RunReader:
 
     @property
     def fingerprints(self) -> list[str]:
-        """What the conversations were made under: other fingerprints, other conversations."""
-        return [view.plan.fingerprint for view in self.views.values()]
+        """What the conversations were made under, and how they were selected: other fingerprints, other conversations."""
+        selections = [view.selection for view in self.views.values()]
+        chosen = [fingerprint(msgspec.to_builtins(one)) for one in selections if one is not None]
+        return [view.plan.fingerprint for view in self.views.values()] + chosen
 
     @property
     def piece(self) -> tuple[int, int, int] | None:

@@ -169,3 +169,26 @@ async def test_killed_or_by_batch_the_bytes_are_the_same(made: Path, tmp_path: P
         ended = await run_edgen("candidates", batch, *to, "--via", "batch")
         assert ended.code == 0, ended.err
     assert (batch / file).read_bytes() == (calm / file).read_bytes()
+
+
+def test_a_selected_run_has_the_texts_of_its_own_conversations_and_nothing_is_asked_again(
+    run: Path, tmp_path: Path
+) -> None:
+    whole = edgen.candidates(run, "paraphrases", progress=False)
+    labels = edgen.annotate(run, "quality", unit="conversation", progress=False)
+    assert labels.made is not None
+    chosen = edgen.select(run, tmp_path / "chosen", draw=4)
+    assert (chosen.folder / "candidates" / "paraphrases.jsonl").read_bytes() == whole.file.read_bytes()
+    own = edgen.candidates(chosen, "paraphrases", progress=False)
+    with RunReader(chosen.folder) as reader:
+        there = {one.candidate.id for one in reader.conversations()}
+    assert [*own] == [line for line in whole if line.id in there]
+    assert own.made is not None
+    assert whole.made is not None
+    assert own.made.writer.calls.made == whole.made.writer.calls.made
+    again = edgen.annotate(chosen, "quality", unit="conversation", progress=False)
+    assert again.made is not None
+    for status in (own.made.writer, again.made.annotators[0]):
+        done = status.written if hasattr(status, "written") else status.labelled
+        assert status.planned == done + sum(status.rejected.values()) + sum(status.failed.values())
+        assert status.pending == 0
