@@ -257,6 +257,8 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
         used = Used(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
         if not same_form(plan, theirs):
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
+        if plan.job.top_up:  # more were planned than the job asks for
+            units = range(max(units.stop, view.plan.scenarios))
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
         partly = add_up(_begun(view, plan, units, rates))
         out = add_up(

@@ -347,8 +347,9 @@ def test_with_top_up_more_are_planned_for_those_rejected(command: Command, tmp_p
     path = job(tmp_path, "topped", asks=1, backends=backend, top_up=True, conversations=60)
     facts = estimated(command, path, "--runs", runs)
     assert facts["to_make"] > 70
-    used = made(command, path, tmp_path / "topped")
+    used = made(command, path, runs / "topped")
     assert all(held(facts, used).values()), (used, intervals(facts))
+    assert estimated(command, path, "--runs", runs)["to_make"] == 0
 
 
 def test_it_writes_nothing_and_needs_no_key(
