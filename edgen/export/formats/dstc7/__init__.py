@@ -76,7 +76,7 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
             "noesis_dataset",
             "aab03b8",
             "2026-11-22",
-            "the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks 1 and 4 that has its right "
+            "the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks 1, 3, 4 and 5 that has its right "
             "answer; it leaves the others out.",
         ),
     ),
