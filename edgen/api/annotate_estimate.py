@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.annotation.annotator import ROLE, AnnotatorTasks
-from edgen.api.annotating import AnnotateOptions, Annotating, find_labels
+from edgen.api.annotating import AnnotateOptions, Annotating, resolve
 from edgen.api.estimating import Interval, TokenIntervals
 from edgen.api.judging import judge_ledger, unanswered
 from edgen.api.supervision.control import Control
+from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
 from edgen.cost.tokens import Counter, counter
 from edgen.cost.usage import Range, Rates, Used
@@ -77,9 +78,13 @@ class _Needs(NamedTuple):
 
 def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -> AnnotateEstimate:
     """What `annotate_run` would take. Raises what it raises before its first call."""
-    labels = find_labels(options)
     rundir = RunFolder(run)
     rundir.require()
+    labels, options = resolve(rundir, options)
+    if not options.asks:
+        raise UsageError(
+            "no model would be asked, so nothing would be spent; --dry-run goes with --labels or --by."
+        )
     with rundir.lock_for_reading(), RunReader(run) as reader:
         making = Annotating(reader, options, labels, control)
         each = asyncio.run(_needs_of_all(making))

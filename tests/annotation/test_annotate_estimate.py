@@ -90,6 +90,9 @@ def test_a_larger_sample_is_told_by_what_is_missing(
     assert command(*said, "--sample", "10").code == 0
     (one,) = json.loads(command(*said, "--sample", "25", "--dry-run", "--json").out)["annotators"]
     assert (one["there"], one["requests"]) == (10, 15)
+    people = tmp_path / "people.csv"
+    people.write_text("id,turn,labels\n")
+    assert "no model would be asked" in command(*said, "--people", people, "--dry-run").err
     other = ("--set", 'backends.default={"type": "simulator", "model": "other"}')
     refused = command(*said, *other, "--dry-run")
     assert (refused.code, "the annotator 'default'" in " ".join(refused.err.split())) == (2, True)
