@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import socket
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from tests.tiers import assign, keep_alone
+
+gc.disable()  # until all tests are collected: what is imported stays
 
 try:
     from hypothesis import settings
@@ -31,6 +34,9 @@ def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     assign(items)
+    # A million objects that stay to the end: what a test leaves is not sought among them.
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

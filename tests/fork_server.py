@@ -140,6 +140,7 @@ def _server() -> socket.socket:
 
 
 def _load() -> None:
+    gc.disable()  # what is imported stays
     import typer.main
 
     import edgen
@@ -155,6 +156,7 @@ def _load() -> None:
     _warm_up()
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _warm_up() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,59 +21,45 @@ HEAVY = {
 
 SCRIPT = """
 import json, sys
-sys.argv = ["edgen", *sys.argv[1:]]
 from edgen.__main__ import main
-try:
-    main()
-except SystemExit:
-    pass
-print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+found = {}
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["edgen", *arguments]
+    try:
+        main()
+    except SystemExit:
+        pass
+    found[" ".join(arguments)] = sorted(sys.modules)
+print(json.dumps(found), file=sys.stderr)
 """
 
 
 def imported(*arguments: str) -> set[str]:
+    """What a command has imported at its end."""
+    return imported_by([arguments])[" ".join(arguments)]
+
+
+def imported_by(commands: Iterable[Sequence[str]]) -> dict[str, set[str]]:
+    """What some commands, run one after the other in one process, have imported when each of them ends."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
+        [sys.executable, "-c", SCRIPT, json.dumps([*map(list, commands)])],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    return {name: {*modules} for name, modules in json.loads(done.stderr.splitlines()[-1]).items()}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "generate",
-        "estimate",
-        "status",
-        "runs",
-        "parse",
-        "validate",
-        "space",
-        "doctor",
-        "simulator",
-        "init",
-        "preview",
-        "prompts",
-        "compare",
-        "stats",
-        "report",
-        "export",
-        "pairs",
-        "merge",
-        "baseline",
-        "score",
-    ],
-)
-def test_help_imports_nothing_heavy(command: str) -> None:
-    assert imported(command, "--help") & HEAVY == set()
-
-
-def test_the_first_help_imports_nothing_heavy() -> None:
-    assert imported("--help") & HEAVY == set()
+def test_help_imports_nothing_heavy() -> None:
+    commands = (
+        "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init", "preview",
+        "prompts", "compare", "stats", "report", "export", "pairs", "merge", "baseline", "score",
+    )  # fmt: skip
+    found = imported_by([["--help"], *([command, "--help"] for command in commands)])
+    assert {command: heavy for command, modules in found.items() if (heavy := modules & HEAVY)} == {}
+    assert len(found) == 1 + len(commands)
 
 
 def test_status_imports_nothing_heavy(tmp_path: Path) -> None:

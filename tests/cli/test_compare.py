@@ -56,17 +56,17 @@ ARMS = {
 
 class TestPlanted:
     def test_more_refusals_are_found(self, command: Command, tmp_path: Path) -> None:
-        """2% against 6% of 1,000 scenarios."""
+        """2% against 6% of 600 scenarios."""
         arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.06")}
-        run = generate(command, tmp_path, conversations=1000, arms=arms)
+        run = generate(command, tmp_path, conversations=600, arms=arms)
         found = compare(command, run)
         for name, sign in (("accepted", -1), ("rejected_refused", 1)):
             (difference,) = metric(found, name)["differences"]
             assert difference["low"] * sign > 0, name
             assert difference["high"] * sign > 0, name
             assert difference["p_holm"] < 0.05, name
-            assert difference["n"] == 1000
-        assert found["shared"] == 1000
+            assert difference["n"] == 600
+        assert found["shared"] == 600
         assert found["arms"][1]["changes"] == {"backends.default.faults": "refusal=0.06"}
 
     def test_with_more_asks_they_show_in_the_calls(self, command: Command, tmp_path: Path) -> None:

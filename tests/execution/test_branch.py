@@ -62,16 +62,16 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
     rng = random.Random(8)
     async with serve(Service(latency=0.01)) as service:
         job = tmp_path / "job.yaml"
-        job.write_text(job_text(service.url, conversations=30, limits={"in_flight": 8}, **SELFPLAY))
+        job.write_text(job_text(service.url, conversations=20, limits={"in_flight": 8}, **SELFPLAY))
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert calm.code == 0, calm.err
         calls = service.asked.total()
         service.asked.clear()
         folder = tmp_path / "killed"
-        for _ in range(8):
+        for _ in range(6):
             before, asked = stored_calls(folder), Counter(service.asked)
             process = await start("generate", job, "-o", folder, "--json")
-            aim = service.asked.total() + rng.randint(5, calls // 9)
+            aim = service.asked.total() + rng.randint(5, calls // 7)
             while process.returncode is None and service.asked.total() < aim:
                 await asyncio.sleep(0.002)
             if process.returncode is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -111,12 +111,10 @@ PLACES = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _others_objects_are_nobodys_cost() -> Iterator[None]:
+def _others_objects_are_nobodys_cost() -> None:
     """What other tests left in memory is not looked through again and again while these measure."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def seconds(text: str) -> float:

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -397,11 +396,9 @@ MORE_SHAPES = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _others_objects_are_nobodys_cost() -> Iterator[None]:
+def _others_objects_are_nobodys_cost() -> None:
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def _seconds(text: str) -> float:

@@ -331,7 +331,7 @@ spaces = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spaces)
 @pytest.mark.integration
 def test_parse_of_dump_is_the_space(space: Space) -> None:
