@@ -18,6 +18,9 @@ _WORD = re.compile(
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
+# Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
+_BLANKED = bytes(ord(c.lower()) if c.isalnum() or c == "'" else 32 for c in map(chr, range(128))) + bytes(128)
+_SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
 _EDGE = rf"(?:(?<![^\W_{_SOLID}])|(?![^\W_{_SOLID}]))"  # not inside a word
 _SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
@@ -101,9 +104,13 @@ def words(text: str) -> list[str]:
     """The words of a text in order, without regard to case and to the kind of apostrophes and dashes. A number is one;
     so is each character of a script without spaces, and a sign that changes what a sum says."""
     folded = text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
-    if folded.isascii():  # the quicker way to the same
-        return _ASCII_WORD.findall(folded.lower())
-    return _WORD.findall(folded.casefold())
+    if not folded.isascii():
+        return _WORD.findall(folded.casefold())
+    blanked = folded.encode().translate(_BLANKED).decode()
+    inside = "'" not in blanked or ("''" not in blanked and "' " not in f"{blanked} " and " '" not in f" {blanked}")
+    if inside and _SIGN_WORD.search(folded) is None:
+        return blanked.split()
+    return _ASCII_WORD.findall(folded.lower())
 
 
 def spoken(words: Iterable[str]) -> str:

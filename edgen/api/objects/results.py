@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.annotation.layer import LayerFolder
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
@@ -104,6 +103,8 @@ class Layer(Tabular):
     annotators stand; None where they were asked before."""
 
     def __init__(self, folder: Path, name: str, made: AnnotatedRun | None = None) -> None:
+        from edgen.annotation.layer import LayerFolder  # which brings all that asks annotators
+
         self.folder = folder
         self.name = name
         self.made = made

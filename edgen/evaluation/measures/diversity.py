@@ -29,7 +29,7 @@ from edgen.evaluation.figures import (
 from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row
-from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, ngrams
+from edgen.evaluation.texts.corpus import Codes, Corpus, narrowed, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
 from edgen.expressions.language import Value
@@ -210,9 +210,9 @@ def _distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None
     """distinct-n of the whole, the mean over blocks, and the error of the first as a share of it."""
     counted, in_blocks, total = DistinctCounter(), _Blocks(n), 0
     for chunk in corpus.chunks():
-        codes = ngrams(chunk.ids, chunk.ends, n, corpus.types)
+        codes = narrowed(ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
         in_blocks.add(codes)
-        known = codes[codes != NONE]
+        known = codes[codes != np.iinfo(codes.dtype).max]
         total += len(known)
         if n > 1:
             counted.add(known)
@@ -234,17 +234,18 @@ class _Blocks:
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._begun: Codes = np.array([], dtype=np.uint64)  # less than a block
+        self._begun: Codes | None = None  # less than a block
         self._shares: list[NDArray[np.float64]] = []
 
     def add(self, codes: Codes) -> None:
-        codes = np.concatenate((self._begun, codes))
+        codes = codes if self._begun is None else np.concatenate((self._begun, codes))
+        none = np.iinfo(codes.dtype).max
         count = len(codes) // BLOCK_WORDS
         for start in range(0, count, _AT_ONCE):
             rows = codes[start * BLOCK_WORDS : min(start + _AT_ONCE, count) * BLOCK_WORDS]
             # an n-gram that runs over the end of its block belongs to none
             block = np.sort(rows.reshape(-1, BLOCK_WORDS)[:, : BLOCK_WORDS - self._n + 1], axis=1)
-            total = np.count_nonzero(block != NONE, axis=1)
+            total = np.count_nonzero(block != none, axis=1)
             different = 1 + np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1) - (total < block.shape[1])
             self._shares.append(different[total > 0] / total[total > 0])
         self._begun = codes[count * BLOCK_WORDS :].copy()

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from edgen.evaluation.texts.corpus import Codes
+from edgen.evaluation.texts.corpus import Codes, different
 
 MOST = 1 << 21
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -32,8 +32,8 @@ class DistinctCounter:
         if self._halved:
             codes = codes[self._chosen(codes)]
         # the stable sort merges what is sorted already
-        self._table = _different(
-            np.sort(np.concatenate([self._table, _different(np.sort(codes))]), kind="stable")
+        self._table = different(
+            np.sort(np.concatenate([self._table, different(np.sort(codes))]), kind="stable")
         )
         while len(self._table) > self._most:
             self._halved += 1
@@ -51,16 +51,9 @@ class DistinctCounter:
 
     def _chosen(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
         """Which of them are in the sample."""
-        mixed = codes * _ODD
+        mixed = codes.astype(np.uint64) * _ODD
         mixed ^= mixed >> np.uint64(32)
         mixed *= _MIX
         mixed ^= mixed >> np.uint64(29)
         chosen: np.typing.NDArray[np.bool_] = mixed & np.uint64((1 << self._halved) - 1) == 0
         return chosen
-
-
-def _different(ordered: Codes) -> Codes:
-    """Of sorted numbers each once."""
-    if len(ordered) < 2:
-        return ordered
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ends, Ids, ngrams
+from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ends, Ids, different, ngrams
 
 THRESHOLD = 0.8
 SHINGLE = 3
@@ -226,7 +226,7 @@ def _of_short(ids: Ids, types: int) -> np.uint64:
 def _shingles(corpus: Corpus, place: int) -> Codes:
     """The different shingles of one text."""
     ids = corpus.text(place)
-    return np.unique(_all_shingles(ids, np.array([len(ids)]), corpus.types)[0])
+    return different(np.sort(_all_shingles(ids, np.array([len(ids)]), corpus.types)[0]))
 
 
 def _jaccard(a: Codes, b: Codes) -> float:
