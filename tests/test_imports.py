@@ -55,7 +55,7 @@ def imported_by(commands: Iterable[Sequence[str]]) -> dict[str, set[str]]:
 def test_help_imports_nothing_heavy() -> None:
     commands = (
         "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init", "preview",
-        "prompts", "compare", "stats", "report", "export", "pairs", "merge", "baseline", "score",
+        "prompts", "compare", "stats", "report", "pairs", "merge", "baseline", "score", "export",
     )  # fmt: skip
     found = imported_by([["--help"], *([command, "--help"] for command in commands)])
     assert {command: heavy for command, modules in found.items() if (heavy := modules & HEAVY)} == {}

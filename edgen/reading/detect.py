@@ -107,7 +107,9 @@ def words(text: str) -> list[str]:
     if not folded.isascii():
         return _WORD.findall(folded.casefold())
     blanked = folded.encode().translate(_BLANKED).decode()
-    inside = "'" not in blanked or ("''" not in blanked and "' " not in f"{blanked} " and " '" not in f" {blanked}")
+    inside = "'" not in blanked or (
+        "''" not in blanked and "' " not in f"{blanked} " and " '" not in f" {blanked}"
+    )
     if inside and _SIGN_WORD.search(folded) is None:
         return blanked.split()
     return _ASCII_WORD.findall(folded.lower())

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.annotation.layer import noted_sets
 from edgen.config import load_job, protocol_of
+from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
-from edgen.store.layers import LayerJoin
+from edgen.store.layers import LayerJoin, layer_files
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader, read_test_side
@@ -68,9 +68,17 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             count=view.status.accepted,
             calibration=calibration,
             stale_labels=stale,
-            label_sets=noted_sets(own),
+            label_sets=_label_sets(own),
             notes=tuple(notes),
         )
+
+
+def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
+    if not layer_files(run):
+        return {}
+    from edgen.annotation.layer import noted_sets  # which brings all that asks annotators
+
+    return noted_sets(run)
 
 
 def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
