@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 from tests.execution.batch.test_batch_kill import simulator
 from tests.execution.service import Service, end, serve, start
-from tests.execution.service import edgen as run_edgen
 
 JOB = {
     "name": "t", "seed": 3, "conversations": 5, "replicates": 2, "space": "education_dialogue",
@@ -164,10 +164,9 @@ async def test_killed_or_by_batch_the_bytes_are_the_same(made: Path, tmp_path: P
     assert (killed / file).read_bytes() == (calm / file).read_bytes()
     async with simulator("--batch-seconds", "0.2") as url:
         backend = {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 900}
-        to = (*said, "--set", f"backends.writer={json.dumps(backend)}", "--set", "batch.poll=0.2s")
-        assert (await run_edgen("candidates", calm, *to)).code == 0
-        ended = await run_edgen("candidates", batch, *to, "--via", "batch")
-        assert ended.code == 0, ended.err
+        for run, via in ((calm, "online"), (batch, "batch")):
+            write = partial(edgen.candidates, via=via, sample=2, backends={"writer": backend})
+            await asyncio.to_thread(write, run, "paraphrases", batch={"poll": "0.2s"}, progress=False)
     assert (batch / file).read_bytes() == (calm / file).read_bytes()
 
 
