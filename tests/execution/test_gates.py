@@ -445,8 +445,8 @@ async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None
 
 
 @pytest.mark.crash
-async def test_killed_ten_times_a_run_with_gates_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    await killed_and_ended(tmp_path, 10, 30)
+async def test_killed_six_times_a_run_with_gates_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    await killed_and_ended(tmp_path, 6, 20)
 
 
 @pytest.mark.crash
