@@ -154,8 +154,8 @@ JOB = {"name": "x", "conversations": 2, "space": "./s.yaml", "protocol": "selfpl
     ("change", "said"),
     [
         ({"backends": {"tutor": {"type": "simulator"}}}, "$.backends.learner: this key is missing"),
-        ({"backends": {"default": {"type": "simulator"}, "techer": {"type": "simulator"}}}, "$.backends.techer: unknown role (known: default, tutor, learner, judge)"),
-        ({"prompts": {"examiner": "x"}}, "$.prompts.examiner: unknown prompt (known: tutor, learner, closing, oracle)"),
+        ({"backends": {"default": {"type": "simulator"}, "techer": {"type": "simulator"}}}, "$.backends.techer: unknown role (known: default, tutor, learner, judge, annotator)"),
+        ({"prompts": {"examiner": "x"}}, "$.prompts.examiner: unknown prompt (known: tutor, learner, closing, oracle, annotator)"),
         ({"role_words": {"Examiner": ["Proctor"]}}, "$.role_words.Examiner: unknown role (known: Tutor, Learner)"),
         ({"role_words": {"Tutor": ["learner"]}}, "$.role_words.Tutor[0]: 'learner' is what the learner is called"),
         ({"selfplay": {"first": "teacher"}}, "$.selfplay.first: the space has no role 'teacher' (known: tutor, learner)"),

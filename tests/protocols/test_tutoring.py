@@ -365,7 +365,7 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(tmp_path: Path
         ({"tutoring": {"actions": {"tutor": {"Say": "says"}}}}, "$.tutoring.actions: expected actions of `student` and of"),
         ({"tutoring": {"turns": 3}}, "$.tutoring.turns: unknown key"),
         ({"prompts": {"student": "selfplay_student"}}, "it is for another use"),
-        ({"prompts": {"a": "tutoring_tutor"}}, "$.prompts.a: unknown prompt (known: tutor, student, closing, oracle)"),
+        ({"prompts": {"a": "tutoring_tutor"}}, "$.prompts.a: unknown prompt (known: tutor, student, closing, oracle, annotator)"),
         ({"tutoring": {"tutors": ["default"]}, "prompts": {"default": "tutoring_student", "defalt": "x"}}, "$.prompts.defalt: unknown prompt (known: tutor, student, default"),
         ({"prompts": {"student": "tutoring_tutor"}}, "there is no variable 'answer'"),
     ],
