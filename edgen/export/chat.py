@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,10 +25,11 @@ from edgen.export.options import ExportOptions, Opening, Told
 from edgen.export.own_options import FormatOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scene, Scenes
-from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.front_matter import read_front
 from edgen.space import Space
 from edgen.space.education import is_education, template_fields, template_variables
+
+if TYPE_CHECKING:
+    from edgen.prompting import Prompt
 
 Message = dict[str, str]
 DO_THIS = "Do this now:"  # before the actions that a prompt asks for, as templates of tutoring say it
@@ -79,6 +81,9 @@ def _role_of(option: str, named: str | None, space: Space) -> Role:
 def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
     """The template of the opening: a file, or the name of a shipped one. One that asks for turns may use what the
     environment tells the role. Raises TemplateError for one that cannot be used."""
+    from edgen.prompting import load_prompt
+    from edgen.prompting.front_matter import read_front
+
     if named is None:
         named = "export_opening" if is_education(space) else "export_opening_roles"
     shipped = str(named) in resources.shipped("prompts")
@@ -195,6 +200,8 @@ class Chat:
         )
 
     def _render(self, scenario: Scenario) -> list[Message]:
+        from edgen.prompting import scenario_variables
+
         # Conversations come scenario by scenario, so the last opening is nearly always the next one.
         if self._last is None or self._last[0] != scenario:
             variables = {
