@@ -265,24 +265,23 @@ def retrieval(folder: Path) -> None:
             flush=True,
         )
         if words.startswith("dstc7 --cuts all"):
-            _score_by_chance(folder, target / "quickstart_train_subtask_1.json")
+            _score_by_chance(folder, target)
         shutil.rmtree(target)
 
 
-def _score_by_chance(folder: Path, examples: Path) -> None:
-    """Rank all examples of a file by chance and score that, checked against the file."""
-    ranking, truth = folder / "chance.json", folder / "truth.tsv"
+def _score_by_chance(folder: Path, made: Path) -> None:
+    """Rank the test side of a set by chance and score that, checked against the set."""
+    examples, ranking = made / "quickstart_test_subtask_1.json", folder / "chance.json"
     ours = edgen("baseline", str(examples), "-o", str(ranking), "--by", "chance", "--json")
+    count = json.loads(ours.output)["examples"]
     print(
-        f"  baseline of {json.loads(ours.output)['examples']:,}: {ours.wall:.1f} s, peak {ours.peak_mb:.0f} MB"
+        f"  baseline of {count:,} examples: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB"
     )
-    with examples.open(encoding="utf-8") as lines, truth.open("w", encoding="utf-8") as out:
-        for line in lines:
-            if line.startswith("{"):
-                one = json.loads(line.rstrip().removesuffix(","))
-                out.write(f"{one['example-id']}\t{one['options-for-correct-answers'][0]['candidate-id']}\t\n")
+    truth = made / "quickstart_responses_subtask_1.tsv"
     ours = edgen("score", str(truth), str(ranking), "--examples", str(examples), "--json")
-    print(f"  score --examples: {ours.wall:.1f} s, peak {ours.peak_mb:.0f} MB", flush=True)
+    print(
+        f"  score --examples: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB", flush=True
+    )
     ranking.unlink()
 
 
