@@ -1,8 +1,7 @@
-"""A machine as the files of its folder, and its digest. `load_machine` of what is written gives the same machine."""
+"""A machine as the files of its folder. `load_machine` of what is written gives the same machine."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,23 +39,6 @@ def write_files(texts: Mapping[str, str], folder: Path) -> None:
         for name, text in texts.items():
             with replacing(folder / name, sync=False, new=True) as file:
                 file.write(text.encode())
-
-
-def machine_sha256(machine: Machine) -> str:
-    """SHA-256, in hex, of all that shapes a conversation: everything but the description and labels."""
-    world = {name: msgspec.structs.replace(one, label=None) for name, one in machine.world.items()}
-    bare = msgspec.structs.replace(machine, description=None, world=world)
-    content = _whole(_all_fields(bare))  # 2 and 2.0 are one value
-    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
-
-
-def _all_fields(value: Any) -> Any:
-    """A value with every field of its structs, defaults too: msgspec leaves some of these out and some not."""
-    if isinstance(value, msgspec.Struct):
-        return {name: _all_fields(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, dict):
-        return {key: _all_fields(one) for key, one in value.items()}
-    return [_all_fields(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _file(state: State) -> str:

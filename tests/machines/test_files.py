@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from edgen.core.errors import MachineError
-from edgen.machines.dump import dump_for_crwiz, dump_machine, machine_sha256, write_files
+from edgen.machines.dump import dump_for_crwiz, dump_machine, write_files
 from edgen.machines.load import load_machine
 from edgen.machines.model import Condition, End, Lock
 from tests import ROOT
@@ -46,8 +46,6 @@ def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:
     write_files(dump_machine(machine), tmp_path / "m")
     again = load_machine(tmp_path / "m")
     assert again == machine
-    assert machine_sha256(again) == machine_sha256(machine)
-    assert machine_sha256(random_machine(seed + 1)) != machine_sha256(machine)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
