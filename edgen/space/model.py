@@ -40,6 +40,10 @@ class Dimension(msgspec.Struct, frozen=True):
         """The names of the fields that any entry has, in order of first appearance."""
         return tuple(dict.fromkeys(name for entry in self.entries for name in entry.fields))
 
+    def entry(self, value: str) -> Entry:
+        """The first entry of that value, which there must be."""
+        return next(entry for entry in self.entries if entry.value == value)
+
 
 class SpaceRole(msgspec.Struct, frozen=True):
     """Who speaks in the conversations of a space, and the dimensions that it may know."""

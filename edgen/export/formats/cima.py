@@ -17,7 +17,6 @@ from edgen.core.values import Turn
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
-from edgen.families.tutoring.scenes import entry_of
 from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.drawing import draw_exercise, picture_name
 from edgen.space.exercises.grammar import Grammar
@@ -98,7 +97,7 @@ def _prep_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
     english = made.concepts
-    italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
+    italian = {name: space[name].entry(value).fields["it"] for name, value in english.items()}
     return {
         "past_convo": [turn.text for turn in context],
         "img": f"{PICTURES}/{picture_name(made)}",
@@ -120,7 +119,7 @@ def _shape_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
     english = made.concepts
-    italian = {name: entry_of(space, name, value).fields["it"] for name, value in english.items()}
+    italian = {name: space[name].entry(value).fields["it"] for name, value in english.items()}
     said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
     return {
         "pastConvo": said,

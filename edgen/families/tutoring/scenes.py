@@ -10,7 +10,7 @@ from edgen.families.base import Scene, Scenes
 from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
-from edgen.space.model import Entry, Space
+from edgen.space.model import Space
 
 
 class ExerciseScenes(Scenes):
@@ -45,7 +45,7 @@ class ExerciseScenes(Scenes):
 
     def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:
         values = {**scenario.values, **one["concepts"]}
-        entries = {name: entry_of(self._grammar.space, name, value) for name, value in values.items()}
+        entries = {name: self._grammar.space[name].entry(value) for name, value in values.items()}
         fields = {name: dict(entry.fields) for name, entry in entries.items() if entry.fields}
         made = self._grammar.exercise(one["tier"], entries)
         return Scene(
@@ -64,8 +64,3 @@ class ExerciseScenes(Scenes):
         if "points" in sees and made.points:
             yield "What may be told:"
             yield from (f"- {point}" for point in made.points)
-
-
-def entry_of(space: Space, name: str, value: str) -> Entry:
-    """The entry of a dimension's value."""
-    return next(entry for entry in space[name].entries if entry.value == value)
