@@ -19,7 +19,6 @@ from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOu
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.drawing import draw_exercise, picture_name
-from edgen.space.exercises.grammar import Grammar
 from edgen.space.exercises.model import Exercise
 from edgen.space.model import Space
 
@@ -53,6 +52,8 @@ def _concepts(space: Space) -> tuple[str, ...] | None:
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
     """A row for each turn of a student that has responses, however many conversations have the turns before it."""
+    from edgen.space.exercises.grammar import Grammar
+
     grammar = Grammar(run.space)
     concepts = _concepts(run.space)
     for conversation in run.conversations():
