@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from edgen.api.objects.functions import open as open  # noqa: A004 - as edgen.open
     from edgen.api.objects.job import Job
     from edgen.api.objects.results import Candidates, Comparison, Layer, Pairs, Stats
-    from edgen.api.objects.run import Conversation, Run, annotate, candidates, compare, select
+    from edgen.api.objects.run import Conversation, Run
+    from edgen.api.objects.run_functions import annotate, candidates, compare, select
     from edgen.api.scoring import baseline, score
     from edgen.core import errors
     from edgen.core.events import Event
@@ -31,7 +32,8 @@ _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
     "edgen.api.objects.job": ("Job",),
     "edgen.api.objects.results": ("Candidates", "Comparison", "Layer", "Pairs", "Stats"),
-    "edgen.api.objects.run": ("Conversation", "Run", "annotate", "candidates", "compare", "select"),
+    "edgen.api.objects.run": ("Conversation", "Run"),
+    "edgen.api.objects.run_functions": ("annotate", "candidates", "compare", "select"),
     "edgen.api.scoring": ("baseline", "score"),
     "edgen.core.events": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token"),

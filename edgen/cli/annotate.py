@@ -46,10 +46,6 @@ UnitOption = Annotated[Literal["turn", "conversation"], Option("--unit", help="W
 TogetherOption = Annotated[
     bool, Option("--together", help="All turns of a conversation in one request: cheaper.")
 ]
-SampleOption = Annotated[
-    int | None,
-    Option("--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."),
-]
 LayerOption = Annotated[
     str | None,
     Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
@@ -90,7 +86,7 @@ def command(
     annotators: AnnotatorsOption = 1,
     unit: UnitOption = "turn",
     together: TogetherOption = False,
-    sample: SampleOption = None,
+    sample: o.SampleOption = None,
     layer: LayerOption = None,
     people: PeopleOption = None,
     gold: GoldOption = None,

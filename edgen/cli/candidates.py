@@ -18,53 +18,55 @@ if TYPE_CHECKING:
     from edgen.api.candidates import CandidatesEstimate, WrittenCandidates
 
 
+WriteOption = Annotated[
+    Literal["paraphrases", "wrong"] | None,
+    Option(
+        "--write",
+        help="paraphrases: what an agent said in other words. wrong: replies that look right in its place and are not.",
+    ),
+]
+CountOption = Annotated[int, Option("-n", metavar="N", min=1, help="Texts of each turn.")]
+ByOption = Annotated[
+    str,
+    Option(
+        "--by",
+        metavar="[JOB:]ROLE",
+        help="The backend that writes: a role of the run's job, or of another job file.  [default: writer, else default]",
+        show_default=False,
+    ),
+]
+AgentOption = Annotated[
+    str | None,
+    Option(
+        "--agent",
+        metavar="ROLE",
+        help="Whose turns, where turns do not tell who is an agent.  [default: the space's first role]",
+    ),
+]
+AfterOption = Annotated[
+    int, Option("--after", metavar="N", min=0, help="Only turns with N turns before them, or more.")
+]
+PromptOption = Annotated[
+    str | None,
+    Option("--prompt", metavar="FILE", help="The writer's template.  [default: paraphrase, or wrong_reply]"),
+]
+DryRunOption = Annotated[
+    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
+]
+
+
 def command(
     run: o.RunArgument,
-    write: Annotated[
-        Literal["paraphrases", "wrong"] | None,
-        Option(
-            "--write",
-            help="paraphrases: what an agent said in other words. wrong: replies that look right in its place and are not.",
-        ),
-    ] = None,
-    count: Annotated[int, Option("-n", metavar="N", min=1, help="Texts of each turn.")] = 3,
-    by: Annotated[
-        str,
-        Option(
-            "--by",
-            metavar="[JOB:]ROLE",
-            help="The backend that writes: a role of the run's job, or of another job file.  [default: writer, else default]",
-            show_default=False,
-        ),
-    ] = "",
-    agent: Annotated[
-        str | None,
-        Option(
-            "--agent",
-            metavar="ROLE",
-            help="Whose turns, where turns do not tell who is an agent.  [default: the space's first role]",
-        ),
-    ] = None,
-    after: Annotated[
-        int, Option("--after", metavar="N", min=0, help="Only turns with N turns before them, or more.")
-    ] = 3,
-    sample: Annotated[
-        int | None,
-        Option(
-            "--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None,
-        Option(
-            "--prompt", metavar="FILE", help="The writer's template.  [default: paraphrase, or wrong_reply]"
-        ),
-    ] = None,
+    write: WriteOption = None,
+    count: CountOption = 3,
+    by: ByOption = "",
+    agent: AgentOption = None,
+    after: AfterOption = 3,
+    sample: o.SampleOption = None,
+    prompt: PromptOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
-    ] = False,
+    dry_run: DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,

@@ -201,13 +201,11 @@ def command(
 
     What a format cannot express is left out and counted, with the reason. Nothing is uploaded.
 
-    Example: edgen export outputs/quickstart
-
     Example: edgen export outputs/quickstart --to hf -o exports/hf
 
     Example: edgen export outputs/quickstart --to msdialog-intent --layer msdialog_intents -o exports/intents
     """
-    from edgen.api.finished import export_run, has_pairs, list_formats
+    from edgen.api.finished import export_run
     from edgen.cli.control import make_control
     from edgen.export.options import ExportOptions
 
@@ -236,6 +234,12 @@ def command(
         return
     if output is not None or options != ExportOptions():
         raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")
+    _print_formats(run, json=json)
+
+
+def _print_formats(run: Path, *, json: bool) -> None:
+    from edgen.api.finished import has_pairs, list_formats
+
     paired, formats = has_pairs(run), list_formats()
     lines = _render_formats(run, formats, paired=paired)
     print_value({"run": str(run), "pairs": paired, "formats": formats}, lines, json=json)

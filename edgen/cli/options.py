@@ -17,6 +17,11 @@ from edgen.core.errors import UsageError
 JobArgument = Annotated[Path, Argument(metavar="JOB", help="The job file (YAML).")]
 RunArgument = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
 
+SampleOption = Annotated[
+    int | None,
+    Option("--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."),
+]
+
 # -- how it prints
 
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]

@@ -19,40 +19,46 @@ if TYPE_CHECKING:
     from edgen.store.ledger import Selection
 
 
+OutputOption = Annotated[Path | None, Option("-o", metavar="RUN", help="The new run's folder.")]
+WhereOption = Annotated[
+    list[str] | None,
+    Option(
+        "--where", metavar="EXPRESSION", help="What has to hold of each that is kept; several all have to."
+    ),
+]
+CapOption = Annotated[
+    list[str] | None, Option("--cap", metavar="NAME=N", help="At most N of each value, as in --cap topic=50.")
+]
+BalanceOption = Annotated[
+    list[str] | None,
+    Option("--balance", metavar="NAME", help="As many of each value as of the one with the fewest."),
+]
+DrawOption = Annotated[int | None, Option("--draw", metavar="N", min=1, help="N of what is left, at random.")]
+SeedOption = Annotated[int, Option("--seed", help="Decides what --cap, --balance and --draw take.")]
+SplitByOption = Annotated[
+    str | None,
+    Option("--split-by", metavar="NAME", help="A new split: nothing of one value is on both sides."),
+]
+InOrderOption = Annotated[
+    bool, Option("--in-order", help="Of --split-by: the latest values are the test side.")
+]
+TestOption = Annotated[
+    float | None,
+    Option("--test", metavar="SHARE", help="Of --split-by: the share of the test side; else as before."),
+]
+
+
 def command(
     run: RunArgument,
-    output: Annotated[Path | None, Option("-o", metavar="RUN", help="The new run's folder.")] = None,
-    where: Annotated[
-        list[str] | None,
-        Option(
-            "--where",
-            metavar="EXPRESSION",
-            help="What has to hold of each that is kept; several all have to.",
-        ),
-    ] = None,
-    cap: Annotated[
-        list[str] | None,
-        Option("--cap", metavar="NAME=N", help="At most N of each value, as in --cap topic=50."),
-    ] = None,
-    balance: Annotated[
-        list[str] | None,
-        Option("--balance", metavar="NAME", help="As many of each value as of the one with the fewest."),
-    ] = None,
-    draw: Annotated[
-        int | None, Option("--draw", metavar="N", min=1, help="N of what is left, at random.")
-    ] = None,
-    seed: Annotated[int, Option("--seed", help="Decides what --cap, --balance and --draw take.")] = 0,
-    split_by: Annotated[
-        str | None,
-        Option("--split-by", metavar="NAME", help="A new split: nothing of one value is on both sides."),
-    ] = None,
-    in_order: Annotated[
-        bool, Option("--in-order", help="Of --split-by: the latest values are the test side.")
-    ] = False,
-    test: Annotated[
-        float | None,
-        Option("--test", metavar="SHARE", help="Of --split-by: the share of the test side; else as before."),
-    ] = None,
+    output: OutputOption = None,
+    where: WhereOption = None,
+    cap: CapOption = None,
+    balance: BalanceOption = None,
+    draw: DrawOption = None,
+    seed: SeedOption = 0,
+    split_by: SplitByOption = None,
+    in_order: InOrderOption = False,
+    test: TestOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make a run of the conversations of another that are chosen; that one stays as it is.

@@ -7,12 +7,15 @@ none. A label is made from one signal and says which side is chosen.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.values import Role, Turn
+
+_encode = msgspec.json.Encoder().encode
 
 SideName = Literal["a", "b"]
 Source = Literal["oracle", "probability", "human", "flag", "judged"]
@@ -79,6 +82,11 @@ def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
     """How many turns follow the one at which two candidates part, in the one where fewer do; -1 where one ends there.
     `prefix` is how many turns they share."""
     return min(len(a.turns), len(b.turns)) - prefix - 1
+
+
+def texts_digest(a: Candidate, b: Candidate) -> str:
+    """16 hex digits that stand for what two conversations say."""
+    return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

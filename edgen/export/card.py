@@ -15,7 +15,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,23 +27,10 @@ from edgen.export.files import Patterns
 from edgen.export.format import Format
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import given_flags
+from edgen.export.public_facts import flatten_facts, public_facts
 from edgen.export.rows import REASONS, SPLITS, ColumnType, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
-
-# What of a job and of a backend shaped the data.
-_OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split", "pairs")  # fmt: skip
-_OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
-_OF_BACKEND = (
-    "type",
-    "model",
-    "temperature",
-    "top_p",
-    "top_k",
-    "max_tokens",
-    "reasoning_effort",
-    "verbosity",
-)
 
 # By the parts that a simulator made.
 _BANNERS: Mapping[tuple[Part, ...], str] = {
@@ -308,12 +295,14 @@ def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, form
     shown = {key: value for key, value in facts.items() if key not in (*SETTLED, "not_begun")}
     if format_.of != "pairs" and isinstance(shown.get("job"), Mapping):
         shown["job"] = {**shown["job"], "pairs": None}
-    for key, value in _flat(_public({**shown, "simulated": " and ".join(simulated) or False})):
+    for key, value in flatten_facts(public_facts({**shown, "simulated": " and ".join(simulated) or False})):
         yield f"- {_cell(key)}: {_code(value)}"
     if format_.chat:
         yield f"- opening template: {_code(chat.prompt.name)}, sha256 {_code(chat.prompt.sha256)}"
     if chat.tokens is not None:
-        yield from (f"- tokenizer: {_cell(key)}: {_code(value)}" for key, value in _flat(chat.tokens.facts))
+        yield from (
+            f"- tokenizer: {_cell(key)}: {_code(value)}" for key, value in flatten_facts(chat.tokens.facts)
+        )
 
 
 def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
@@ -347,73 +336,6 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
         "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
         "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."
     )
-
-
-def _public(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts without those of a job that say nothing of the data: limits, addresses, names of keys."""
-    job = facts.get("job")
-    if not isinstance(job, Mapping):
-        return dict(facts)
-    keys = [*_OF_JOB]
-    keys.insert(keys.index("design") + 1, job.get("protocol", ""))  # the protocol's own settings
-    if "split" in facts.get("selection", ()):  # that counts in place of the job's
-        keys.remove("split")
-    shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
-    backends = job.get("backends", {})
-    shown["backends"] = {
-        role: {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
-        for role, backend in backends.items()
-    }
-    shown |= _inputs(job, job.get("resolved") or {})
-    arms = facts.get("arms") or {}
-    changes = job.get("arms") or {}
-    made = {
-        name: {"changes": _changes(changes[name]), **_inputs({}, arms.get(name) or {})} for name in changes
-    }
-    return {**facts, "job": shown, "arms": made}
-
-
-def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Which space and templates it was, as noted when it was made, or else as the job names them."""
-    space = resolved.get("space") or (None if job.get("arms") else job.get("space"))
-    prompts = (
-        resolved.get("prompts") or job.get("prompts") or {"": resolved.get("prompt") or job.get("prompt")}
-    )
-    names = sorted({_named(prompt) for prompt in prompts.values() if prompt})
-    shown = {"space": _named(space) or None, "prompts": ", ".join(names) or None}
-    return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _templates(resolved)
-
-
-def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """The sha256 of each template by its use where there are several: what is noted of all is the hash of no file."""
-    each = resolved.get("templates") or {}
-    return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
-
-
-def _changes(changes: Mapping[str, Any]) -> str:
-    """What an arm changes of the job, without what says nothing of the data."""
-    prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
-    if isinstance(changes.get("prompts"), Mapping):
-        prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
-    own = {key: changes[key] for key in _OF_JOB if key in changes}
-    backends = changes.get("backends")
-    for role, backend in backends.items() if isinstance(backends, Mapping) else ():
-        if isinstance(backend, Mapping):
-            own |= {f"{role}.{key}": backend[key] for key in (*_OF_BACKEND, "faults") if key in backend}
-    return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job as it is"
-
-
-def _named(file: str | None) -> str:
-    """A template's or space's name without its folder, which is private."""
-    return PurePath(file or "").stem
-
-
-def _flat(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        elif value is not None:
-            yield f"{above}{key}", value
 
 
 def _code(value: Any) -> str:

@@ -16,7 +16,7 @@ from edgen.config import Job
 from edgen.core import resources
 from edgen.core.digest import sha256
 from edgen.core.files import read_regular
-from edgen.core.pair import Candidate, Compare, OracleSignal, Verdict
+from edgen.core.pair import Candidate, Compare, OracleSignal, Verdict, texts_digest
 from edgen.core.values import Rejection, RejectionReason, Status
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.judge import Judge, JudgeTasks
@@ -24,7 +24,7 @@ from edgen.preferences.signals import oracle_signal
 from edgen.protocols.oracle import Comparison, Judging, oracle
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader, texts_digest
+from edgen.store.run_reader import RunReader
 
 log = logging.getLogger("edgen")
 

@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import RunError
 from edgen.core.files import write_lines
-from edgen.core.pair import JudgeDirected, OracleSignal, Pair, RolloutSignal, Side, Signals
+from edgen.core.pair import JudgeDirected, OracleSignal, Pair, RolloutSignal, Side, Signals, texts_digest
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.choice import PairChoice, Parting
@@ -28,7 +28,7 @@ from edgen.preferences.rollout_signals import rollout_signals
 from edgen.preferences.rollouts import PlayedRollouts, Response
 from edgen.preferences.signals import human_signal, probability_signal
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_reader import RunReader, texts_digest
+from edgen.store.run_reader import RunReader
 from edgen.store.votes import Votes, votes_that_hold
 
 _decode = msgspec.json.Decoder(JudgedComparison).decode

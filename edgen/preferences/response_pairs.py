@@ -21,13 +21,14 @@ from edgen.core.pair import (
     Side,
     Signals,
     response_at,
+    texts_digest,
 )
 from edgen.core.values import Turn
 from edgen.core.version import __version__
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_labelled
-from edgen.store.run_reader import RunReader, texts_digest
+from edgen.store.run_reader import RunReader
 
 _NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.pair import OracleSignal, RolloutSignal
+from edgen.core.pair import OracleSignal, RolloutSignal, texts_digest
 from edgen.core.values import RejectionReason, Status
 from edgen.preferences.choice import Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.rollouts import PlayedRollouts, Response
-from edgen.store.run_reader import texts_digest
 
 _DIGITS = 9
 _decode = msgspec.json.Decoder(JudgedComparison).decode

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import heapq
 import itertools
 from collections import Counter
@@ -30,6 +29,7 @@ from edgen.core.pair import (
     candidate_name,
     read_candidate_name,
     response_at,
+    texts_digest,
 )
 from edgen.core.values import Scenario, Turn
 from edgen.families import family_of
@@ -48,10 +48,8 @@ from edgen.store.layers import (
     require_turns_labelled,
 )
 from edgen.store.ledger import LedgerReader
+from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
-
-_encode = msgspec.json.Encoder().encode
-_pair = msgspec.json.Decoder(Pair).decode
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
@@ -309,23 +307,7 @@ class RunReader:
 
     def pairs(self) -> Iterator[Pair]:
         """Every line of pairs.jsonl. Raises RunError if there is none, or one that is no pair."""
-        path = self.rundir.pairs
-        if not path.exists():
-            raise RunError(
-                f"{path}: there is no such file; `edgen pairs {self.rundir.path} --by oracle` makes it."
-            )
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    pair = _pair(line)
-                    if not 0 <= pair.scenario < 2**40:
-                        raise ValueError("no scenario has such a number")
-                except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
-                    raise RunError(
-                        f"{path}, line {number}: this is no pair ({problem}). Make the file again with "
-                        f"`edgen pairs {self.rundir.path} --by …`; what was judged is kept."
-                    ) from None
-                yield pair
+        return read_pairs(self.rundir)
 
     def job_of(self, arm: str) -> Job:
         """The job as an arm was made under it; the run's own for ""."""
@@ -396,11 +378,6 @@ def _choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups
     if rule is None:
         return choose_common_side(groups, share)
     return choose_common_side(groups, rule.test, in_order=rule.in_order)
-
-
-def texts_digest(a: Candidate, b: Candidate) -> str:
-    """16 hex digits that stand for what two conversations say."""
-    return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 
 
 def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:

@@ -18,9 +18,9 @@ import msgspec
 
 from edgen.core.errors import DataError, Problem
 from edgen.core.files import write_lines
-from edgen.core.pair import Candidate, HumanVote
+from edgen.core.pair import Candidate, HumanVote, texts_digest
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader, texts_digest
+from edgen.store.run_reader import RunReader
 
 Votes = dict[tuple[str, str], tuple[HumanVote, ...]]
 HumanChoice = Literal["a", "b", "tie"]

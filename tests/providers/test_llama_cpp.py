@@ -132,7 +132,8 @@ async def test_tokens_spell_the_answer_and_share_their_probability(build: Build)
     asked = msgspec.structs.replace(request("which one?"), logprobs=5)
     reply = await build(max_tokens=12, temperature=0.8).complete(asked)
     assert reply.tokens is not None
-    assert reply.text.strip() in "".join(token.text for token in reply.tokens)
+    said = reply.text.strip().rstrip("\N{REPLACEMENT CHARACTER}")  # the last token may end within a character
+    assert said in "".join(token.text for token in reply.tokens)
     for token in reply.tokens:
         assert len(token.top) == 5
         assert 0 < sum(math.exp(logprob) for _, logprob in token.top) <= 1.001

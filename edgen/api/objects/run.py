@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from edgen.api.finished import compare_runs, export_run, select_run, write_report
+from edgen.api.finished import export_run, write_report
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.objects.results import Candidates, Comparison, Layer, Pairs, Stats, Tabular
+from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.objects.runner import run_in_thread
 from edgen.api.status import Status, read_status
 from edgen.api.supervision.control import Control
@@ -276,147 +276,3 @@ class Run(Tabular):
             return status_html(self.status)
         except EdgenError as error:
             return escape(error)
-
-
-def select(
-    run: Run | str | Path,
-    output: str | Path,
-    where: str | Iterable[str] = (),
-    *,
-    cap: Mapping[str, int] | None = None,
-    balance: str | Iterable[str] = (),
-    draw: int | None = None,
-    seed: int = 0,
-    split_by: str | None = None,
-    in_order: bool = False,
-    test: float | None = None,
-) -> Run:
-    """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every expression in
-    `where` holds; at most `cap[name]` of each value of a name; as many of each value of the names in `balance` as of the
-    rarest; `draw` of them at random. `seed` decides what the last three take. What is kept is split anew by the values of
-    the name `split_by`, `test` being the share of the test side: no value is on both sides, or `in_order` the latest
-    values are the test side. See docs/selecting.md.
-
-    Raises UsageError for what cannot be used, and ShortError where nothing is left.
-    """
-    from edgen.selection.options import SelectOptions
-
-    options = SelectOptions(
-        where=(where,) if isinstance(where, str) else tuple(where),
-        cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
-        balance=(balance,) if isinstance(balance, str) else tuple(balance),
-        draw=draw,
-        seed=seed,
-        split_by=split_by,
-        in_order=in_order,
-        test=test,
-    )
-    folder = run.folder if isinstance(run, Run) else Path(run)
-    select_run(folder, Path(output), options, Control())
-    return Run(output)
-
-
-def annotate(
-    run: Run | str | Path,
-    labels: str | Path | None = None,
-    *,
-    layer: str | None = None,
-    by: str | Iterable[str] = (),
-    annotators: int = 1,
-    unit: Literal["turn", "conversation"] = "turn",
-    together: bool = False,
-    sample: int | None = None,
-    prompt: str | Path | None = None,
-    people: str | Path | Iterable[str | Path] = (),
-    gold: str | Path | None = None,
-    via: Literal["online", "batch"] = "online",
-    progress: bool | None = None,
-    on_event: Listener | None = None,
-    trust_hosts: Iterable[str] = (),
-    **overrides: Any,
-) -> Layer:
-    """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped one's name, or a
-    file) by the run's backends `by`, each being so many `annotators`, and by `people`: files of labels that they give. Without
-    `labels` and `by`, nobody is asked, and the layer of that name is looked at. `made` on what is returned has the `figures` of the
-    layer and those against `gold`, a file or another layer. See `edgen annotate` for the others.
-
-    Raises ShortError where something got no label for want of an answer, and what stopped the annotators.
-    """
-    from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
-
-    changes, functions = read_overrides(overrides)
-    options = AnnotateOptions(
-        labels=None if labels is None else str(labels),
-        layer=layer,
-        by=(by,) if isinstance(by, str) else tuple(by),
-        annotators=annotators,
-        unit=unit,
-        together=together,
-        sample=sample,
-        prompt=None if prompt is None else str(prompt),
-        people=tuple(map(Path, (people,) if isinstance(people, str | Path) else people)),
-        gold=None if gold is None else str(gold),
-        overrides=changes,
-        via=via,
-    )
-    folder = run.folder if isinstance(run, Run) else Path(run)
-    listeners = find_progress(progress) + ([on_event] if on_event else [])
-    control = Control(trust=Trust(trust_hosts), functions=functions)
-    made = run_in_thread(partial(annotate_run, folder, options), control, listeners)
-    require_labels(made)
-    return Layer(folder, made.layer, made)
-
-
-def candidates(
-    run: Run | str | Path,
-    write: Literal["paraphrases", "wrong"],
-    *,
-    count: int = 3,
-    agent: str | None = None,
-    after: int = 3,
-    by: str = "",
-    sample: int | None = None,
-    prompt: str | Path | None = None,
-    via: Literal["online", "batch"] = "online",
-    progress: bool | None = None,
-    on_event: Listener | None = None,
-    trust_hosts: Iterable[str] = (),
-    **overrides: Any,
-) -> Candidates:
-    """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies that are wrong in
-    its place. See `edgen candidates` for the others.
-
-    Raises ShortError where a turn got no answer, and what stopped the writer.
-    """
-    from edgen.api.candidates import CandidateOptions, require_candidates, write_for_run
-
-    changes, functions = read_overrides(overrides)
-    options = CandidateOptions(
-        write=write,
-        count=count,
-        agent=agent,
-        after=after,
-        by=by,
-        sample=sample,
-        prompt=None if prompt is None else str(prompt),
-        overrides=changes,
-        via=via,
-    )
-    folder = run.folder if isinstance(run, Run) else Path(run)
-    listeners = find_progress(progress) + ([on_event] if on_event else [])
-    control = Control(trust=Trust(trust_hosts), functions=functions)
-    made = run_in_thread(partial(write_for_run, folder, options), control, listeners)
-    require_candidates(made)
-    return Candidates(folder, write, made)
-
-
-def compare(
-    *runs: Run | str | Path, arms: Iterable[str] = (), prompts: bool = False, output: str | Path | None = None
-) -> Comparison:
-    """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the baseline.
-
-    Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be compared.
-    """
-    folders = [run.folder if isinstance(run, Run) else Run(run).folder for run in runs]
-    target = None if output is None else Path(output)
-    return Comparison(*compare_runs(folders, Control(), arms=[*arms], prompts=prompts, output=target))
