@@ -2,7 +2,7 @@
 
 JSON Lines, or CSV with these columns (commas, semicolons or tabs between them, UTF-8):
 
-    {"id": "algebra-000003-r0", "turn": 2, "labels": ["Probing"], "annotator": "kim"}
+    {"id": "algebra-000003-r0", "turn": 2, "labels": ["Probing"], "annotator": "rater"}
 
 `turn` counts from 0, as in labels.jsonl; where whole conversations are labelled it is null or left out. `labels` is a list, or a
 text with commas. A unit without labels is passed over: nobody has looked at it yet. `text_sha256`, where it is there, has to be

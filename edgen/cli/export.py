@@ -202,8 +202,6 @@ def command(
     What a format cannot express is left out and counted, with the reason. Nothing is uploaded.
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
-
-    Example: edgen export outputs/quickstart --to msdialog-intent --layer msdialog_intents -o exports/intents
     """
     from edgen.api.finished import export_run
     from edgen.cli.control import make_control

@@ -1,6 +1,6 @@
 """People's choices between two conversations, as JSON Lines; those kept with a run have a digest of the texts shown.
 
-    {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "kim"}
+    {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "rater_1"}
 
 `a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie". `"texts"` may
 say, by the digest that pairs have, which texts were shown: a vote on other texts than the run now holds, since it was
