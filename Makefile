@@ -20,6 +20,9 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side.
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# Tests write a gigabyte, and sync it: in memory, where there is room for it, none waits for a disk.
+TMPDIR ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
+export TMPDIR
 PYTEST := $(BIN)/python -m pytest -q --dist worksteal
 # Where Python is told to write no bytecode, each worker would compile all tests and each process edgen anew.
 export PYTHONDONTWRITEBYTECODE :=

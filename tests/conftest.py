@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.order import spread
 from tests.tiers import assign, keep_alone
 
 gc.disable()  # until all tests are collected: what is imported stays
@@ -34,6 +35,7 @@ def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     assign(items)
+    items[:] = spread(items)
     # A million objects that stay to the end: what a test leaves is not sought among them.
     gc.freeze()
     gc.enable()

@@ -59,7 +59,7 @@ def _is_named_pipe(path: Path) -> bool:
     """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe, as in
     <(…), is none such."""
     real = Path(os.path.realpath(path))
-    return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev")
+    return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev/fd")
 
 
 def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
