@@ -65,7 +65,7 @@ def plugins() -> list[Plugin]:
 
 def names(kind: Kind) -> list[str]:
     """The names that the kind has, in alphabetical order."""
-    return [name for there, name in _by_name(tuple(sys.path)) if there == kind]
+    return [*_names(kind, tuple(sys.path))]
 
 
 def find(kind: Kind, name: str) -> Any:
@@ -91,6 +91,11 @@ def problem(plugin: Plugin) -> str | None:
     except PluginError as error:
         return str(error)
     return None
+
+
+@functools.cache
+def _names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for there, name in _by_name(path) if there == kind)
 
 
 @functools.cache

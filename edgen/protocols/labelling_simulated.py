@@ -31,8 +31,8 @@ _SECOND = 64  # of 256: turns that carry a second label, where several can stand
 
 def answer(request: Simulation) -> str | None:
     """The labels of each number as JSON; None where the prompt asks for none."""
-    text = "\n".join([message.content for message in request.messages])
-    sets = list(_SET.finditer(text))
+    text = request.text
+    sets = list(_SET.finditer(text)) if "Labels for " in text else []
     if not sets:
         return None
     if request.fault == "garbage":

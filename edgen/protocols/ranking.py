@@ -57,8 +57,9 @@ class Ranking(Protocol):
 
     def simulated(self, request: Simulation) -> str | None:
         """The order by how many different words a candidate shares with the conversation; of equal ones, the one listed first."""
-        text = "\n".join([message.content for message in request.messages])
-        said, listed = _SAID.search(text), _LISTED.search(text)
+        if "] The list of candidates begins" not in request.text:
+            return None
+        said, listed = _SAID.search(request.text), _LISTED.search(request.text)
         if said is None or listed is None:
             return None
         if request.fault == "garbage":

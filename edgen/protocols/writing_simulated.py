@@ -25,9 +25,10 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 
 def answer(request: Simulation) -> str | None:
     """A JSON list of texts; None where the prompt asks for none."""
-    text = "\n".join([message.content for message in request.messages])
-    asked = _ASKED.search(text)
-    said = shown_units(text).get("1")
+    if " paraphrases " not in request.text and " wrong replies " not in request.text:  # most prompts
+        return None
+    asked = _ASKED.search(request.text)
+    said = shown_units(request.text).get("1")
     if asked is None or said is None:
         return None
     if request.fault == "garbage":

@@ -45,6 +45,11 @@ class SimulatedRequest:
         self._json_mode = json_mode
         self._planted = planted
 
+    @functools.cached_property
+    def text(self) -> str:
+        """What all messages say, one below the other."""
+        return "\n".join([message.content for message in self.messages])
+
     def say(self, rule: str, **slots: str) -> str:
         """One way to say a rule of the phrase book."""
         return Phrases(self._rng, slots).say(rule)

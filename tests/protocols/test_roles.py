@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.config import Branch, parse_job, with_speakers
@@ -68,6 +68,7 @@ def scenario_of(secrets: list[str]) -> Scenario:
     return Scenario(2, {name: f"⟨{name}⟩{secret}" for name, secret in zip(DIMENSIONS, secrets, strict=True)})
 
 
+@settings(max_examples=40)
 @given(
     casts(),
     st.lists(st.text("abcde ", max_size=5), min_size=6, max_size=6),

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.config import Branch
@@ -102,6 +102,7 @@ words = st.text(st.characters(whitelist_categories=("Ll", "Nd")), min_size=9, ma
 
 
 class TestSecrets:
+    @settings(max_examples=30)
     @given(
         st.lists(words, min_size=4, max_size=4, unique=True),
         st.sampled_from(["teacher", "student"]),
@@ -304,11 +305,12 @@ class TestBranch:
         assert result.branch in (0, 2, 4)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.integers(0, 3))
 @pytest.mark.integration
 def test_with_the_simulator_it_depends_on_nothing_but_its_arguments(index: int, replicate: int) -> None:
     def simulated(request: Request) -> Reply:
-        return respond(request.messages, seed=request.seed)
+        return respond(request.messages, seed=request.seed, protocol=request.protocol)
 
     scenario = scenario_of(
         index,

@@ -1,4 +1,7 @@
-"""Self-play, closing questions and comparisons with the shipped templates, by a loop of a few lines."""
+"""Self-play, closing questions and comparisons with the shipped templates, by a loop of a few lines.
+
+The simulator is told who asks, as a run tells it; `test_routing` has it that a served one finds out.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,8 @@ def messages(
 def turn(
     variables: dict[str, Any], said: Said, seed: int, faults: Faults = NO_FAULTS, first: Role = "Teacher"
 ) -> Reply:
-    return respond(messages(variables, said, first), seed=seed * 64 + len(said), faults=faults)
+    asked = messages(variables, said, first)
+    return respond(asked, seed=seed * 64 + len(said), faults=faults, protocol="selfplay")
 
 
 def play(
@@ -114,7 +118,7 @@ def closing(variables: dict[str, Any], said: Said) -> tuple[Message, ...]:
 
 
 def self_judged(variables: dict[str, Any], said: Said, seed: int, planted: int | None = None) -> str:
-    return respond(closing(variables, said), seed=seed, planted=planted).text
+    return respond(closing(variables, said), seed=seed, planted=planted, protocol="selfplay").text
 
 
 def samples() -> list[tuple[Message, ...]]:
@@ -133,12 +137,12 @@ def samples() -> list[tuple[Message, ...]]:
 
 def judged(topic: str, said: Said, seed: int, planted: int | None = None) -> str:
     asked = template("closing_judge").messages({"topic": topic, "conversation": shown(said)})
-    return respond(asked, seed=seed, planted=planted).text
+    return respond(asked, seed=seed, planted=planted, protocol="selfplay").text
 
 
 def compared(first: str, second: str, seed: int, faults: Faults = NO_FAULTS) -> str:
     asked = template("oracle_conversation").messages({"conversation_1": first, "conversation_2": second})
-    return respond(asked, seed=seed, faults=faults).text
+    return respond(asked, seed=seed, faults=faults, protocol="oracle").text
 
 
 def pairs(texts: Sequence[Sequence[str]]) -> list[tuple[str, str]]:

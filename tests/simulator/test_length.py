@@ -20,8 +20,8 @@ from tests.simulator.prompts import turns_of
 pytestmark = pytest.mark.integration
 
 Variables = dict[str, object]
-SCENARIOS = 120
-REPLICATES = 12
+SCENARIOS = 50
+REPLICATES = 24
 
 
 def oneshot(known: Variables, seed: int) -> list[str]:
@@ -62,7 +62,7 @@ def longer_is_better(texts: list[list[str]]) -> float:
 
 @pytest.mark.parametrize("make", [oneshot, selfplay, branched])
 def test_longer_is_neither_better_nor_worse(make: Callable[[Variables, int], list[str]]) -> None:
-    """7,920 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of Kendall's tau, the
+    """13,800 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of Kendall's tau, the
     variance of a group is (2n + 5) / 18n(n - 1), so that many of few scenarios say more than few of many."""
     texts = [make(known, REPLICATES * i) for i, known in enumerate(lessons.scenarios(SCENARIOS, seed=5))]
     assert 0.47 < longer_is_better(texts) < 0.53

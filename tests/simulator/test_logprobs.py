@@ -36,18 +36,24 @@ def client(address: str) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(api_key="any", base_url=f"{address}/v1", max_retries=0, timeout=5)
 
 
-def judging(first: str, second: str) -> Any:
-    asked = lessons.template("oracle_conversation").messages(
+def judging(first: str, second: str) -> tuple[Message, ...]:
+    return lessons.template("oracle_conversation").messages(
         {"conversation_1": first, "conversation_2": second}
     )
-    return [{"role": message.role, "content": message.content} for message in asked]
+
+
+def leaning(first: str, second: str) -> float:
+    """The judge's preference for the first text."""
+    asked = judging(first, second)
+    found = judge.leaning(asked, "1", None) or judge.leaning(asked, "2", None)
+    assert found is not None
+    return found
 
 
 async def first_token(api: openai.AsyncOpenAI, first: str, second: str, **more: Any) -> dict[str, float]:
     """The probabilities at the first token of a verdict."""
-    answer = await api.chat.completions.create(
-        **{**ASKED, "messages": judging(first, second), "top_logprobs": 20, **more}
-    )
+    messages = [{"role": one.role, "content": one.content} for one in judging(first, second)]
+    answer = await api.chat.completions.create(**{**ASKED, "messages": messages, "top_logprobs": 20, **more})
     listed = answer.choices[0].logprobs
     assert listed is not None
     assert listed.content
@@ -164,7 +170,7 @@ async def test_a_verdict_tells_how_sure_the_judge_is(address: str) -> None:
 async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode: bool) -> None:
     """In words, and in JSON, where the first token is a bracket."""
     played = [lessons.shown(lessons.play(lessons.scenarios(2, seed=31)[0], 5_000 + k)[0]) for k in range(2)]
-    asked = tuple(Message(one["role"], one["content"]) for one in judging(*played))
+    asked = judging(*played)
     schema = b'{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}'
     backend = Simulator(SimulatorConfig(), timeout=5)
     said: set[str] = set()
@@ -177,8 +183,7 @@ async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode:
             found.append(read_preference(reply.text, choice, reply.tokens))
     assert len(said) > 3
     assert len(found) > 30
-    expected = judge.leaning(asked, "1", None) or judge.leaning(asked, "2", None)
-    assert expected is not None
+    expected = leaning(*played)
     assert 0.02 < expected < 0.98
     assert found == pytest.approx([expected] * len(found), abs=1e-5)
 
@@ -204,18 +209,17 @@ async def test_a_noisy_judge_believes_what_it_says() -> None:
         assert "1" not in await first_token(api, GOOD, BAD)
 
 
-async def test_soft_preferences_are_calibrated(address: str) -> None:
+def test_soft_preferences_are_calibrated() -> None:
     """Of two self-play conversations of a scenario, the preferred one is as often the one after which the closing judge
-    states the larger probability as the preference says."""
+    states the larger probability as the preference says. How clients are told of the preference: see the tests above."""
     judged: list[tuple[float, float]] = []
-    async with client(address) as api:
-        for i, known in enumerate(lessons.scenarios(140, seed=31)):
-            played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]
-            stated = [float(lessons.judged(known["topic"], said, 3 * i + k)) for k, said in enumerate(played)]
-            for one, other in combinations(range(3), 2):
-                first = await soft(api, lessons.shown(played[one]), lessons.shown(played[other]))
-                won = stated[one] - stated[other]
-                judged.append((first, 0.5 if won == 0 else float(won > 0)))
+    for i, known in enumerate(lessons.scenarios(140, seed=31)):
+        played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]
+        stated = [float(lessons.judged(known["topic"], said, 3 * i + k)) for k, said in enumerate(played)]
+        for one, other in combinations(range(3), 2):
+            first = leaning(lessons.shown(played[one]), lessons.shown(played[other]))
+            won = stated[one] - stated[other]
+            judged.append((first, 0.5 if won == 0 else float(won > 0)))
     sure = [(p, won) if p >= 0.5 else (1 - p, 1 - won) for p, won in judged]
     for low, high in ((0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
         found = [pair for pair in sure if low <= pair[0] < high]

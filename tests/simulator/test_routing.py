@@ -14,6 +14,7 @@ from edgen.core.values import Message
 from edgen.prompting import load_prompt
 from edgen.simulator.conversation_prompt import asks_for_nothing_else, read
 from edgen.simulator.simulated_request import SimulatedRequest
+from edgen.simulator.text import respond
 from tests.simulator import lessons
 from tests.simulator.prompts import every_scenario, prompt
 
@@ -58,6 +59,17 @@ def test_agents_prompts_never_take_the_quick_way() -> None:
     judged = lessons.template("closing_judge").messages({"topic": "Irony", "conversation": "Teacher: Hello."})
     assert kind(judged) == "probability"
     assert not asks_for_nothing_else(judged)
+
+
+def test_whoever_asks_gets_the_same_answer_named_or_not() -> None:
+    judged = lessons.template("closing_judge").messages({"topic": "Irony", "conversation": "Teacher: Hello."})
+    *own, comparison = lessons.samples()
+    for known in lessons.scenarios(20):
+        own += [lessons.messages(known, lessons.play(known, 1)[0][:said]) for said in range(8)]
+    asked = [(messages, "selfplay") for messages in (*own, judged)] + [(comparison, "oracle")]
+    for seed, (messages, protocol) in enumerate(asked):
+        named = respond(messages, seed=seed, protocol=protocol)
+        assert respond(messages, seed=seed) == named
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from statistics import mean, pstdev
@@ -16,9 +14,8 @@ from edgen.families.education import ways
 from edgen.simulator import agent_prompt, judge
 from edgen.simulator.faults import parse
 from edgen.simulator.phrases import BOOK
-from edgen.simulator.text import VERSION, respond
+from edgen.simulator.text import respond
 from edgen.simulator.turns import SECRETS, clear
-from tests import ROOT
 from tests.simulator import lessons
 from tests.simulator.prompts import (
     LEARNING,
@@ -29,13 +26,16 @@ from tests.simulator.prompts import (
 )
 
 Lesson = tuple[lessons.Said, Role | None]
+SCENARIOS = 100
 LABEL = re.compile(r"^\W*(?:teacher|student)\b[^:\n]*:", re.IGNORECASE | re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def played() -> list[list[Lesson]]:
-    """200 scenarios of the shipped spaces, three replicates of each."""
-    return [[lessons.play(v, 3 * i + k) for k in range(3)] for i, v in enumerate(lessons.scenarios(200))]
+    """Scenarios of the shipped spaces, three replicates of each."""
+    return [
+        [lessons.play(v, 3 * i + k) for k in range(3)] for i, v in enumerate(lessons.scenarios(SCENARIOS))
+    ]
 
 
 def test_lessons_have_two_sides_and_an_end(played: list[list[Lesson]]) -> None:
@@ -51,7 +51,7 @@ def test_lessons_have_two_sides_and_an_end(played: list[list[Lesson]]) -> None:
             assert not LABEL.search(text)
             assert "{" not in text
     assert set(lengths) == set(range(10, 16))
-    assert min(lengths.values()) > 50
+    assert min(lengths.values()) > SCENARIOS / 4
     assert set(closers) == {"Teacher", "Student"}
 
 
@@ -64,7 +64,7 @@ def test_nobody_repeats_a_turn(played: list[list[Lesson]]) -> None:
 
 def test_nobody_says_a_preference_of_the_vocabulary(played: list[list[Lesson]]) -> None:
     """Neither the other's, which it cannot know, nor its own, which it is told not to quote."""
-    scenarios = lessons.scenarios(200)
+    scenarios = lessons.scenarios(SCENARIOS)
     phrases = {v[f"{who}_preference"].lower() for v in scenarios for who in ("teacher", "student")}
     for group in played:
         for said, _ in group:
@@ -92,7 +92,7 @@ def test_replicates_and_branches_differ(played: list[list[Lesson]]) -> None:
     assert mean(spreads) > 0.06
     assert pstdev(everything) > 0.12
     said, _ = played[0][0]
-    known = lessons.scenarios(200)[0]
+    known = lessons.scenarios(SCENARIOS)[0]
     ends = [lessons.play(known, seed, start=said[:4])[0] for seed in range(100, 120)]
     assert all(end[:4] == said[:4] for end in ends)
     assert len({end[4] for end in ends}) > 15
@@ -289,35 +289,6 @@ def test_names_of_methods_are_heard_as_what_they_name() -> None:
             assert all(ways.methods(" ".join(way[::2]))[0] == family for way in clear(rule))
 
 
-SHOWN = """
-import hashlib
-from edgen.simulator.faults import parse
-from tests.simulator import lessons
-texts = []
-for i, known in enumerate(lessons.scenarios(20)):
-    said = lessons.play(known, i, parse("speaks_for_other=0.05,loop=0.05"))[0]
-    texts += [lessons.shown(said), lessons.self_judged(known, said, i), lessons.compared(lessons.shown(said), texts[0] if texts else "", i)]
-print(hashlib.sha256("\\0".join(texts).encode()).hexdigest()[:16])
-"""
-
-
-@pytest.mark.integration
-def test_same_in_every_process_and_changed_only_with_the_version() -> None:
-    """If the digest changes and that is meant: raise VERSION in text.py, and take the new digest."""
-    root = ROOT
-    digests = set()
-    for seed in ("0", "4242"):
-        done = subprocess.run(
-            [sys.executable, "-c", SHOWN],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.add(done.stdout.strip())
-    assert (VERSION, digests) == (3, {"fb5b99c558b193d7"})
-
-
 def test_quick_enough() -> None:
     """The aim is 150 µs a turn; ten times that would be a mistake in kind, on any machine."""
     known = lessons.variables()
@@ -342,7 +313,7 @@ def test_long_histories_are_read_in_linear_time() -> None:
         "probability ",
         "when x, ",
     ):
-        hostile = filler * (100_000 // len(filler))
+        hostile = filler * (40_000 // len(filler))
         for messages in (
             (Message("system", brief + hostile), Message("user", hostile)),
             (Message("user", brief + hostile + question),),
@@ -359,4 +330,4 @@ def test_long_histories_are_read_in_linear_time() -> None:
         ):
             start = time.process_time()
             respond(messages, seed=1)
-            assert time.process_time() - start < 2, repr(filler)
+            assert time.process_time() - start < 1, repr(filler)

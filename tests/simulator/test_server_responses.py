@@ -244,12 +244,14 @@ def job(address: str, kind: str, **changes: Any) -> str:
     return job_text("", backends={"default": backend}, **changes)
 
 
-@pytest.mark.parametrize("how", [{}, {"protocol": "selfplay", "prompt": None}])
+@pytest.mark.parametrize(
+    "how", [{"conversations": 40}, {"conversations": 10, "protocol": "selfplay", "prompt": None}]
+)
 async def test_runs_have_the_conversations_of_chat_completions(tmp_path: Path, how: dict[str, Any]) -> None:
     counts = []
     async with serving(options(faults="429=0.1:0.01,truncated=0.02")) as address:
         for kind in ("openai", "openai-responses"):
-            path = write(tmp_path / f"{kind}.yaml", job(address, kind, conversations=40, **how))
+            path = write(tmp_path / f"{kind}.yaml", job(address, kind, **how))
             ended = await edgen("generate", path, "-o", tmp_path / kind, "--json")
             assert equation(ended.facts), ended.err
             counts.append((ended.code, ended.facts["accepted"], ended.facts["rejected"]))

@@ -267,15 +267,23 @@ from edgen.simulator.faults import parse
 from edgen.simulator.text import respond
 from tests.simulator.prompts import every_scenario
 texts = [respond(m, seed=i, faults=parse("defects=0.5,refusal=0.1")).text for i, m in enumerate(every_scenario(50))]
-print(hashlib.sha256("\\0".join(texts).encode()).hexdigest())
+print(hashlib.sha256("\\0".join(texts).encode()).hexdigest(), end=" ")
+
+from tests.simulator import lessons
+texts = []
+for i, known in enumerate(lessons.scenarios(20)):
+    said = lessons.play(known, i, parse("speaks_for_other=0.05,loop=0.05"))[0]
+    texts += [lessons.shown(said), lessons.self_judged(known, said, i), lessons.compared(lessons.shown(said), texts[0] if texts else "", i)]
+print(hashlib.sha256("\\0".join(texts).encode()).hexdigest()[:16])
 """
 
 
 @pytest.mark.integration
-def test_same_in_every_process() -> None:
+def test_same_in_every_process_and_changed_only_with_the_version() -> None:
+    """If the digest of lessons changes and that is meant: raise VERSION in text.py, and take the new digest."""
     root = ROOT
     hashes = set()
-    for seed in ("0", "1", "4242"):
+    for seed in ("0", "4242"):
         done = subprocess.run(
             [sys.executable, "-c", SHOWN],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
@@ -284,7 +292,8 @@ def test_same_in_every_process() -> None:
             check=True,
         )
         hashes.add(done.stdout)
-    assert len(hashes) == 1
+    (shown,) = hashes
+    assert (VERSION, shown.split()[1]) == (3, "fb5b99c558b193d7")
 
 
 def test_text_changes_only_with_the_version() -> None:
@@ -333,9 +342,9 @@ def test_long_prompt_is_read_in_linear_time() -> None:
         "lesson in ",
         "conversation about a ",
     ):
-        hostile = filler * (100_000 // len(filler))
+        hostile = filler * (40_000 // len(filler))
         start = time.process_time()
         respond(
             (Message("user", "Write a conversation. " + hostile + "The student likes" + hostile),), seed=1
         )
-        assert time.process_time() - start < 2, repr(filler)
+        assert time.process_time() - start < 1, repr(filler)

@@ -27,7 +27,7 @@ def respond(request: Simulation) -> str | None:
     brief, last = request.messages[0].content, request.messages[-1].content
     if "\nWho posts next?" in last and (names := [*_NAMES.finditer(last.rpartition("\nWho posts next?")[2])]):
         return _garbage(request) or _choose(request, names)
-    if not _MEMBER.search(brief):
+    if "You are a member of a forum" not in brief or not _MEMBER.search(brief):
         return None
     if request.fault == "garbage":
         return request.say("garbage")

@@ -40,7 +40,7 @@ def respond(request: Simulation) -> str | None:
         return _garbage(request) or f"{_any(request, _LEADS)} {_lower(reworded[1].strip())}"
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
         return _garbage(request) or _rate(request, last, rated)
-    if _PARTNER.search(brief):
+    if "You do not see what " in brief and _PARTNER.search(brief):
         return _garbage(request) or _answer(request, brief)
     return None
 

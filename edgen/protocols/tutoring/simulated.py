@@ -75,14 +75,13 @@ def true_actions(role: str, text: str) -> tuple[str, ...] | None:
 def judge(request: Simulation) -> str | None:
     """The best and the worst response; None where the prompt asks for none. A response is worth what its words are
     drawn for, and nothing where it gives the answer away."""
-    text = "\n".join([message.content for message in request.messages])
-    body = _RESPONSES.search(text)
+    body = _RESPONSES.search(request.text) if "] Responses begins" in request.text else None
     if body is None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
     lettered = re.split(r"(?m)^([A-Z]): ", body[2])[1:]
-    answer = _ANSWER.search(text)
+    answer = _ANSWER.search(request.text)
     worths = {
         letter: worth(said.strip().replace(f"\n{CONTINUED}", "\n"), answer[1].strip() if answer else None)
         for letter, said in zip(lettered[::2], lettered[1::2], strict=True)
