@@ -56,18 +56,18 @@ def check_size(text: str, sandbox: Sandbox) -> None:
 
 def check_template(
     template: nodes.Template,
-    sandbox: Sandbox,
+    given: Collection[str],
     available: Collection[str],
-    fields: Mapping[str, Collection[str]] | None = None,
+    fields: Mapping[str, Collection[str]],
 ) -> tuple[list[Problem], frozenset[str]]:
     """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
-    handed to it: used in it, not set in it. Raises TemplateSyntaxError for what Jinja's own compiler refuses."""
+    handed to it: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError for what Jinja's own compiler refuses."""
     found = [*_constructs(template), *_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:
-        used = frozenset(meta.find_undeclared_variables(template) - sandbox.globals.keys())
+        used = frozenset(meta.find_undeclared_variables(template) - set(given))
         found = _unknown_names(template, used - set(available), available)
-        found += _unknown_fields(template, fields or {})
+        found += _unknown_fields(template, fields)
     return [Problem(f"line {line}", message) for line, message in sorted(found)], used
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
-from types import TracebackType
+from types import CodeType, TracebackType
 
 import jinja2
 
@@ -37,16 +38,32 @@ def compile_text(
 
     Raises TemplateError as `load_prompt` does.
     """
+    known = frozenset((name, frozenset(each)) for name, each in (fields or {}).items())
+    code, used = _compiled(text, source, frozenset(sandbox.globals), frozenset(available), known)
+    return jinja2.Template.from_code(sandbox, code, sandbox.globals), used
+
+
+_SANDBOX = Sandbox()  # renders nothing: what a text compiles to is the same in each of them
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(
+    text: str,
+    source: str,
+    given: frozenset[str],
+    available: frozenset[str],
+    fields: frozenset[tuple[str, frozenset[str]]],
+) -> tuple[CodeType, frozenset[str]]:
+    """The code of a text, once a process, since arms of a job and plans of a run have the same templates."""
     try:
-        check_size(text, sandbox)
-        tree = sandbox.parse(text, filename=source)
-        found, used = check_template(tree, sandbox, available, fields)
+        check_size(text, _SANDBOX)
+        tree = _SANDBOX.parse(text, filename=source)
+        found, used = check_template(tree, given, available, dict(fields))
         if found:
             raise TemplateError.of(source, found)
         tree = count_work(tree)
-        tree.set_environment(sandbox)
-        code = sandbox.compile(tree, filename=source)
-        return jinja2.Template.from_code(sandbox, code, sandbox.globals), used
+        tree.set_environment(_SANDBOX)
+        return _SANDBOX.compile(tree, filename=source), used
     except jinja2.TemplateSyntaxError as error:
         problem = Problem(f"line {error.lineno}", error.message or "syntax error")
         raise TemplateError.of(source, [problem]) from None

@@ -99,6 +99,21 @@ def test_both_messages_of_a_prompt_share_what_they_may_spend(tmp_path: Path) -> 
         load_prompt(path, VALUES).messages(VALUES)
 
 
+def test_a_text_read_again_is_counted_and_checked_anew(tmp_path: Path) -> None:
+    """What it compiles to is kept; work and names are each prompt's own."""
+    text = "{% for a in range(1000) %}{% for b in range(240) %}{% endfor %}{% endfor %}{{ topic }}"
+    assert [rendered(tmp_path, text) for _ in range(3)] == ["Tides"] * 3
+    path = tmp_path / "mine.j2"
+    load_prompt(path, VALUES, fields={"topic": ["grade"]})
+    with pytest.raises(TemplateError, match="there is no variable 'topic'"):
+        load_prompt(path, ["index"])
+    path.write_text("{{ topic.grade }}")
+    load_prompt(path, VALUES, fields={"topic": ["grade"]})
+    for _ in range(2):
+        with pytest.raises(TemplateError, match="line 1: no value of topic has a 'grade'"):
+            load_prompt(path, VALUES, fields={"topic": ["level"]})
+
+
 PIECES = (
     "{{topic}}", "{{ topic|upper }}", "{% set a=1 %}", "{{ index < 3 }}", "{% if 1 %}", "{% endif %}", "{% for a in [1] %}",
     "{% endfor %}", "{% macro m() %}", "{% endmacro %}", "x", "{{ a }}", "{{ 1e308*1e308 }}", "{% else %}", "{% elif a %}",

@@ -12,19 +12,20 @@ import openai
 from google import genai
 from google.genai import types
 
+from tests.simulator import sdks
+
 ENDPOINT: Any = "/v1/chat/completions"
 OPENAI_ENDED = ("completed", "failed", "expired", "cancelled")
 GEMINI_ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
 
 
 def openai_client(address: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0, timeout=20)
+    return sdks.openai_client(address, timeout=20)
 
 
 def gemini_client(address: str) -> genai.Client:
     """One that makes each call once: left to itself, it sends a call again whose connection dropped."""
-    once = types.HttpRetryOptions(attempts=1)
-    return genai.Client(api_key="any", http_options=types.HttpOptions(base_url=address, retry_options=once))
+    return sdks.gemini_client(address, retry_options=types.HttpRetryOptions(attempts=1))
 
 
 def openai_line(number: int, **changes: Any) -> dict[str, Any]:

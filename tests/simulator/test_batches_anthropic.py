@@ -15,6 +15,7 @@ from edgen.core.values import Message
 from edgen.simulator.server import serving
 from edgen.simulator.text import respond
 from tests.simulator.batching import until
+from tests.simulator.sdks import anthropic_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
@@ -27,7 +28,7 @@ async def address() -> AsyncIterator[str]:
 
 
 def client(address: str) -> Any:
-    return anthropic.AsyncAnthropic(api_key="any", base_url=address, max_retries=0).messages.batches
+    return anthropic_client(address).messages.batches
 
 
 def params(number: int, **changes: Any) -> dict[str, Any]:

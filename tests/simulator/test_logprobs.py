@@ -18,6 +18,7 @@ from edgen.simulator.provider import SimulatorConfig
 from edgen.simulator.server import serving
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt
+from tests.simulator.sdks import openai_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
@@ -33,7 +34,7 @@ BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and 
 
 
 def client(address: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(api_key="any", base_url=f"{address}/v1", max_retries=0, timeout=5)
+    return openai_client(address, timeout=5)
 
 
 def judging(first: str, second: str) -> tuple[Message, ...]:

@@ -17,6 +17,7 @@ from edgen.simulator.server import serving
 from edgen.simulator.text import respond
 from tests.simulator import lessons
 from tests.simulator.prompts import every_scenario, probability_of, prompt
+from tests.simulator.sdks import openai_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
@@ -25,7 +26,7 @@ ASK: list[Any] = [{"role": "user", "content": prompt()[0].content}]
 
 
 def client(address: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0, timeout=5)
+    return openai_client(address, timeout=5)
 
 
 async def test_openai_completion(address: str) -> None:
@@ -167,7 +168,7 @@ async def test_openai_fraction_of_a_second() -> None:
 
 async def test_openai_clients_own_retry_gets_through() -> None:
     async with serving(options(faults="429=0.4:0.01,500=0.2")) as address:
-        api = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=8, timeout=5)
+        api = openai_client(address, max_retries=8, timeout=5)
         async with api:
             answers = await asyncio.gather(
                 *(api.chat.completions.create(model="m", messages=ASK, seed=i) for i in range(8))

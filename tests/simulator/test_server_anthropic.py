@@ -15,6 +15,7 @@ from edgen.simulator.text import respond
 from tests.providers.fakes import TRUSTING, request
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt, turns_of
+from tests.simulator.sdks import anthropic_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
@@ -25,7 +26,7 @@ STILL = {"temperature": 0}
 
 
 def client(address: str) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(api_key="any", base_url=address, max_retries=0)
+    return anthropic_client(address)
 
 
 def asked(text: str, **more: Any) -> dict[str, Any]:

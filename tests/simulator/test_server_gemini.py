@@ -17,13 +17,14 @@ from edgen.simulator.server import serving
 from edgen.simulator.text import respond
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt, turns_of
+from tests.simulator.sdks import gemini_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
 
 
 def gemini(address: str) -> genai.Client:
-    return genai.Client(api_key="any", http_options=types.HttpOptions(base_url=address))
+    return gemini_client(address)
 
 
 async def test_gemini_completion(address: str) -> None:
@@ -49,8 +50,7 @@ async def test_gemini_completion(address: str) -> None:
 async def test_paths_without_a_version(address: str) -> None:
     expected = respond(prompt(), seed=5).text
     wanted = types.GenerateContentConfig(seed=5)
-    bare = types.HttpOptions(base_url=address, api_version="")
-    models = genai.Client(api_key="any", http_options=bare).aio.models
+    models = gemini_client(address, api_version="").aio.models
     asked: Any = {"model": "g", "contents": prompt()[0].content, "config": wanted}
     assert (await models.generate_content(**asked)).text == expected
     streamed = [part.text or "" async for part in await models.generate_content_stream(**asked)]
@@ -168,9 +168,7 @@ async def test_gemini_candidates_tokens_stop_and_json(address: str) -> None:
 async def test_gemini_models(address: str) -> None:
     """Both where Google's client looks by itself and at v1beta, where older ones do."""
     for version in (None, "v1beta"):
-        options = types.HttpOptions(base_url=address, api_version=version)
-        models = genai.Client(api_key="any", http_options=options).aio.models
-        await check_models(models)
+        await check_models(gemini_client(address, api_version=version).aio.models)
 
 
 async def check_models(models: Any) -> None:

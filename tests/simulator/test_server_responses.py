@@ -21,6 +21,7 @@ from tests.execution.service import edgen, end, equation, files, job_text, start
 from tests.providers.fakes import TRUSTING, request
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt
+from tests.simulator.sdks import openai_client
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
@@ -46,7 +47,7 @@ TOOL: Any = {
 
 
 def responses(address: str) -> Any:
-    return openai.AsyncOpenAI(api_key="any", base_url=f"{address}/v1", max_retries=0, timeout=5).responses
+    return openai_client(address, timeout=5).responses
 
 
 async def test_a_response(address: str) -> None:

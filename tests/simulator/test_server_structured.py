@@ -9,8 +9,9 @@ import anthropic
 import openai
 import pydantic
 import pytest
-from google import genai
 from google.genai import types
+
+from tests.simulator.sdks import anthropic_client, gemini_client, openai_client
 
 pytestmark = pytest.mark.integration
 
@@ -34,15 +35,15 @@ TOOL = {"name": "keep", "description": "Keeps a lesson.", "parameters": Lesson.m
 
 
 def gpt(address: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(api_key="any", base_url=f"{address}/v1", max_retries=0)
+    return openai_client(address)
 
 
 def claude(address: str) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(api_key="any", base_url=address, max_retries=0)
+    return anthropic_client(address)
 
 
 def gemini(address: str) -> Any:
-    return genai.Client(api_key="any", http_options=types.HttpOptions(base_url=address)).aio.models
+    return gemini_client(address).aio.models
 
 
 async def test_openai_parses(address: str) -> None:

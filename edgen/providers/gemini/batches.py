@@ -32,7 +32,7 @@ from edgen.providers.failures import (
 )
 from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
 from edgen.providers.http import append_path
-from edgen.providers.sdk import load_sdk
+from edgen.providers.sdk import load_sdk, system_certificates
 from edgen.providers.sdk_batches import (
     SdkBatches,
     Sink,
@@ -66,6 +66,7 @@ class GeminiBatches(SdkBatches):
         # It remarks on keys in the environment, which it is not to use, and on states that it does not know.
         logging.getLogger("google_genai").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module=r"google\.genai")
+        trusted = system_certificates()  # or the client makes contexts of its own for what is never used
         made: AsyncClient = genai.Client(
             api_key="none",  # the client wants one; this is not sent
             vertexai=False,
@@ -76,6 +77,8 @@ class GeminiBatches(SdkBatches):
                 "timeout": max(1, round(self._patience * 1000)),
                 "retry_options": {"attempts": 1},
                 "httpx_async_client": self._http,
+                "client_args": {"verify": trusted},
+                "async_client_args": {"ssl": trusted},
             },
         ).aio
         return made

@@ -29,13 +29,14 @@ from edgen.providers.credentials import Credentials
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai import online as online_openai
 from edgen.providers.openai.config import OpenAIConfig
-from edgen.providers.sdk import SdkCalls
+from edgen.providers.sdk import SdkCalls, system_certificates
 from edgen.providers.sdk_batches import read_members, read_number_member, read_text_member
 from tests import ROOT
 from tests.providers.batches import test_anthropic, test_gemini, test_openai
 from tests.providers.batches.service import Service
 from tests.providers.batches.test_openai import failing
 from tests.providers.fakes import Answer, answer, raw_serving
+from tests.providers.gemini_grpc import Certificate
 
 NOBODY = Credentials(Key(), lambda _: {})
 KINDS = {"openai": test_openai, "gemini": test_gemini, "anthropic": test_anthropic}
@@ -302,6 +303,17 @@ except InputError as error:
 
 
 # --- lines ---------------------------------------------------------------------------------------
+
+
+def test_all_clients_trust_what_the_environment_says(
+    certificate: Certificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = system_certificates()
+    assert system_certificates() is shared
+    pem = tmp_path / "one.pem"
+    pem.write_bytes(certificate.public)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    assert system_certificates().cert_store_stats()["x509"] == 1
 
 
 def test_members_are_read_as_they_stand_or_leniently() -> None:

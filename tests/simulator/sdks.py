@@ -1,0 +1,30 @@
+"""The vendors' clients as the tests of the served simulator use them. They share one TLS context, dear to make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import openai
+from google import genai
+from google.genai import types
+
+from edgen.providers.sdk import system_certificates
+
+
+def openai_client(address: str, *, max_retries: int = 0, **more: Any) -> openai.AsyncOpenAI:
+    http = openai.DefaultAsyncHttpxClient(verify=system_certificates())
+    return openai.AsyncOpenAI(
+        base_url=f"{address}/v1", api_key="any", max_retries=max_retries, http_client=http, **more
+    )
+
+
+def anthropic_client(address: str) -> anthropic.AsyncAnthropic:
+    http = anthropic.DefaultAsyncHttpxClient(verify=system_certificates())
+    return anthropic.AsyncAnthropic(api_key="any", base_url=address, max_retries=0, http_client=http)
+
+
+def gemini_client(address: str, **options: Any) -> genai.Client:
+    trusted = {"verify": system_certificates(), "ssl": system_certificates()}
+    http = types.HttpOptions(base_url=address, client_args=trusted, async_client_args=trusted, **options)
+    return genai.Client(api_key="any", http_options=http)
