@@ -106,11 +106,13 @@ class _Known(NamedTuple):
         candidates = {name: reader.candidate(index, name) for name in names}
         directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
         for a, b in itertools.combinations(names, 2):
-            parting = Parting.of(candidates[a], candidates[b])
-            human = human_signal(votes_that_hold(self.votes, *parting[:2]))
-            asked = self.choice.every or self.played is not None or parting.near_end(least)
+            human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
             judged = any(name_comparison(a, b) in said for said in outcomes.values())
-            if not (human or judged or (asked and (a, b) in chosen)):
+            if not (human or judged or (a, b) in chosen):
+                continue
+            parting = Parting.of(candidates[a], candidates[b])
+            asked = self.choice.every or self.played is not None or parting.near_end(least)
+            if not (human or judged or asked):
                 continue
             signals = self._signals(index, (a, b), parting, outcomes, directed)
             signals = msgspec.structs.replace(signals, human=human)

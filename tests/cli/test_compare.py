@@ -56,23 +56,23 @@ ARMS = {
 
 class TestPlanted:
     def test_more_refusals_are_found(self, command: Command, tmp_path: Path) -> None:
-        """2% against 6% of 600 scenarios."""
-        arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.06")}
-        run = generate(command, tmp_path, conversations=600, arms=arms)
+        """2% against 14% of 150 scenarios."""
+        arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.14")}
+        run = generate(command, tmp_path, conversations=150, arms=arms)
         found = compare(command, run)
         for name, sign in (("accepted", -1), ("rejected_refused", 1)):
             (difference,) = metric(found, name)["differences"]
             assert difference["low"] * sign > 0, name
             assert difference["high"] * sign > 0, name
             assert difference["p_holm"] < 0.05, name
-            assert difference["n"] == 600
-        assert found["shared"] == 600
-        assert found["arms"][1]["changes"] == {"backends.default.faults": "refusal=0.06"}
+            assert difference["n"] == 150
+        assert found["shared"] == 150
+        assert found["arms"][1]["changes"] == {"backends.default.faults": "refusal=0.14"}
 
     def test_with_more_asks_they_show_in_the_calls(self, command: Command, tmp_path: Path) -> None:
         """The arms' draws are independent of each other: they have simulators with other seeds."""
-        arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.06", seed=9)}
-        run = generate(command, tmp_path, conversations=1000, arms=arms, asks=3)
+        arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.14", seed=9)}
+        run = generate(command, tmp_path, conversations=200, arms=arms, asks=3)
         found = compare(command, run)
         (calls,) = metric(found, "calls")["differences"]
         assert 0 < calls["low"] < calls["high"]

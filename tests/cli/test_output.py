@@ -9,8 +9,6 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from edgen.cli.output import json_text
 from edgen.core.safe_text import safe, safe_json
@@ -48,16 +46,11 @@ def test_no_character_at_all_is_obeyed() -> None:
     text = "".join(map(chr, (*range(0x10000), *range(0x1F000, 0x1F0FF), *range(0xE0000, 0xE0200), 0x10FFFF)))
     assert obeyed(safe(text)) == set()
     whole = text[:0xD800] + text[0xE000:]
-    line = json_text(whole)
+    value = {whole: [whole, {"a": whole}]}
+    line = json_text(value)
     assert obeyed(line) == set()
     assert "\n" not in line
-    assert json.loads(line) == whole
-
-
-@given(st.text())
-def test_json_keeps_its_value(text: str) -> None:
-    value = {text: [text, {"a": text}]}
-    assert json.loads(json_text(value)) == value
+    assert json.loads(line) == value
 
 
 def test_half_of_a_character_is_replaced() -> None:
