@@ -27,7 +27,7 @@ _RESTARTS = 5  # arrays of which the smallest is taken
 _DEVELOPED = ((1, 60), (10, 20))  # candidates of one cell, and how many arrays are developed with so many
 
 Row = tuple[int, ...]  # the place of each dimension's entry
-_Part = tuple[int, ...]  # dimensions and places by turns: one value less than a tuple has
+_Part = tuple[int, ...]  # dimensions, and their places: one value less than a tuple has
 
 
 def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
@@ -108,7 +108,7 @@ class _Uncovered:
     def parts_of(self, row: Row) -> Iterator[_Part]:
         """The parts that a cell has."""
         for dimensions in combinations(range(len(row)), self.strength - 1):
-            yield part_of(dimensions, [row[one] for one in dimensions])
+            yield *dimensions, *[row[one] for one in dimensions]
 
 
 def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> _Uncovered:
@@ -117,7 +117,7 @@ def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> 
     for dimensions in combinations(range(len(sizes)), strength - 1):
         for places in product(*[range(sizes[one]) for one in dimensions]):
             fixed = dict(zip(dimensions, places, strict=True))
-            lanes[part_of(dimensions, places)] = [
+            lanes[*dimensions, *places] = [
                 _open(cells, fixed, other, size) for other, size in enumerate(sizes)
             ]
     left = {part: sum(lane.bit_count() for lane in own) for part, own in lanes.items()}
@@ -129,11 +129,6 @@ def _open(cells: AllowedCells, fixed: dict[int, int], other: int, size: int) -> 
     if other in fixed:
         return 0
     return sum(1 << (16 * place) for place in range(size) if cells.is_possible({**fixed, other: place}))
-
-
-def part_of(dimensions: Sequence[int], places: Sequence[int]) -> _Part:
-    """Dimensions and places by turns."""
-    return tuple([number for pair in zip(dimensions, places, strict=True) for number in pair])
 
 
 class _Builder:
@@ -151,7 +146,7 @@ class _Builder:
         """The array that begins with the rows of a known construction, None in them for any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
-            grown = self._grown({one: place for one, place in enumerate(partial) if place is not None})
+            grown, _ = self._grown({one: place for one, place in enumerate(partial) if place is not None})
             if self._uncovered.gain(grown):
                 self._uncovered.cover(grown)
                 rows.append(grown)
@@ -178,34 +173,37 @@ class _Builder:
         if not most:
             return None
         parts = [one for one, left in self._uncovered.left.items() if left == most]
+        known = self._uncovered.strength - 1
         rows = []
         for _ in range(self._candidates):
             start = parts[int(self._rng.random() * len(parts))]
-            rows.append(self._grown(dict(zip(start[::2], start[1::2], strict=True))))
-        return max(rows, key=self._uncovered.gain)
+            rows.append(self._grown(dict(zip(start[:known], start[known:], strict=True))))
+        return max(rows, key=lambda grown: grown[1])[0]
 
-    def _grown(self, chosen: dict[int, int]) -> Row:
-        """A cell that has these places: one dimension after the other, in any order, takes the place that covers
-        the most with those before it."""
+    def _grown(self, chosen: dict[int, int]) -> tuple[Row, int]:
+        """A cell that has these places, and how many tuples it covers with others than these: one dimension after the
+        other, in any order, takes the place that covers the most with those before it."""
         sizes, lanes = self._uncovered.sizes, self._uncovered.lanes
         chosen = dict(chosen)
         waiting = [one for one in range(len(sizes)) if one not in chosen]
         waiting.sort(key=lambda _: self._rng.random())
         scores = dict.fromkeys(waiting, 0)
         for dimensions in combinations(sorted(chosen), self._uncovered.strength - 1):
-            own = lanes[part_of(dimensions, [chosen[one] for one in dimensions])]
+            own = lanes[*dimensions, *[chosen[one] for one in dimensions]]
             for other in waiting:
                 scores[other] += own[other]
+        gain = 0
         while waiting:
             dimension = waiting.pop()
-            chosen[dimension] = self._place(chosen, dimension, scores[dimension])
+            chosen[dimension] = place = self._place(chosen, dimension, scores[dimension])
+            gain += scores[dimension] >> (16 * place) & 0xFFFF
             before = [one for one in chosen if one != dimension]
             for rest in combinations(before, self._uncovered.strength - 2):
                 dimensions = tuple(sorted((*rest, dimension)))
-                own = lanes[part_of(dimensions, [chosen[one] for one in dimensions])]
+                own = lanes[*dimensions, *[chosen[one] for one in dimensions]]
                 for other in waiting:
                     scores[other] += own[other]
-        return tuple([chosen[one] for one in range(len(sizes))])
+        return tuple([chosen[one] for one in range(len(sizes))]), gain
 
     def _place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
         """The possible place with the highest score; any of them, where several have it."""

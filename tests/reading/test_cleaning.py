@@ -80,7 +80,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(PLAIN | WORDS.map("".join) | st.text(max_size=20))
 def test_what_is_plain_at_a_glance_is_so_when_looked_at_closely(text: str) -> None:
     if is_plain(text):

@@ -42,7 +42,7 @@ MORE: dict[str, Callable[[int], str]] = {
 }
 ALL = {**LAYOUTS, **MORE}
 CLEAN = 20  # replies of each layout that must be taken
-MUTATIONS = 800  # of each layout
+MUTATIONS = 300  # of each layout
 
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",

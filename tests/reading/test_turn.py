@@ -293,7 +293,7 @@ WORDS = [
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join), st.sampled_from(ROLES))
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=250)
 def test_any_heap_of_layout_is_read_without_an_exception(text: str, role: Role) -> None:
     result = read_turn(text, role)
     check(result)
@@ -322,7 +322,7 @@ PLAIN = st.text(
 
 
 @given(st.lists(PLAIN, max_size=4).map("\n".join), st.sampled_from(ROLES))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_plain_text_stays_to_the_letter(text: str, role: Role) -> None:
     stripped = text.strip()
     if trim(text) != stripped or is_silent(stripped) or find_marker(stripped) is not None:
@@ -413,17 +413,18 @@ def test_no_shape_grows_faster_than_its_length() -> None:
     slow = {}
     for name, unit in (SHAPES | MORE_SHAPES).items():
         for before in ("", "Teacher: ", 'Hello "'):
-            took = _seconds(before + unit * (20_000 // len(unit)))
-            if took > 0.3:
+            took = _seconds(before + unit * (10_000 // len(unit)))
+            if took > 0.15:
                 slow[before + name] = took
     assert slow == {}
 
 
-@pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
+@each("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
 def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
+    """As 0.4 of it is in 0.4 seconds."""
     unit = (SHAPES | MORE_SHAPES)[shape]
-    text = unit * (1_000_000 // len(unit))
-    assert any(_seconds(text) < 1.0 for _ in range(2))
+    text = unit * (400_000 // len(unit))
+    assert any(_seconds(text) < 0.4 for _ in range(2))
 
 
 # The detectors.
@@ -572,19 +573,20 @@ def test_the_share_of_words_in_order_decides(seed: int, length: int, changed: in
 
 
 def test_the_detectors_are_quick_on_a_megabyte() -> None:
-    text = "the cat sat on a mat and saw. " * 33_000
-    noise = " ".join(random.Random(7).choices(["ab", "cd", "ef", "gh"], k=330_000))
-    other = " ".join(random.Random(8).choices(["ab", "cd", "ef", "gh"], k=330_000))
+    """As 0.4 of it takes them two seconds at most."""
+    text = "the cat sat on a mat and saw. " * 13_000
+    noise = " ".join(random.Random(7).choices(["ab", "cd", "ef", "gh"], k=130_000))
+    other = " ".join(random.Random(8).choices(["ab", "cd", "ef", "gh"], k=130_000))
     start = time.process_time()
     find_leak(text, ["the cat sat on a rat", "cat sat on a mat and"], [noise])
     loops(text, [text + "x"])
     loops(noise, [other])
     loops(noise + " x", [noise])
-    loops("a" * 1_000_000, ["a" * 999_999])
-    assert time.process_time() - start < 5.0
+    loops("a" * 400_000, ["a" * 399_999])
+    assert time.process_time() - start < 2.0
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(
     st.text(st.characters(max_codepoint=127), max_size=30) | st.text("aB9'`-*/+=<(_ .\n\t\x1c", max_size=30)
 )

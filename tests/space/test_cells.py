@@ -19,7 +19,7 @@ from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 pytestmark = pytest.mark.unit
 
 RELAXED = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 

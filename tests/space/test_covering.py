@@ -30,7 +30,7 @@ def tuples(rows: set[Cell], dimensions: tuple[int, ...]) -> set[Cell]:
     return {tuple(row[one] for one in dimensions) for row in rows}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditional_spaces(), st.sampled_from([2, 3]))
 def test_every_allowed_tuple_is_covered_by_allowed_cells(space: Space, strength: int) -> None:
     allowed = allowed_cells(space)

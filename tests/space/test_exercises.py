@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from fractions import Fraction
@@ -33,11 +34,19 @@ SHIPPED = {
 }
 
 
+@functools.cache
 def shipped(name: str) -> Space:
     return load_space(resources.find("preference_space", name))
 
 
-def every(grammar: Grammar, tier: str) -> list[Exercise]:
+@functools.cache
+def grammar_of(name: str) -> Grammar:
+    return Grammar(shipped(name))
+
+
+@functools.cache
+def every(name: str, tier: str) -> list[Exercise]:
+    grammar = grammar_of(name)
     return [grammar.tiers[tier].make(values) for values in all_values(grammar, tier)]
 
 
@@ -46,20 +55,20 @@ def every(grammar: Grammar, tier: str) -> list[Exercise]:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_exercise_can_be_asked_and_answered(name: str) -> None:
-    assert check_exercises(Grammar(shipped(name))) == SHIPPED[name]
+    assert check_exercises(grammar_of(name)) == SHIPPED[name]
 
 
 def test_every_italian_phrase_is_that_of_the_table() -> None:
     """The table was written from its own list of articulated nouns, one line an exercise."""
     lines = (Path(__file__).parent / "italian_prepositions.tsv").read_text("utf-8").splitlines()[1:]
     table = {tuple(line.split("\t")[:3]): line.split("\t")[3] for line in lines}
-    made = every(Grammar(shipped("italian_prepositions")), "phrases")
+    made = every("italian_prepositions", "phrases")
     assert {tuple(one.concepts.values()): one.answer for one in made} == table
     assert len(table) == 360
 
 
 def test_another_right_form_has_its_own_contraction() -> None:
-    made = every(Grammar(shipped("italian_prepositions")), "phrases")
+    made = every("italian_prepositions", "phrases")
     found = {tuple(one.concepts.values()): one.answers for one in made}
     assert found["next to", "tree", "red"] == ("è accanto all'albero rosso", "è vicino all'albero rosso")
     assert found["on top of", "box", "red"] == ("è sopra la scatola rossa", "è in cima alla scatola rossa")
@@ -67,17 +76,16 @@ def test_another_right_form_has_its_own_contraction() -> None:
 
 
 def test_every_coloured_shape() -> None:
-    made = every(Grammar(shipped("italian_shapes")), "shapes")
+    made = every("italian_shapes", "shapes")
     answers = {one.answer for one in made}
     assert {"quadrato rosso", "stella rossa", "stella gialla", "stella viola", "cuore blu"} <= answers
     assert len(answers) == 30
 
 
 def test_fractions_are_right_and_mistakes_are_wrong() -> None:
-    grammar = Grammar(shipped("fractions"))
     mistakes = 0
     for tier, right in (("comparing", max), ("adding", lambda a, b: a + b)):
-        for one in every(grammar, tier):
+        for one in every("fractions", tier):
             first, second = (Fraction(one.concepts[name]) for name in ("first", "second"))
             assert Fraction(one.answer) == right(first, second)  # type: ignore[operator]
             assert one.mistake is None or Fraction(one.mistake) != Fraction(one.answer)
@@ -87,8 +95,7 @@ def test_fractions_are_right_and_mistakes_are_wrong() -> None:
 
 def test_points_are_those_of_the_cases_that_applied() -> None:
     points = {
-        tuple(one.concepts.values()): " ".join(one.points)
-        for one in every(Grammar(shipped("italian_prepositions")), "phrases")
+        tuple(one.concepts.values()): " ".join(one.points) for one in every("italian_prepositions", "phrases")
     }
     assert "Before a vowel" in points["behind", "tree", "pink"]
     assert "Before a vowel" not in points["behind", "box", "pink"]
@@ -118,7 +125,7 @@ def test_the_example_in_the_documents_is_sound() -> None:
 def session(name: str, index: int, count: int, seed: int = 7, tier: str | None = None) -> list[Exercise]:
     space = shipped(name)
     sampler = Sampler(space, seed, "balanced")
-    chain = ExerciseChain(ExercisePool(Grammar(space)), sampler.scenario(index), seed)
+    chain = ExerciseChain(ExercisePool(grammar_of(name)), sampler.scenario(index), seed)
     tier = tier or next(iter(SHIPPED[name]))
     return list(itertools.takewhile(bool, (chain.next(tier) for _ in range(count))))  # type: ignore[arg-type]
 
@@ -181,7 +188,9 @@ def test_the_mistake_stays_that_of_the_scenario_and_tiers_share_concepts() -> No
 )
 def test_words_are_compared_without_case_punctuation_and_accents(said: str, right: bool) -> None:
     space = shipped("italian_prepositions")
-    made = next(one for one in every(Grammar(space), "phrases") if one.answer == "è dietro l'albero rosa")
+    made = next(
+        one for one in every("italian_prepositions", "phrases") if one.answer == "è dietro l'albero rosa"
+    )
     assert space.exercises is not None
     assert is_right(said, made, space.exercises) is right
 
@@ -206,7 +215,7 @@ def test_accents_count_where_the_space_says_so() -> None:
 )
 def test_numbers_are_compared_by_value(said: str, right: bool) -> None:
     space = shipped("fractions")
-    made = next(one for one in every(Grammar(space), "adding") if one.question == "What is 1/2 + 1/3?")
+    made = next(one for one in every("fractions", "adding") if one.question == "What is 1/2 + 1/3?")
     assert space.exercises is not None
     assert is_right(said, made, space.exercises) is right
 
@@ -214,7 +223,7 @@ def test_numbers_are_compared_by_value(said: str, right: bool) -> None:
 def test_where_the_question_names_the_answer_the_last_number_counts() -> None:
     space = shipped("fractions")
     made = next(
-        one for one in every(Grammar(space), "comparing") if one.question == "Which is larger, 1/2 or 1/3?"
+        one for one in every("fractions", "comparing") if one.question == "Which is larger, 1/2 or 1/3?"
     )
     assert space.exercises is not None
     assert not is_right("Which is larger, 1/2 or 1/3?", made, space.exercises)
@@ -234,15 +243,12 @@ def test_numbers_in_a_text() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_compared(said: str) -> None:
     for name in ("fractions", "italian_shapes"):
-        space = SPACES.setdefault(name, shipped(name))
+        space = shipped(name)
         assert space.exercises is not None
         tier = next(iter(space.exercises.tiers))
         made = Exercise(tier=tier, concepts={}, question="1/3?", answers=("5/6 stella",))
         assert is_right(said, made, space.exercises) in (True, False)
         assert is_right(f"{said} = 5/6 stella", made, space.exercises)
-
-
-SPACES: dict[str, Space] = {}
 
 
 # ---- what is refused

@@ -105,7 +105,7 @@ def test_five_lists_and_the_same_dimensions_are_one_space() -> None:
     assert content_sha256(more) != content_sha256(one)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(conditional_spaces(), st.sampled_from(["label", "yes", "Ü – „x“"]))
 def test_dumps_are_read_back(space: Space, label: str) -> None:
     text = dump_space(space)

@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_product_or_with_draws(design: Design) -> 
     sampler.scenario(0)
     tracemalloc.start()
     try:
-        for i in range(5_000):
+        for i in range(2_000):
             sampler.scenario(i * 999_983)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -217,13 +217,13 @@ def test_balanced_takes_every_pass_in_another_order() -> None:
     assert len(passes) == 20
 
 
-def test_balanced_repeats_nothing_in_a_product_of_a_billion_cells() -> None:
-    space = space_of(100, 100, 100, 100, 10)
-    assert space.product == 10**9
+def test_balanced_repeats_nothing_in_a_product_of_a_hundred_million_cells() -> None:
+    space = space_of(100, 100, 100, 10, 10)
+    assert space.product == 10**8
     sampler = Sampler(space, 0, "balanced")
-    # Two stretches far apart: one pass, so no cell twice.
-    indices = [*range(100_000), *range(10**9 - 100_000, 10**9)]
-    assert len({cell(sampler.scenario(i)) for i in indices}) == 200_000
+    # Two stretches far apart: one pass, so no cell twice. Drawn at random, eighteen would be, give or take four.
+    indices = [*range(30_000), *range(10**8 - 30_000, 10**8)]
+    assert len({cell(sampler.scenario(i)) for i in indices}) == 60_000
 
 
 def test_balanced_looks_shuffled() -> None:
@@ -265,7 +265,7 @@ def undone(permutation: Permutation, point: int) -> int:
             return point
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(size=st.integers(1, 10**25), seed=st.integers(0, 2**32), data=st.data())
 def test_a_permutation_of_any_size_can_be_undone(size: int, seed: int, data: st.DataObject) -> None:
     permutation = Permutation(size, keys(random.Random(seed)))
@@ -275,7 +275,7 @@ def test_a_permutation_of_any_size_can_be_undone(size: int, seed: int, data: st.
     assert permutation(undone(permutation, point)) == point
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 600), seed=st.integers(0, 2**32))
 def test_a_permutation_takes_the_range_to_itself(size: int, seed: int) -> None:
     permutation = Permutation(size, keys(random.Random(seed)))

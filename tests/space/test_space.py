@@ -331,7 +331,7 @@ spaces = st.builds(
 )
 
 
-@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spaces)
 @pytest.mark.integration
 def test_parse_of_dump_is_the_space(space: Space) -> None:
@@ -341,7 +341,7 @@ def test_parse_of_dump_is_the_space(space: Space) -> None:
     assert content_sha256(parse_space(text, "dumped")) == content_sha256(space)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200) | st.text("-[]{}:&*!|>%@\"' \n\tab01\x00\x85", max_size=60))
 def test_no_text_gets_another_error_than_the_one_promised(text: str) -> None:
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
@@ -36,6 +36,7 @@ def decoded(data: bytes) -> list[Any]:
     st.sampled_from([None, 1, 4]),
     st.booleans(),
 )
+@settings(max_examples=40)
 def test_a_list_and_lines_hold_the_same_records(
     records: list[Any], ascii_only: bool, indent: int | None, mark: bool
 ) -> None:

@@ -63,7 +63,7 @@ def mutated(draw: st.DrawFn) -> Any:
 
 
 @given(mutated())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_both_libraries_agree(record: Any) -> None:
     reference = jsonschema.Draft202012Validator(schema()).is_valid(record)
     assert conforms(record) == reference
@@ -73,7 +73,7 @@ def test_both_libraries_agree(record: Any) -> None:
 
 
 @given(mutated())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_findings_point_at_something_and_are_worded(record: Any) -> None:
     for finding in problems(record, 4):
         assert finding.record == 4
