@@ -65,6 +65,10 @@ WAYS = (
 )
 
 
+def _printed(*arguments: str) -> str:
+    return edgen(*arguments).output
+
+
 class _Label(NamedTuple):
     """A label: its margin, turns that follow, scenario, whether it is right, whether no turn is the better one."""
 
@@ -75,13 +79,18 @@ class _Label(NamedTuple):
     alike: bool
 
 
-def measure(folder: Path, scenarios: int = SCENARIOS, ways: Sequence[Way] = WAYS) -> CreditFigures:
-    """Make the conversations, label their pairs in every way, and count."""
+def measure(
+    folder: Path,
+    scenarios: int = SCENARIOS,
+    ways: Sequence[Way] = WAYS,
+    command: Callable[..., str] = _printed,
+) -> CreditFigures:
+    """Make the conversations, label their pairs in every way, and count. `command` runs edgen and gives what it prints."""
     run, job = folder / "run", str(ROOT / "jobs" / "selfplay.yaml")
-    edgen("generate", job, "-n", str(scenarios), "-o", str(run), "--set", _BACKENDS)
+    command("generate", job, "-n", str(scenarios), "-o", str(run), "--set", _BACKENDS)
     figures, played = [], {0: 0}  # calls of so many rollouts
     for way in ways:
-        made = json.loads(edgen("pairs", str(run), *way.arguments(), "--json").output)
+        made = json.loads(command("pairs", str(run), *way.arguments(), "--json"))
         if way.k is not None and way.k not in played:
             played[way.k] = sum(one["calls"]["made"] for one in made["rollouts"])
         judged = 2 * made.get("judged", 0)

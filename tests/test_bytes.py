@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.cli.command import Command
 
 pytestmark = pytest.mark.integration
 
@@ -22,10 +21,11 @@ SHARDS = {
 
 
 @pytest.mark.parametrize("job", SHARDS)
-def test_a_shipped_job_makes_the_shards_it_always_made(job: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "edgen", "generate", f"{ROOT}/jobs/{job}.yaml", "-o", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-    assert done.returncode == (3 if job == "experiment" else 0), done.stderr  # its faults leave it short
+def test_a_shipped_job_makes_the_shards_it_always_made(
+    job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = Command(capsys)("generate", ROOT / "jobs" / f"{job}.yaml", "-o", tmp_path)
+    assert ended.code == (3 if job == "experiment" else 0), ended.err  # its faults leave it short
     shards = sorted(tmp_path.glob("**/shards/conversations*.json"))
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in shards]
     assert hashlib.sha256("\n".join(digests).encode()).hexdigest() == SHARDS[job]

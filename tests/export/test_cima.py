@@ -119,7 +119,7 @@ def test_a_file_that_is_cut_anywhere_is_refused_in_a_sentence(run: edgen.Run, tm
     whole = (tmp_path / "out" / "train.json").read_bytes()
     cut = tmp_path / "cut.json"
     lines = [place + 1 for place, byte in enumerate(whole[:-2]) if byte == 10]
-    for end in sorted({*lines[::20], *range(1, len(whole) - 1, len(whole) // 20)}):
+    for end in sorted({*lines[::40], *range(1, len(whole) - 1, len(whole) // 10)}):
         cut.write_bytes(whole[:end])
         for read in (lambda: validate([cut]), lambda: [*open_data_sets([cut])[0].samples()]):
             with pytest.raises(DataError, match=r"in the middle of a value|not UTF-8"):
@@ -162,12 +162,12 @@ def test_a_space_that_draws_nothing_has_names_of_pictures_and_no_files(tmp_path:
 
 def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cima holds exercises of preposition, object and colour"):
-        run_of(tmp_path, "fractions").export("cima", tmp_path / "out")
+        run_of(tmp_path, "fractions", conversations=1).export("cima", tmp_path / "out")
     tutor = dict.fromkeys(("Hint", "Correction", "Confirmation"), "does it")
     own = {"actions": {"student": {"Affirm": "nods", "Question": "asks", "Guess": "guesses"}, "tutor": tutor}}
-    run = run_of(tmp_path, "italian_shapes", tutoring=own)
+    run = run_of(tmp_path, "italian_shapes", tutoring=own, conversations=3)
     left_out = run.export("cima", tmp_path / "own").left_out
     assert left_out["actions"] > 0
-    quick = edgen.generate("jobs/quickstart.yaml", conversations=3, output=tmp_path / "ed", progress=False)
+    quick = edgen.generate("jobs/quickstart.yaml", conversations=1, output=tmp_path / "ed", progress=False)
     with pytest.raises(UsageError, match="conversations of the family tutoring"):
         quick.export("cima", tmp_path / "none")

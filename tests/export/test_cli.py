@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
@@ -247,21 +246,17 @@ def test_the_strict_layout_is_what_validate_takes(generated: Path, tmp_path: Pat
     assert json.loads(ended.out)["valid"] == json.loads(ended.out)["records"] == 18
 
 
-def test_without_pyarrow_a_data_set_is_json_lines(generated: Path, tmp_path: Path) -> None:
-    def edgen(*arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; sys.modules['pyarrow'] = None; from edgen.__main__ import main; sys.exit(main())"
-        return subprocess.run(
-            [sys.executable, "-c", code, "export", str(generated), "--to", "hf", *arguments],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-
-    done = edgen("-o", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    assert "pyarrow is not installed, so the data is JSON Lines" in done.stderr
+def test_without_pyarrow_a_data_set_is_json_lines(
+    generated: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # so that it cannot be imported
+    done = command("export", generated, "--to", "hf", "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "pyarrow is not installed, so the data is JSON Lines" in done.err
     assert all(path.suffix == ".jsonl" for path in (tmp_path / "out" / "data").iterdir())
-    done = edgen("-o", str(tmp_path / "two"), "--files", "parquet")
-    assert done.returncode == 2
-    assert "[parquet]'" in done.stderr or "--extra parquet" in done.stderr
+    done = command("export", generated, "--to", "hf", "-o", tmp_path / "two", "--files", "parquet")
+    assert done.code == 2
+    assert "[parquet]'" in done.err or "--extra parquet" in done.err
     assert not (tmp_path / "two").exists()
 
 

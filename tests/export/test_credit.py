@@ -14,6 +14,7 @@ from edgen.export.rows import Row
 from edgen.export.write import export
 from edgen.store.run_reader import Compared
 from tests import ROOT
+from tests.cli.command import Command
 from tests.export.runs import FORMATS, MemoryRun, chat, compared
 from tests.export.test_rows import BAD, GOOD
 
@@ -100,15 +101,19 @@ class TestFigures:
 
 
 @pytest.mark.integration
-def test_the_figures_are_measured_by_the_commands_themselves(tmp_path: Path) -> None:
+def test_the_figures_are_measured_by_the_commands_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On so few scenarios they say little; that verdicts on the response find the better turn shows all the same."""
     from bench.credit import WAYS, measure
 
-    figures = measure(
-        tmp_path,
-        12,
-        [way for way in WAYS if (way.credit, way.k) in (("response", None), ("rollouts", 1))][:2],
-    )
+    def command(*arguments: str) -> str:
+        ended = Command(capsys)(*arguments)
+        assert ended.code == 0, ended.err
+        return ended.out
+
+    ways = [way for way in WAYS if (way.credit, way.k) in (("response", None), ("rollouts", 1))][:2]
+    figures = measure(tmp_path, 12, ways, command)
     response, rollouts = figures.figures
     assert (response.calls, figures.conversations) == (2.0, 48)
     assert rollouts.calls > 4

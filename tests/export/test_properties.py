@@ -97,7 +97,7 @@ def _merged(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(said, chats)
 def test_messages_alternate_and_give_the_turns_back(
     turns: tuple[Turn, ...], how: tuple[Role, Opening]
@@ -115,7 +115,7 @@ def test_messages_alternate_and_give_the_turns_back(
     assert back == _merged(turns)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(runs(), chats)
 def test_every_conversation_and_every_pair_is_a_row_or_is_counted(
     run: MemoryRun, how: tuple[Role, Opening]
@@ -128,7 +128,7 @@ def test_every_conversation_and_every_pair_is_a_row_or_is_counted(
         assert len(_items(name, run, speaker)) == len(run.pairs), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(runs(), chats)
 def test_turn_level_rows(run: MemoryRun, how: tuple[Role, Opening]) -> None:
     speaker = CHATS[how]
@@ -163,7 +163,7 @@ def test_turn_level_rows(run: MemoryRun, how: tuple[Role, Opening]) -> None:
             assert _alternates(messages)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(runs(), chats)
 def test_no_completion_is_both_good_and_bad_or_there_twice(run: MemoryRun, how: tuple[Role, Opening]) -> None:
     speaker = CHATS[how]
@@ -184,7 +184,7 @@ def test_no_completion_is_both_good_and_bad_or_there_twice(run: MemoryRun, how: 
     assert len(rows) + of_halves == 2 * len(pairs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(runs(), chats)
 def test_whole_conversations(run: MemoryRun, how: tuple[Role, Opening]) -> None:
     speaker = CHATS[how]
@@ -214,7 +214,7 @@ def test_whole_conversations(run: MemoryRun, how: tuple[Role, Opening]) -> None:
         assert names == ["human", "gpt"] * (len(names) // 2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(runs(), chats)
 def test_prompts_lead_up_to_every_turn_of_the_trained_side(run: MemoryRun, how: tuple[Role, Opening]) -> None:
     speaker = CHATS[how]
@@ -232,7 +232,7 @@ any_turn = st.builds(Turn, st.sampled_from(ROLES), anything)
 any_talk = st.lists(any_turn, min_size=1, max_size=4).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(any_talk, st.sampled_from(["train", "test"])), min_size=1, max_size=4),
     st.sampled_from(["parquet", "jsonl"]),

@@ -14,6 +14,7 @@ import pytest
 from edgen.core.errors import RunError, ShortError, StoppedError, TemplateError, UsageError
 from edgen.core.files import temporary
 from edgen.core.values import Role
+from edgen.export.files import import_arrow
 from edgen.export.options import Opening
 from edgen.preferences.labels import UNLABELLED
 from edgen.validation.checker import Checker
@@ -260,17 +261,10 @@ class TestRefused:
             write("trl-sft", Full(taught=RUN.taught), tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.integration
-    def test_parquet_without_pyarrow_is_a_sentence(self) -> None:
-        code = (
-            "import sys; sys.modules['pyarrow'] = None\n"
-            "from edgen.core.errors import UsageError\n"
-            "from edgen.export.files import import_arrow\n"
-            "try: import_arrow()\n"
-            "except UsageError as error: print(error)\n"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert "[parquet]'" in done.stdout or "--extra parquet" in done.stdout
+    def test_parquet_without_pyarrow_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)  # so that it cannot be imported
+        with pytest.raises(UsageError, match=r"\[parquet\]'|--extra parquet"):
+            import_arrow()
 
     @pytest.mark.integration
     def test_only_verl_needs_pyarrow(self) -> None:

@@ -113,7 +113,7 @@ def _has_words(one: dict[str, Any]) -> bool:
     return isinstance(said, str) and said != "" and type(number) is int and number > 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.data())
 def test_whatever_stands_in_a_log_it_is_read_or_refused(data: st.DataObject) -> None:
     log = copy.deepcopy(LOGS[data.draw(st.integers(0, 29))])

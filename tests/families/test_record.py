@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.errors import JobError
@@ -48,6 +48,7 @@ SPOKEN = st.lists(
 ).map("".join)
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.builds(Turn, st.sampled_from(("Teacher", "Student")), SPOKEN), min_size=1, max_size=4),
     st.sampled_from(("Teacher", "Student", None)),
@@ -74,6 +75,7 @@ def provenance(scenario: int, conversation: Conversation) -> Provenance:
     )  # fmt: skip
 
 
+@settings(max_examples=25)
 @given(
     st.integers(0, 10**9),
     st.fixed_dictionaries(dict.fromkeys(DIMENSIONS, TEXT)),
@@ -113,6 +115,7 @@ def scenarios(draw: st.DrawFn, base: tuple[str, ...] = ()) -> Scenario:
     return Scenario(draw(st.integers(0, 10**9)), values, fields)
 
 
+@settings(max_examples=25)
 @given(scenarios(DIMENSIONS), conversations(("Teacher", "Student")))
 def test_education_with_more(scenario: Scenario, conversation: Conversation) -> None:
     recorded = Recorded("x", scenario, conversation, provenance(scenario.index, conversation))
@@ -133,6 +136,7 @@ EVENTS = st.lists(
 ).map(tuple)
 
 
+@settings(max_examples=25)
 @given(scenarios(), conversations(("Tutor", "Learner", "Learner2")), EVENTS)
 def test_dialogue(scenario: Scenario, conversation: Conversation, events: tuple[Event, ...]) -> None:
     conversation = msgspec.structs.replace(conversation, events=events)

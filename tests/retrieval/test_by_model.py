@@ -79,7 +79,7 @@ def test_what_is_no_order(reply: Reply, reason: RejectionReason) -> None:
     assert found.reason is reason
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(["1", "[2]", "[[", "3", "]", ">", " ", ",", "99999999999", "x", "\n"])),
     st.integers(1, 5),

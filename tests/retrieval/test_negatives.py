@@ -20,7 +20,7 @@ SAID = st.lists(st.sampled_from(["one", "two", "three", "four", "five", "six"]),
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(SAID, min_size=1, max_size=30), SAID, st.integers(0, 5))
 def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str, count: int) -> None:
     candidates = Candidates()
@@ -63,7 +63,7 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
     assert list(candidates.among("b")) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SAID, SAID)
 def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
     candidates = Candidates()

@@ -177,7 +177,7 @@ class TestInOrder:
         assert max(days["train"]) < min(days["test"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 8), st.sampled_from([None, 1, 1.0, 2.5, 3]), st.booleans())),
     st.booleans(),
@@ -203,7 +203,7 @@ def test_what_hangs_together_stays_together(rows: list[tuple[int, Any, bool]], i
         assert [row[2] for row in order] == sorted(row[2] for row in found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 9), max_size=12), st.floats(0, 0.99))
 def test_the_first_groups_come_closest_to_the_share(counts: list[int], share: float) -> None:
     side = choose_first_groups([*enumerate(counts)], share)
